@@ -1,1 +1,10 @@
-export {};
+export * from './browser-session.ts';
+export * from './connection.ts';
+export * from './elicitation.ts';
+export * from './errors.ts';
+export * from './events.ts';
+export * from './ids.ts';
+export * from './mcp-server.ts';
+export * from './ports.ts';
+export * from './subject.ts';
+export * from './transitions.ts';

@@ -1,0 +1,21 @@
+import type { RECORD_LAYOUT } from './elicitation.ts';
+import type { BrowserSessionId } from './ids.ts';
+import type { Subject } from './subject.ts';
+
+/** A signed-in browser. The id is the cookie's value; stores keep only its digest. */
+export interface BrowserSession {
+  readonly layout: typeof RECORD_LAYOUT;
+  readonly id: BrowserSessionId;
+  readonly subject: Subject;
+  readonly identityProvider: string;
+  /** For the person's own eyes; never compared. */
+  readonly displayName: string;
+  readonly detail?: string;
+  /** When the person last proved who they are, epoch seconds (OpenID Connect Core `auth_time`). */
+  readonly authTime?: number;
+  readonly createdAt: number;
+  /** Epoch milliseconds after which it is over whatever happens. */
+  readonly endsAt: number;
+}
+
+export type NewBrowserSession = Omit<BrowserSession, 'layout' | 'createdAt' | 'endsAt'>;

@@ -1,0 +1,73 @@
+/** Every code a caller of the domain can meet. They are part of the HTTP contract and never change their meaning. */
+export const domainErrorCodes = [
+  'not_found',
+  'wrong_person',
+  'illegal_transition',
+  'already_ended',
+  'unknown_provider',
+  'provider_not_allowed',
+  'kind_not_allowed',
+  'issuer_not_allowed',
+  'return_url_not_registered',
+  'identity_mode_mismatch',
+  'verification_unknown',
+  'reauthorization_required',
+  'too_many_elicitations',
+  'store_unavailable',
+  'unknown_record_layout',
+  'contention',
+] as const;
+export type DomainErrorCode = (typeof domainErrorCodes)[number];
+
+/** A refusal the caller can act on. The message is safe to show and holds no outside text. */
+export class DomainError extends Error {
+  override name = 'DomainError';
+  readonly code: DomainErrorCode;
+
+  constructor(code: DomainErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Unknown and foreign ids are answered alike, so that nobody learns that an id exists. */
+export class NotFoundError extends DomainError {
+  override name = 'NotFoundError';
+  constructor(noun: 'elicitation' | 'connection' = 'elicitation') {
+    super('not_found', `No such ${noun}.`);
+  }
+}
+
+/** The browser belongs to somebody else than the subject. Nothing about the elicitation may be shown. */
+export class WrongPersonError extends DomainError {
+  override name = 'WrongPersonError';
+  constructor() {
+    super('wrong_person', 'This elicitation is for somebody else.');
+  }
+}
+
+/** The move is not in the table. */
+export class IllegalTransitionError extends DomainError {
+  override name = 'IllegalTransitionError';
+  constructor(from: string, event: string) {
+    super('illegal_transition', `A ${from} elicitation cannot ${event}.`);
+  }
+}
+
+/** The subject was asked too often in a short time. `retryAfterMs` says when to come back. */
+export class TooManyElicitationsError extends DomainError {
+  override name = 'TooManyElicitationsError';
+  readonly retryAfterMs: number;
+  constructor(retryAfterMs: number) {
+    super('too_many_elicitations', 'Too many new elicitations for this subject.');
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The store did not answer in time or not at all. Whether the write happened is unknown; a repeat is harmless. */
+export class StoreUnavailableError extends DomainError {
+  override name = 'StoreUnavailableError';
+  constructor(options?: ErrorOptions) {
+    super('store_unavailable', 'The store is unavailable.', options);
+  }
+}

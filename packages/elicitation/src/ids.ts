@@ -1,0 +1,105 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Subject } from './subject.ts';
+
+/**
+ * A shard is the Redis hash tag of one user: two hex digits of a hash of the subject. It is carried inside every id, so
+ * that an id alone leads to the slot in which everything about that user commits together.
+ */
+export type Shard = string & { readonly __brand: 'Shard' };
+export type ElicitationId = `el_${string}`;
+export type ConnectionId = `cn_${string}`;
+export type BrowserSessionId = `bs_${string}`;
+/** The OAuth `state` parameter of one authorization transaction (RFC 6749 section 10.12). */
+export type AuthorizationState = `st_${string}`;
+/** Names one external verification; worth nothing without the MCP server's API credential. */
+export type VerificationId = `vf_${string}`;
+
+export const SHARDS: readonly Shard[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0') as Shard);
+
+/** Source of unguessable bytes; replaced in tests only. */
+export type Entropy = (bytes: number) => Uint8Array;
+export const systemEntropy: Entropy = bytes => randomBytes(bytes);
+
+/** 256 random bits, base64url: above the 128 bits of ASVS 11.5.1. */
+const SECRET_BYTES = 32;
+const SHARDED = /^(el|cn|bs|st|vf)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
+
+export function shardOf(subject: Subject): Shard {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([subject.issuer, subject.subject]))
+    .digest('hex');
+  return digest.slice(0, 2) as Shard;
+}
+
+type Prefix = 'el' | 'bs' | 'st' | 'vf';
+
+function newId<P extends Prefix>(prefix: P, shard: Shard, entropy: Entropy): `${P}_${string}` {
+  return `${prefix}_${shard}${Buffer.from(entropy(SECRET_BYTES)).toString('base64url')}`;
+}
+
+export const newElicitationId = (shard: Shard, entropy: Entropy): ElicitationId => newId('el', shard, entropy);
+export const newBrowserSessionId = (shard: Shard, entropy: Entropy): BrowserSessionId => newId('bs', shard, entropy);
+export const newAuthorizationState = (shard: Shard, entropy: Entropy): AuthorizationState =>
+  newId('st', shard, entropy);
+export const newVerificationId = (shard: Shard, entropy: Entropy): VerificationId => newId('vf', shard, entropy);
+
+/** A name for one attempt to change something; a repeat under the same name changes nothing twice. */
+export function newOperationId(entropy: Entropy): string {
+  return Buffer.from(entropy(16)).toString('base64url');
+}
+
+/**
+ * One subject has at most one connection per owner, provider and resource, so its id is derived from those and needs
+ * no index. It grants nothing: every read is also checked against the owner.
+ */
+export function connectionIdOf(of: {
+  owner: string;
+  subject: Subject;
+  provider: string;
+  resource?: string | undefined;
+}): ConnectionId {
+  const digest = createHash('sha256')
+    .update(
+      JSON.stringify(['connection', of.owner, of.subject.issuer, of.subject.subject, of.provider, of.resource ?? null]),
+    )
+    .digest('base64url');
+  return `cn_${shardOf(of.subject)}${digest}`;
+}
+
+function parse<P extends string>(prefix: P, value: string): `${P}_${string}` | undefined {
+  const match = SHARDED.exec(value);
+  return match?.[1] === prefix ? (value as `${P}_${string}`) : undefined;
+}
+
+export const parseElicitationId = (value: string): ElicitationId | undefined => parse('el', value);
+export const parseConnectionId = (value: string): ConnectionId | undefined => parse('cn', value);
+export const parseBrowserSessionId = (value: string): BrowserSessionId | undefined => parse('bs', value);
+export const parseAuthorizationState = (value: string): AuthorizationState | undefined => parse('st', value);
+export const parseVerificationId = (value: string): VerificationId | undefined => parse('vf', value);
+
+export function shardIn(
+  id: ElicitationId | ConnectionId | BrowserSessionId | AuthorizationState | VerificationId,
+): Shard {
+  return id.slice(3, 5) as Shard;
+}
+
+/** What is stored instead of a bearer value, so that a dump of the store opens no door. */
+export function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}
+
+const MATCH_ALPHABET = 'ACDEFGHJKLMNPQRTUVWXY34679';
+
+/** A short code such as `K7-42`, shown in the MCP message and on the page (RFC 10027: comparing both ends). Not a secret. */
+export function newMatchCode(entropy: Entropy): string {
+  const letters: string[] = [];
+  while (letters.length < 4) {
+    for (const byte of entropy(8)) {
+      // Rejects the tail of the byte range, so that every letter is equally likely.
+      if (byte < 256 - (256 % MATCH_ALPHABET.length) && letters.length < 4) {
+        letters.push(MATCH_ALPHABET.charAt(byte % MATCH_ALPHABET.length));
+      }
+    }
+  }
+  return `${letters.slice(0, 2).join('')}-${letters.slice(2).join('')}`;
+}

@@ -1,0 +1,170 @@
+import type { BrowserSession, NewBrowserSession } from './browser-session.ts';
+import type { Connection } from './connection.ts';
+import type {
+  ActiveElicitation,
+  CompletedElicitation,
+  Elicitation,
+  EndedElicitation,
+  FailedElicitation,
+  PendingElicitation,
+  VerifyingElicitation,
+} from './elicitation.ts';
+import type { BrowserSessionId, ConnectionId, ElicitationId, Shard } from './ids.ts';
+import type { Subject } from './subject.ts';
+import type { TransitionEvent } from './transitions.ts';
+
+/**
+ * What the domain needs from outside. Check and write are one verb everywhere: no port offers "get" followed by
+ * "update". Every mutation takes an operation id or a digest, so that repeating it after a lost answer is harmless.
+ * All of them throw StoreUnavailableError when the store does not answer.
+ */
+
+/** Everything of a new elicitation that the store does not decide itself (version, times, layout). */
+export type NewElicitation = Omit<PendingElicitation, 'layout' | 'version' | 'status' | 'createdAt' | 'expiresAt'>;
+
+export interface CreateElicitation {
+  readonly elicitation: NewElicitation;
+  readonly ttlMs: number;
+  readonly operationId: string;
+  /** Same digest: same ask of the same MCP server for the same person. At most one such elicitation is open. */
+  readonly coalescingDigest: string;
+  /** The connection that would answer the ask. */
+  readonly connectionId: ConnectionId;
+  /** What the caller has already looked at and found useless; anything else that exists is reported instead of creating. */
+  readonly seen: { readonly openId?: ElicitationId; readonly connectionGeneration?: number };
+  readonly subjectLimit: { readonly max: number; readonly windowMs: number };
+}
+
+export type CreateResult =
+  /** Created now, or earlier under the same operation id. */
+  | { readonly result: 'created'; readonly elicitation: Elicitation }
+  /** An elicitation with this coalescing digest is open and is not the one in `seen.openId`. */
+  | { readonly result: 'open'; readonly elicitationId: ElicitationId }
+  /** The connection exists in a generation other than `seen.connectionGeneration`. */
+  | { readonly result: 'connected'; readonly connection: Connection }
+  /** The subject's limit is used up; nothing was written. */
+  | { readonly result: 'limited'; readonly retryAfterMs: number };
+
+/** What a move decides; version and times are the store's. */
+export type NextElicitation =
+  | Pick<PendingElicitation, 'status' | 'trouble'>
+  | Pick<ActiveElicitation, 'status' | 'attempt'>
+  | Pick<VerifyingElicitation, 'status' | 'attempt'>
+  | Pick<CompletedElicitation, 'status' | 'outcome'>
+  | Pick<FailedElicitation, 'status' | 'failure'>
+  | Pick<EndedElicitation, 'status'>;
+
+/** A secret-bearing record that can be taken once. It is stored under the digest of the value that takes it. */
+export interface OneTimeRecord {
+  readonly digest: string;
+  readonly elicitationId: ElicitationId;
+  readonly mcpServerId: string;
+  readonly provider?: string;
+  /** Digest of the browser that started it; absent where the taker is not a browser. */
+  readonly browserBinding?: string;
+  /** Sealed by the vault. */
+  readonly sealed: string;
+}
+
+/** The token set of a finished authorization, to be stored in the same commit that completes its elicitation. */
+export type NewConnection = Omit<Connection, 'layout' | 'generation' | 'createdAt' | 'updatedAt'>;
+
+export interface TransitionElicitation {
+  /** The elicitation the decision was made on; its version must still be the stored one. */
+  readonly current: Elicitation;
+  readonly events: readonly TransitionEvent[];
+  readonly next: NextElicitation;
+  readonly operationId: string;
+  readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
+  readonly putConnection?: NewConnection;
+}
+
+export type TransitionResult =
+  /** Committed now, or earlier under the same operation id. Status, effects and event exist together. */
+  | { readonly result: 'applied'; readonly elicitation: Elicitation }
+  /** Another move came first. */
+  | { readonly result: 'conflict'; readonly current: Elicitation }
+  /** Its time is over on the store's clock (for `expire`: not over yet). Nothing was written. */
+  | { readonly result: 'untimely'; readonly current: Elicitation }
+  | { readonly result: 'missing' };
+
+export interface ElicitationStore {
+  create(request: CreateElicitation): Promise<CreateResult>;
+  read(elicitationId: ElicitationId): Promise<Elicitation | undefined>;
+  /** @throws IllegalTransitionError before anything is sent, when the events do not lead to `next.status`. */
+  transition(request: TransitionElicitation): Promise<TransitionResult>;
+  /** Open elicitations of a shard whose time is over, oldest first. */
+  due(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
+}
+
+export interface ConnectionStore {
+  read(connectionId: ConnectionId): Promise<Connection | undefined>;
+  list(of: { readonly owner: string; readonly subject: Subject }): Promise<readonly Connection[]>;
+}
+
+export type ConsumeResult =
+  /** Exactly one caller ever gets this. */
+  | { readonly result: 'taken'; readonly record: OneTimeRecord }
+  /** Taken before, by whomever. The sealed part is gone. */
+  | { readonly result: 'spent'; readonly record: Omit<OneTimeRecord, 'sealed'> }
+  | { readonly result: 'unknown' };
+
+export interface OneTimeStore {
+  /** Looks without taking. */
+  read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined>;
+  consume(shard: Shard, digest: string): Promise<ConsumeResult>;
+  /** True for exactly one caller per digest within `ttlMs`. For self-contained one-time values (sealed cookies, tickets). */
+  claim(digest: string, ttlMs: number): Promise<boolean>;
+}
+
+export interface BrowserSessionStore {
+  create(
+    session: NewBrowserSession,
+    lifetime: { readonly idleMs: number; readonly absoluteMs: number },
+  ): Promise<BrowserSession>;
+  /** Changes nothing; a session past its idle or absolute lifetime is undefined. */
+  read(id: BrowserSessionId): Promise<BrowserSession | undefined>;
+  /** Restarts the idle time, never beyond the absolute lifetime. */
+  touch(id: BrowserSessionId): Promise<void>;
+  end(id: BrowserSessionId): Promise<void>;
+}
+
+export type IdempotencyBegin =
+  /** Go on, using this reservation: the caller's own, or that of an earlier attempt that never finished. */
+  | { readonly result: 'begun'; readonly reservation: string }
+  | { readonly result: 'replay'; readonly response: string }
+  /** The key was used for another request body. */
+  | { readonly result: 'mismatch' }
+  | { readonly result: 'in_flight'; readonly retryAfterMs: number };
+
+/** The Idempotency-Key contract of draft-ietf-httpapi-idempotency-key-header-07. */
+export interface IdempotencyStore {
+  begin(p: {
+    readonly digest: string;
+    readonly fingerprint: string;
+    readonly reservation: string;
+    readonly leaseMs: number;
+  }): Promise<IdempotencyBegin>;
+  /** Keeps the answer for at least `retentionMs`. */
+  finish(p: {
+    readonly digest: string;
+    readonly fingerprint: string;
+    readonly response: string;
+    readonly retentionMs: number;
+  }): Promise<void>;
+  /** Gives the key back after a refusal that wrote nothing. */
+  abandon(p: { readonly digest: string; readonly fingerprint: string }): Promise<void>;
+}
+
+/** A registration made before reading, so that a change between reading and waiting is not lost. */
+export interface Watch extends Disposable {
+  /** Resolves on a wake-up since the last call, after `timeoutMs`, or on abort. Only a hint: the caller reads again. */
+  next(timeoutMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Notifier {
+  watch(elicitationId: ElicitationId): Watch;
+}
+
+/** Current time in epoch milliseconds. The store has its own; this one is for what never reaches the store. */
+export type Clock = () => number;

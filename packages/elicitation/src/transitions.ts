@@ -1,0 +1,57 @@
+import type { ElicitationStatus } from './elicitation.ts';
+import { IllegalTransitionError } from './errors.ts';
+
+/**
+ * The only place that knows the moves.
+ *
+ * ```
+ * pending ─engage─▶ active ─complete─▶ completed        active ─retry─▶ pending
+ *    │                │ ├─decline─▶ declined
+ *    │                │ ├─fail────▶ failed
+ *    │                │ └─hold────▶ verifying ─complete─▶ completed
+ *    │                │                 └────fail─▶ failed
+ *    └──────┬─────────┘
+ *           ├─cancel─▶ cancelled
+ *           └─expire─▶ expired
+ * ```
+ *
+ * A move that passes through two arrows in one commit (a person who declines at once is engaged and declines) names
+ * both events; nothing between them is ever visible. Terminal statuses have no way out.
+ */
+export const transitions = [
+  { from: 'pending', event: 'engage', to: 'active' },
+  { from: 'pending', event: 'cancel', to: 'cancelled' },
+  { from: 'pending', event: 'expire', to: 'expired' },
+  { from: 'active', event: 'retry', to: 'pending' },
+  { from: 'active', event: 'hold', to: 'verifying' },
+  { from: 'active', event: 'complete', to: 'completed' },
+  { from: 'active', event: 'decline', to: 'declined' },
+  { from: 'active', event: 'fail', to: 'failed' },
+  { from: 'active', event: 'cancel', to: 'cancelled' },
+  { from: 'active', event: 'expire', to: 'expired' },
+  { from: 'verifying', event: 'complete', to: 'completed' },
+  { from: 'verifying', event: 'fail', to: 'failed' },
+] as const satisfies readonly { from: ElicitationStatus; event: string; to: ElicitationStatus }[];
+
+export type TransitionEvent = (typeof transitions)[number]['event'];
+export type TerminalStatus = Exclude<ElicitationStatus, (typeof transitions)[number]['from']>;
+
+export const transitionEvents: readonly TransitionEvent[] = [...new Set(transitions.map(row => row.event))];
+
+/** Where the events lead from a status, or undefined when one of them is not a move of the table. */
+export function destinationOf(
+  from: ElicitationStatus,
+  events: readonly TransitionEvent[],
+): ElicitationStatus | undefined {
+  let status: ElicitationStatus | undefined = from;
+  for (const event of events) {
+    status = transitions.find(row => row.from === status && row.event === event)?.to;
+    if (status === undefined) return undefined;
+  }
+  return status;
+}
+
+/** @throws IllegalTransitionError when the events do not lead from `from` to `to`. */
+export function assertMove(from: ElicitationStatus, events: readonly TransitionEvent[], to: ElicitationStatus): void {
+  if (destinationOf(from, events) !== to) throw new IllegalTransitionError(from, events.join('+'));
+}
