@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { accessTokenSchema, connectionListSchema, listConnectionsQuerySchema } from './connections.ts';
+import {
+  connectionIdSchema,
+  elicitationIdSchema,
+  elicitationSchema,
+  issueElicitationSchema,
+  verifiedElicitationSchema,
+  verifyElicitationSchema,
+  waitQuerySchema,
+} from './elicitations.ts';
+import type { ProblemCode } from './problems.ts';
+
+/** One call of the contract. The gateway's routes and the OpenAPI document are both made from this list. */
+export interface Operation {
+  readonly method: 'GET' | 'POST';
+  /** OpenAPI path template. */
+  readonly path: string;
+  readonly summary: string;
+  readonly parameters?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  readonly idempotent?: true;
+  readonly responses: Readonly<Record<number, { readonly description: string; readonly schema: z.ZodType }>>;
+  /** Problems beyond those that every call can meet. */
+  readonly problems: readonly ProblemCode[];
+}
+
+const byElicitation = z.strictObject({ elicitationId: elicitationIdSchema });
+const byConnection = z.strictObject({ connectionId: connectionIdSchema });
+
+export const operations = {
+  issueElicitation: {
+    method: 'POST',
+    path: '/v1/elicitations',
+    summary: 'Issue an elicitation, or get the open one or the connection that already answers it.',
+    body: issueElicitationSchema,
+    idempotent: true,
+    responses: {
+      200: {
+        description: 'An open elicitation for the same ask, or `completed` where a connection already serves.',
+        schema: elicitationSchema,
+      },
+      201: { description: 'Issued.', schema: elicitationSchema },
+    },
+    problems: [
+      'kind_not_allowed',
+      'provider_not_allowed',
+      'issuer_not_allowed',
+      'return_url_not_registered',
+      'unknown_provider',
+      'subject_token_invalid',
+      'idempotency_in_flight',
+      'idempotency_key_reused',
+      'too_many_elicitations',
+      'upstream_unavailable',
+    ],
+  },
+  readElicitation: {
+    method: 'GET',
+    path: '/v1/elicitations/{elicitationId}',
+    summary: 'Read an elicitation; with `wait`, answer when its status is terminal or the time is over.',
+    parameters: byElicitation,
+    query: waitQuerySchema,
+    responses: { 200: { description: 'As it stands.', schema: elicitationSchema } },
+    problems: ['not_found'],
+  },
+  cancelElicitation: {
+    method: 'POST',
+    path: '/v1/elicitations/{elicitationId}/cancel',
+    summary: 'Cancel. A cancelled elicitation is answered again as it is.',
+    parameters: byElicitation,
+    responses: { 200: { description: 'Cancelled.', schema: elicitationSchema } },
+    problems: ['not_found', 'already_ended', 'illegal_transition'],
+  },
+  verifyElicitation: {
+    method: 'POST',
+    path: '/v1/elicitations/{elicitationId}/verify',
+    summary: "Say who the application's own browser session belongs to (identity mode `external`).",
+    parameters: byElicitation,
+    body: verifyElicitationSchema,
+    responses: { 200: { description: 'The same person; send the browser on.', schema: verifiedElicitationSchema } },
+    problems: [
+      'not_found',
+      'wrong_person',
+      'verification_unknown',
+      'identity_mode_mismatch',
+      'already_ended',
+      'upstream_unavailable',
+    ],
+  },
+  listConnections: {
+    method: 'GET',
+    path: '/v1/connections',
+    summary: "List a subject's connections that this MCP server may use.",
+    query: listConnectionsQuerySchema,
+    responses: { 200: { description: 'Possibly none.', schema: connectionListSchema } },
+    problems: ['issuer_not_allowed'],
+  },
+  getAccessToken: {
+    method: 'POST',
+    path: '/v1/connections/{connectionId}/access-token',
+    summary: "Get a fresh access token of a connection. The only way a provider's token leaves the gateway.",
+    parameters: byConnection,
+    responses: { 200: { description: 'Keep it in memory only.', schema: accessTokenSchema } },
+    problems: ['not_found', 'reauthorization_required'],
+  },
+} as const satisfies Record<string, Operation>;
+
+export type OperationId = keyof typeof operations;
+
+/** What any call can answer. */
+export const commonProblems: readonly ProblemCode[] = [
+  'invalid_request',
+  'unauthenticated',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+];

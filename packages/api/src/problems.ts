@@ -1,0 +1,53 @@
+import { z } from 'zod';
+
+/**
+ * Every code a caller can meet, with its HTTP status and title (RFC 9457). Codes are stable; texts are not.
+ */
+export const problems = {
+  invalid_request: { status: 400, title: 'The request is not valid.' },
+  unauthenticated: { status: 401, title: 'A valid credential is required.' },
+  kind_not_allowed: { status: 403, title: 'This MCP server may not issue this kind.' },
+  provider_not_allowed: { status: 403, title: 'This MCP server may not use this provider.' },
+  issuer_not_allowed: { status: 403, title: 'This MCP server may not name users of this issuer.' },
+  return_url_not_registered: { status: 403, title: 'The return URL is not registered for this MCP server.' },
+  wrong_person: { status: 403, title: 'The elicitation is for somebody else.' },
+  not_found: { status: 404, title: 'Not found.' },
+  method_not_allowed: { status: 405, title: 'The method is not allowed here.' },
+  already_ended: { status: 409, title: 'The elicitation has already ended.' },
+  illegal_transition: { status: 409, title: 'The elicitation cannot do that now.' },
+  idempotency_in_flight: { status: 409, title: 'A request with this Idempotency-Key is in flight.' },
+  reauthorization_required: { status: 409, title: 'The user must authorize again.' },
+  verification_unknown: { status: 409, title: 'The verification is unknown, used or over.' },
+  payload_too_large: { status: 413, title: 'The request is too large.' },
+  unsupported_media_type: { status: 415, title: 'The media type is not supported.' },
+  idempotency_key_reused: { status: 422, title: 'The Idempotency-Key was used for another request.' },
+  subject_token_invalid: { status: 422, title: 'The access token of the subject could not be verified.' },
+  unknown_provider: { status: 422, title: 'The provider is not configured.' },
+  identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
+  rate_limited: { status: 429, title: 'Too many requests.' },
+  too_many_elicitations: { status: 429, title: 'Too many new elicitations for this subject.' },
+  internal_error: { status: 500, title: 'Something went wrong.' },
+  upstream_unavailable: { status: 502, title: 'A provider did not answer.' },
+  unavailable: { status: 503, title: 'Temporarily unavailable.' },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemCode = keyof typeof problems;
+
+const codes = Object.keys(problems) as [ProblemCode, ...ProblemCode[]];
+
+export const problemSchema = z
+  .object({
+    type: z.string().describe('`urn:postern:problem:{code}`'),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum(codes),
+    detail: z.string().optional(),
+    requestId: z.string(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe('For invalid_request: each fault by its path.'),
+  })
+  .meta({ id: 'Problem' });
+
+export type ProblemBody = z.infer<typeof problemSchema>;
