@@ -4,12 +4,26 @@ import { type ProblemCode, problemSchema, problems } from './problems.ts';
 
 type Json = Record<string, unknown>;
 
-const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): Json => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' }) as Json;
-  return rest;
-};
+const COMPONENTS = '#/components/schemas/';
 
-function parametersOf(schema: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {
+/** Named schemas are collected under the components; everything else stays in place. */
+function createSchemas() {
+  const components: Record<string, Json> = {};
+  const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): Json => {
+    const text = JSON.stringify(z.toJSONSchema(schema, { io, target: 'draft-2020-12' })).replaceAll(
+      '#/$defs/',
+      COMPONENTS,
+    );
+    const { $schema: _, $defs, ...rest } = JSON.parse(text) as Json & { $defs?: Record<string, Json> };
+    for (const [name, { id: __, ...definition }] of Object.entries($defs ?? {})) components[name] = definition;
+    return rest;
+  };
+  return { components, schemaOf };
+}
+
+type SchemaOf = ReturnType<typeof createSchemas>['schemaOf'];
+
+function parametersOf(schemaOf: SchemaOf, schema: z.ZodObject | undefined, place: 'path' | 'query'): Json[] {
   if (schema === undefined) return [];
   const { properties, required } = schemaOf(schema, 'input') as {
     properties: Record<string, Json>;
@@ -48,10 +62,10 @@ function problemResponses(codes: readonly ProblemCode[]): Json {
   );
 }
 
-function operationObject(operationId: string, operation: Operation): Json {
+function operationObject(schemaOf: SchemaOf, operationId: string, operation: Operation): Json {
   const parameters = [
-    ...parametersOf(operation.parameters, 'path'),
-    ...parametersOf(operation.query, 'query'),
+    ...parametersOf(schemaOf, operation.parameters, 'path'),
+    ...parametersOf(schemaOf, operation.query, 'query'),
     ...(operation.idempotent === true ? [idempotencyKey] : []),
   ];
   return {
@@ -83,10 +97,14 @@ function operationObject(operationId: string, operation: Operation): Json {
 
 /** The OpenAPI 3.1 document of the contract, made from the schemas that the gateway validates with. */
 export function openApiDocument(publicUrl: string): Json {
+  const { components, schemaOf } = createSchemas();
+  schemaOf(problemSchema, 'output');
   const paths: Record<string, Json> = {};
   for (const [operationId, operation] of Object.entries(operations) as [string, Operation][]) {
-    const path = (paths[operation.path] ??= {});
-    path[operation.method.toLowerCase()] = operationObject(operationId, operation);
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [operation.method.toLowerCase()]: operationObject(schemaOf, operationId, operation),
+    };
   }
   return {
     openapi: '3.1.0',
@@ -107,7 +125,7 @@ export function openApiDocument(publicUrl: string): Json {
           description: "An API key of a registered MCP server, or a JWT signed with the MCP server's registered key.",
         },
       },
-      schemas: { Problem: schemaOf(problemSchema, 'output') },
+      schemas: components,
     },
   };
 }
