@@ -1,1 +1,42 @@
-export {};
+export { type Colour, parseColour } from './colour.ts';
+export type { DecisionView } from './decision-page.ts';
+export { displayHost } from './display-host.ts';
+export { type Html, html } from './html.ts';
+export { type Locale, locales, negotiateLocale } from './locale.ts';
+export { pageHeaders } from './page-headers.ts';
+export { type ConnectNotice, type ConnectView, connectPage } from './pages/connect-page.ts';
+export { type DoneView, donePage } from './pages/done-page.ts';
+export {
+  type DeclinedView,
+  declinedPage,
+  type EndedView,
+  endedPage,
+  type WorkingView,
+  workingPage,
+} from './pages/ended-pages.ts';
+export { type LeavingView, leavingPage } from './pages/leaving-page.ts';
+export {
+  type ErrorView,
+  errorPage,
+  notFoundPage,
+  type WrongPersonView,
+  wrongBrowserPage,
+  wrongPersonPage,
+} from './pages/refusal-pages.ts';
+export {
+  type SignInFailedView,
+  type SignInView,
+  signedOutPage,
+  signInFailedPage,
+  signInPage,
+} from './pages/sign-in-pages.ts';
+export { stylesheet } from './stylesheet.ts';
+export type {
+  AuthorizationView,
+  Branding,
+  McpServerView,
+  PageContext,
+  PersonView,
+  RequestedByView,
+  ScopeView,
+} from './views.ts';

@@ -1,0 +1,198 @@
+/**
+ * HTML that is escaped by construction.
+ *
+ * An `Html` value can only come from a template literal in this package, and every value in it is escaped for the place
+ * where it stands. The static text around a value decides that place, once per template, and a place in which escaping
+ * could not help (an unquoted attribute, a tag name, a comment, `style`, an event handler) is refused outright.
+ */
+
+class TrustedHtml {
+  readonly #markup: string;
+  constructor(markup: string) {
+    this.#markup = markup;
+  }
+  toString(): string {
+    return this.#markup;
+  }
+}
+
+class CheckedUrl {
+  readonly #href: string;
+  constructor(href: string) {
+    this.#href = href;
+  }
+  toString(): string {
+    return this.#href;
+  }
+}
+
+/** Finished markup. The class behind it is not exported: markup is made by {@link html} and by nothing else. */
+export type Html = TrustedHtml;
+
+/** An address that may stand in `href`, `src` or `action`; made by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
+export type Url = CheckedUrl;
+
+/** What may be interpolated. A bare string is an outside value: in running text it is escaped and isolated in `<bdi>`. */
+export type Interpolation = string | Html | Url | readonly Html[] | undefined;
+
+type Place = 'text' | 'plain-text' | 'attribute' | 'url';
+
+const urlAttributes = new Set(['href', 'src', 'action']);
+const plainTextElements = new Set(['title', 'textarea']);
+const refusedElements = new Set(['script', 'style', 'iframe', 'object', 'embed', 'base']);
+const refusedAttributes = /^(?:on.*|style|srcdoc|srcset|formaction|ping)$/;
+
+const placesByTemplate = new WeakMap<TemplateStringsArray, readonly Place[]>();
+
+/**
+ * Tagged template for markup. In running text a string is escaped and wrapped in `<bdi>`, an `Html` value stands as it
+ * is and `undefined` leaves nothing; in an attribute a string is escaped; in `href`, `src` and `action` only a `Url` may
+ * stand, as the whole value.
+ *
+ * @throws TypeError when a template or a value breaks these rules (a fault of the page, never of the data).
+ */
+export function html(strings: TemplateStringsArray, ...values: readonly Interpolation[]): Html {
+  let places = placesByTemplate.get(strings);
+  if (places === undefined) {
+    places = findPlaces(strings);
+    placesByTemplate.set(strings, places);
+  }
+  let markup = strings[0] ?? '';
+  values.forEach((value, index) => {
+    markup += render(value, places[index]) + (strings[index + 1] ?? '');
+  });
+  return new TrustedHtml(markup);
+}
+
+/** Text of our own, escaped but not isolated: it shares the page's language and direction. */
+export function ownText(text: string): Html {
+  return new TrustedHtml(escapeHtml(text));
+}
+
+/** Joins markup without anything in between. */
+export function joinHtml(parts: readonly Html[]): Html {
+  return new TrustedHtml(parts.join(''));
+}
+
+/** Escapes for text and for double- or single-quoted attributes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`);
+}
+
+/**
+ * A path on our own origin, for form actions, images and the stylesheet.
+ *
+ * @throws TypeError when `path` would leave the origin or holds characters that have no place in a URL.
+ */
+export function ownPath(path: string): Url {
+  if (!isOwnPath(path)) throw new TypeError('not a path on this origin');
+  return new CheckedUrl(path);
+}
+
+/**
+ * A path on our own origin or an absolute `https:` or `http:` address, for links.
+ *
+ * @throws TypeError for every other scheme, for embedded user names, and for what is no address at all.
+ */
+export function webUrl(href: string): Url {
+  if (isOwnPath(href)) return new CheckedUrl(href);
+  const url = URL.parse(href);
+  if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) throw new TypeError('not a web address');
+  if (url.username !== '' || url.password !== '') throw new TypeError('a web address must not carry a user name');
+  return new CheckedUrl(url.href);
+}
+
+/**
+ * What {@link webUrl} takes, or a `mailto:` address.
+ *
+ * @throws TypeError for everything else.
+ */
+export function contactUrl(href: string): Url {
+  const url = URL.parse(href);
+  return url?.protocol === 'mailto:' ? new CheckedUrl(url.href) : webUrl(href);
+}
+
+/** Exactly one leading slash, and no backslash, white space or control character a browser would read past. */
+function isOwnPath(path: string): boolean {
+  return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path);
+}
+
+function render(value: Interpolation, place: Place | undefined): string {
+  switch (place) {
+    case 'text':
+      if (value === undefined) return '';
+      if (value instanceof TrustedHtml) return value.toString();
+      if (Array.isArray(value)) return renderList(value);
+      if (typeof value === 'string') return `<bdi>${escapeHtml(value)}</bdi>`;
+      break;
+    case 'plain-text':
+    case 'attribute':
+      if (typeof value === 'string') return escapeHtml(value);
+      break;
+    case 'url':
+      if (value instanceof CheckedUrl) return escapeHtml(value.toString());
+      break;
+    case undefined:
+      break;
+  }
+  throw new TypeError(`a value of this type cannot stand in the place "${place}"`);
+}
+
+function renderList(values: readonly unknown[]): string {
+  return values
+    .map(value => {
+      if (value instanceof TrustedHtml) return value.toString();
+      throw new TypeError('a list in a template holds markup only');
+    })
+    .join('');
+}
+
+/** Reads the static text of a template and names the place of every value in it. */
+function findPlaces(strings: TemplateStringsArray): readonly Place[] {
+  const places: Place[] = [];
+  let within: 'text' | 'tag' | 'value' = 'text';
+  let element = '';
+  let attribute = '';
+  strings.forEach((chunk, index) => {
+    let valueStart = 0;
+    for (let at = 0; at < chunk.length; at += 1) {
+      const character = chunk[at];
+      if (within === 'text' && character === '<') {
+        const name = /^(?:\/?[a-z][a-z0-9]*|!doctype)/.exec(chunk.slice(at + 1))?.[0];
+        if (name === undefined || refusedElements.has(name)) throw refused(`the tag at "${chunk.slice(at, at + 12)}"`);
+        within = 'tag';
+        element = name;
+      } else if (within === 'tag' && character === '>') {
+        within = 'text';
+      } else if (within === 'tag' && character === '"') {
+        const name = /[\s]([a-z][a-z-]*)=$/i.exec(chunk.slice(0, at))?.[1]?.toLowerCase();
+        if (name === undefined || refusedAttributes.test(name)) throw refused('an attribute');
+        within = 'value';
+        attribute = name;
+        valueStart = at + 1;
+      } else if (within === 'tag' && (character === "'" || (character === '=' && chunk[at + 1] !== '"'))) {
+        throw refused('an attribute without double quotes');
+      } else if (within === 'value' && character === '"') {
+        within = 'tag';
+      }
+    }
+    const isLast = index === strings.length - 1;
+    if (isLast && within !== 'text') throw refused('a tag that is not closed');
+    if (isLast) return;
+    if (within === 'tag') throw refused('a value inside a tag');
+    if (within === 'text') {
+      places.push(plainTextElements.has(element) ? 'plain-text' : 'text');
+    } else if (urlAttributes.has(attribute)) {
+      const isWhole = valueStart === chunk.length && strings[index + 1]?.startsWith('"') === true;
+      if (!isWhole) throw refused(`a part of ${attribute}`);
+      places.push('url');
+    } else {
+      places.push('attribute');
+    }
+  });
+  return places;
+}
+
+function refused(what: string): TypeError {
+  return new TypeError(`template refused: ${what} cannot be made safe by escaping`);
+}

@@ -1,0 +1,29 @@
+import { type Html, html } from './html.ts';
+
+/** Line icons, 24 by 24, drawn in the colour of the text around them and silent to screen readers. */
+const draw = (paths: Html): Html =>
+  html`<svg class="icon" viewBox="0 0 24 24" width="24" height="24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${paths}</svg>`;
+
+export const icons = {
+  check: draw(html`<path d="m5 12.5 4.5 4.5L19 7.5"/>`),
+  minus: draw(html`<path d="M6 12h12"/>`),
+  clock: draw(html`<circle cx="12" cy="12" r="8.5"/><path d="M12 7.5V12l3 2"/>`),
+  person: draw(
+    html`<circle cx="12" cy="8.5" r="3.75"/><path d="M4.75 19.5c1.2-3.2 4-4.75 7.25-4.75s6.05 1.55 7.25 4.75"/>`,
+  ),
+  people: draw(
+    html`<circle cx="9" cy="9" r="3.25"/><path d="M3 19c.9-2.9 3.2-4.25 6-4.25s5.1 1.35 6 4.25"/><path d="M15.5 5.9a3.25 3.25 0 0 1 0 6.2M18 15.2c1.5.7 2.5 2 3 3.8"/>`,
+  ),
+  shield: draw(
+    html`<path d="M12 3.5 5 6v5.5c0 4.3 2.9 7.5 7 9 4.1-1.5 7-4.7 7-9V6z"/><path d="M12 8.5v4M12 15.75v.01"/>`,
+  ),
+  leaving: draw(
+    html`<path d="M13.5 5H19v5.5M19 5l-8.5 8.5M10 5.5H6.5a1.5 1.5 0 0 0-1.5 1.5v10.5A1.5 1.5 0 0 0 6.5 19H17a1.5 1.5 0 0 0 1.5-1.5V14"/>`,
+  ),
+  search: draw(html`<circle cx="11" cy="11" r="6"/><path d="m15.5 15.5 4 4"/>`),
+  hourglass: draw(
+    html`<path d="M7 4h10M7 20h10M8 4v3.5c0 2 4 3.2 4 4.5s-4 2.5-4 4.5V20M16 4v3.5c0 2-4 3.2-4 4.5s4 2.5 4 4.5V20"/>`,
+  ),
+  alert: draw(html`<circle cx="12" cy="12" r="8.5"/><path d="M12 8v4.5M12 15.75v.01"/>`),
+  quote: draw(html`<path d="M5 6.5h14v9.5h-7l-4 3.5V16H5z"/>`),
+} as const;

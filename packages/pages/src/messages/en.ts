@@ -1,0 +1,94 @@
+/**
+ * The English texts, and the list of all texts there are. `{name}` is a place for a value; every locale must have the same
+ * places. House tone: short sentences, no exclamation marks, no word a person would have to look up.
+ */
+export const en = {
+  'layout.help': 'Help',
+
+  'asker.label': 'Who is asking',
+  'facts.destination': 'You will continue at',
+  'facts.code': 'The same code stands in your app',
+  'facts.codeHint': 'If your app shows another code, or none, decline.',
+  'facts.person': 'Signed in as',
+  'facts.personHost': 'with {host}',
+  'facts.switchAccount': 'Not you? Use another account',
+  'message.heading': 'Message from {mcpServer}',
+  'message.note': 'Written by {mcpServer}, not by {brand}.',
+  'message.fromBoth': '{mcpServer} says this is for {tool}, used in {mcpClient}.',
+  'message.fromClient': '{mcpServer} says this was started in {mcpClient}.',
+  'message.fromTool': '{mcpServer} says this is for {tool}.',
+  'decision.label': 'Your decision',
+  'decision.decline': 'Decline',
+  'decision.endsSoon': 'This request ends {relative}, at {time}.',
+  'decision.ends': 'This request ends on {time}.',
+  'next.close': 'You can close this window and go back to {mcpServer}.',
+  'next.return': 'Go back to {mcpServer}',
+
+  'connect.heading': '{mcpServer} wants to use your {provider} account',
+  'connect.scopes': 'It would be able to',
+  'connect.scopesUnnamed': '{provider} will show you what this allows before you agree.',
+  'connect.accept': 'Continue',
+  'connect.reassurance': 'Nothing is shared before you agree at {provider}.',
+  'connect.providerDenied': '{provider} reports that you did not agree. You can try again, or decline.',
+  'connect.providerUnavailable': '{provider} did not answer. Wait a moment, then try again.',
+  'connect.providerRefused': '{provider} turned the request down. You can try again, or decline.',
+  'connect.startAgain': 'The last try was interrupted. Please start again from here.',
+
+  'leaving.heading': 'You are leaving for {provider}',
+  'leaving.text': '{provider} will ask whether {mcpServer} may use your account. Afterwards you come back here.',
+  'leaving.continue': 'Continue to {host}',
+  'leaving.back': 'Go back',
+
+  'done.heading': 'Your {provider} account is connected',
+  'done.account': 'Account',
+  'done.scopes': '{mcpServer} can now',
+
+  'working.heading': 'Your answer is on its way',
+  'working.text': 'This takes a few seconds. You do not have to answer again.',
+  'working.reload': 'Check again',
+
+  'declined.heading': 'You declined',
+  'declined.text': 'Nothing was shared with {mcpServer}.',
+
+  'expired.heading': 'This request has ended',
+  'expired.text': 'It was open for a limited time only. If you still need it, go back to {mcpServer} and ask again.',
+  'cancelled.heading': 'This request was withdrawn',
+  'cancelled.text': '{mcpServer} no longer needs an answer. You can close this window.',
+  'failed.heading': 'This request could not be finished',
+  'failed.text': 'Something stopped it on the way. Go back to {mcpServer} and ask again.',
+
+  'signIn.heading': 'Sign in to continue',
+  'signIn.text': 'An app you use has a question for you. Sign in, so that it reaches you and nobody else.',
+  'signIn.continue': 'Continue to sign-in',
+  'signInFailed.heading': 'Sign-in did not work',
+  'signInFailed.text':
+    'The sign-in service did not answer, or it turned the sign-in down. Wait a moment, then try again.',
+  'signInFailed.retry': 'Try again',
+  'signedOut.heading': 'You are signed out',
+  'signedOut.text': 'You can close this window.',
+
+  'wrongPerson.heading': 'This request is for another account',
+  'wrongPerson.text':
+    'If you have another account, sign in with it. If someone else sent you this link, close this window. Nothing was shared.',
+  'wrongPerson.switchAccount': 'Use another account',
+  'wrongBrowser.heading': 'This was started in another browser',
+  'wrongBrowser.text': 'To protect you, it was stopped here. Nothing was connected.',
+  'wrongBrowser.next':
+    'If you started it yourself, go back to your app and ask again. If someone else sent you a link, close this window.',
+  'notFound.heading': 'There is nothing here',
+  'notFound.text':
+    'The link may be incomplete, or no longer in use. Go back to the app that gave it to you and ask for a new one.',
+
+  'error.badRequest.heading': 'This page could not be opened',
+  'error.badRequest.text': 'Part of the address is missing or damaged. Open the link in your app again.',
+  'error.forbidden.heading': 'This step was stopped',
+  'error.forbidden.text':
+    'We could not make sure that it came from you. Open the link in your app again and use the buttons on the page.',
+  'error.tooManyRequests.heading': 'Too many tries in a short time',
+  'error.tooManyRequests.text': 'Wait a minute, then open the link in your app again.',
+  'error.unavailable.heading': 'We are not available right now',
+  'error.unavailable.text': 'Please wait a few minutes, then open the link in your app again.',
+  'error.internal.heading': 'Something went wrong',
+  'error.internal.text': 'The fault is ours, not yours. Please open the link in your app again.',
+  'error.requestId': 'If you ask for help, give this number',
+} as const;

@@ -1,0 +1,46 @@
+import { html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { fact, facts, linkButton, scopeList } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext, ScopeView } from '../views.ts';
+
+export interface DoneView {
+  readonly mcpServer: McpServerView;
+  readonly providerName: string;
+  /** The connected account, as the provider names it. */
+  readonly accountName?: string;
+  /** What was granted, which can be less than what was asked for. */
+  readonly scopes: readonly ScopeView[];
+  /** A registered return address of the MCP server. */
+  readonly returnHref?: string;
+}
+
+/** An account was connected. */
+export function donePage(context: PageContext, view: DoneView): string {
+  const t = translatorFor(context.locale);
+  const mcpServer = view.mcpServer.name;
+  const provider = view.providerName;
+  const account =
+    view.accountName === undefined
+      ? undefined
+      : facts([fact(t.html('done.account'), html`<span class="value" translate="no">${view.accountName}</span>`)]);
+  const granted =
+    view.scopes.length === 0
+      ? undefined
+      : html`<section class="permissions granted" aria-labelledby="permissions-heading">
+<h2 id="permissions-heading">${t.html('done.scopes', { mcpServer })}</h2>
+${scopeList(view.scopes)}
+</section>`;
+  return messagePage(context, t, {
+    title: t.plain('done.heading', { provider }),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html('done.heading', { provider }),
+    texts: [t.html('next.close', { mcpServer })],
+    body: html`${account}${granted}`,
+    ...(view.returnHref === undefined
+      ? {}
+      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+  });
+}

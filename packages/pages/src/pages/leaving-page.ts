@@ -1,0 +1,41 @@
+import { displayHost } from '../display-host.ts';
+import { html } from '../html.ts';
+import { layout } from '../layout.ts';
+import { asker, destination, facts, hostText, linkButton, paragraphs } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext } from '../views.ts';
+
+export interface LeavingView {
+  readonly mcpServer: McpServerView;
+  readonly providerName: string;
+  /** As `displayHost` makes it. */
+  readonly destinationHost: string;
+  /** The provider's address, or a path on our own origin that leads there. */
+  readonly continueHref: string;
+  /** Back to the decision, which is still open. */
+  readonly backHref: string;
+}
+
+/**
+ * The step between our form and the provider. It carries a link, because `form-action 'self'` stops a redirect that
+ * follows a form post (security.md T25).
+ *
+ * @throws TypeError when the link would lead to another host than the page names.
+ */
+export function leavingPage(context: PageContext, view: LeavingView): string {
+  const t = translatorFor(context.locale);
+  const { destinationHost, providerName: provider } = view;
+  const target = URL.parse(view.continueHref);
+  if (target !== null && displayHost(target) !== destinationHost) {
+    throw new TypeError('the link leads to another host than the page names');
+  }
+  const main = html`${asker(view.mcpServer, t)}
+<h1>${t.html('leaving.heading', { provider })}</h1>
+<div class="lead">${paragraphs([t.html('leaving.text', { provider, mcpServer: view.mcpServer.name })])}</div>
+${facts([destination(destinationHost, t)])}
+<div class="actions decision">
+${linkButton(view.backHref, t.html('leaving.back'), 'plain')}
+${linkButton(view.continueHref, t.html('leaving.continue', { host: hostText(destinationHost) }), 'accent')}
+</div>`;
+  return layout(context, t, { title: t.plain('leaving.heading', { provider }), main });
+}

@@ -1,0 +1,84 @@
+/** Pages that refuse. They say nothing about the elicitation, its owner, or whether there is one. */
+import { html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { fact, facts, personFact, postForm } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
+import type { PageContext, PersonView } from '../views.ts';
+
+export interface WrongPersonView {
+  /** Who is signed in, never who was expected. */
+  readonly person: PersonView;
+  readonly switchAccountAction: string;
+  readonly csrfToken: string;
+}
+
+/** Someone is signed in, but the elicitation is not theirs. */
+export function wrongPersonPage(context: PageContext, view: WrongPersonView): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('wrongPerson.heading'),
+    icon: icons.people,
+    heading: t.html('wrongPerson.heading'),
+    texts: [t.html('wrongPerson.text')],
+    body: facts([personFact(view.person, t)]),
+    actions: [
+      postForm(
+        { action: view.switchAccountAction, csrfToken: view.csrfToken },
+        html`<button class="button accent" type="submit">${t.html('wrongPerson.switchAccount')}</button>`,
+      ),
+    ],
+  });
+}
+
+/** A provider's answer arrived in a browser that did not start the flow (security.md A3, A5). */
+export function wrongBrowserPage(context: PageContext): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('wrongBrowser.heading'),
+    icon: icons.shield,
+    tone: 'caution',
+    heading: t.html('wrongBrowser.heading'),
+    texts: [t.html('wrongBrowser.text'), t.html('wrongBrowser.next')],
+  });
+}
+
+export function notFoundPage(context: PageContext): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('notFound.heading'),
+    icon: icons.search,
+    heading: t.html('notFound.heading'),
+    texts: [t.html('notFound.text')],
+  });
+}
+
+export interface ErrorView {
+  /** Finds the event in the operator's log. */
+  readonly requestId: string;
+  readonly kind: 'bad_request' | 'forbidden' | 'too_many_requests' | 'unavailable' | 'internal';
+}
+
+const errorTexts = {
+  bad_request: 'error.badRequest',
+  forbidden: 'error.forbidden',
+  too_many_requests: 'error.tooManyRequests',
+  unavailable: 'error.unavailable',
+  internal: 'error.internal',
+} as const satisfies Record<ErrorView['kind'], string>;
+
+/** The request could not be served. */
+export function errorPage(context: PageContext, view: ErrorView): string {
+  const t = translatorFor(context.locale);
+  const texts = errorTexts[view.kind];
+  return messagePage(context, t, {
+    title: t.plain(`${texts}.heading`),
+    icon: icons.alert,
+    tone: 'caution',
+    heading: t.html(`${texts}.heading`),
+    texts: [t.html(`${texts}.text`)],
+    body: facts([
+      fact(t.html('error.requestId'), html`<code class="request-id" dir="ltr" translate="no">${view.requestId}</code>`),
+    ]),
+  });
+}

@@ -1,0 +1,54 @@
+/** Pages around signing in. None of them depends on an elicitation: a real link and an invented one look alike. */
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { destination, facts, linkButton } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+export interface SignInView {
+  readonly continueHref: string;
+  /** Host of the identity provider, as `displayHost` makes it. */
+  readonly destinationHost?: string;
+}
+
+/** Hands over to the identity provider, by a link because `form-action 'self'` would stop a form (security.md T25). */
+export function signInPage(context: PageContext, view: SignInView): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('signIn.heading'),
+    icon: icons.person,
+    heading: t.html('signIn.heading'),
+    texts: [t.html('signIn.text')],
+    ...(view.destinationHost === undefined ? {} : { body: facts([destination(view.destinationHost, t)]) }),
+    actions: [linkButton(view.continueHref, t.html('signIn.continue'), 'accent')],
+  });
+}
+
+export interface SignInFailedView {
+  readonly retryHref?: string;
+}
+
+/** The identity provider did not answer or turned the sign-in down. */
+export function signInFailedPage(context: PageContext, view: SignInFailedView): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('signInFailed.heading'),
+    icon: icons.alert,
+    tone: 'caution',
+    heading: t.html('signInFailed.heading'),
+    texts: [t.html('signInFailed.text')],
+    ...(view.retryHref === undefined
+      ? {}
+      : { actions: [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')] }),
+  });
+}
+
+export function signedOutPage(context: PageContext): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('signedOut.heading'),
+    icon: icons.person,
+    heading: t.html('signedOut.heading'),
+    texts: [t.html('signedOut.text')],
+  });
+}

@@ -1,0 +1,131 @@
+/** The pieces pages are put together from. Each keeps one promise of the page anatomy. */
+
+import { isDisplayHost } from './display-host.ts';
+import { type Html, html, joinHtml, ownPath, webUrl } from './html.ts';
+import { icons } from './icons.ts';
+import type { Translator } from './translator.ts';
+import type { McpServerView, PersonView, RequestedByView, ScopeView } from './views.ts';
+
+/** Who asks: logo, registered name, host. */
+export function asker(mcpServer: McpServerView, t: Translator): Html {
+  const mark =
+    mcpServer.logoPath === undefined
+      ? html`<span class="mark monogram" aria-hidden="true">${firstGrapheme(mcpServer.name)}</span>`
+      : html`<img class="mark" src="${ownPath(mcpServer.logoPath)}" alt="" width="48" height="48">`;
+  return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${mark}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
+}
+
+/**
+ * A host, left to right in every language and never translated.
+ *
+ * @throws TypeError when it is not in the ASCII form of `displayHost`: a host nobody normalised could imitate another.
+ */
+export function hostText(host: string): Html {
+  if (!isDisplayHost(host)) throw new TypeError('a host is shown in the form displayHost gives it');
+  return html`<span class="host" dir="ltr" translate="no">${host}</span>`;
+}
+
+/** One fact in a fixed layout: what it is, and its value. */
+export function fact(label: Html, value: Html, extra?: Html): Html {
+  return html`<div class="fact"><dt>${label}</dt><dd>${value}${extra}</dd></div>`;
+}
+
+/** A group of facts. */
+export function facts(rows: readonly (Html | undefined)[]): Html {
+  return html`<dl class="facts">${rows.filter(row => row !== undefined)}</dl>`;
+}
+
+export function destination(host: string, t: Translator): Html {
+  return fact(t.html('facts.destination'), html`<span class="value">${hostText(host)}</span>`);
+}
+
+export function matchCodeFact(matchCode: string, t: Translator): Html {
+  return fact(
+    t.html('facts.code'),
+    html`<strong class="code" dir="ltr" translate="no">${matchCode}</strong>`,
+    html`<span class="hint">${t.html('facts.codeHint')}</span>`,
+  );
+}
+
+/** "Signed in as …, not you?" */
+export function personFact(
+  person: PersonView,
+  t: Translator,
+  switchAccount?: { action: string; csrfToken: string },
+): Html {
+  const detail =
+    person.detail === undefined ? undefined : html`<span class="detail" translate="no">${person.detail}</span>`;
+  const host =
+    person.signInHost === undefined
+      ? undefined
+      : html`<span class="detail">${t.html('facts.personHost', { host: hostText(person.signInHost) })}</span>`;
+  const form =
+    switchAccount === undefined
+      ? undefined
+      : postForm(switchAccount, html`<button class="link" type="submit">${t.html('facts.switchAccount')}</button>`);
+  return fact(
+    t.html('facts.person'),
+    html`<span class="value" translate="no">${person.displayName}</span>${detail}${host}`,
+    form,
+  );
+}
+
+/** Permissions in plain words; the provider's own identifier only where there are none. */
+export function scopeList(scopes: readonly ScopeView[]): Html {
+  const items = scopes.map(({ scope, description }) =>
+    description === undefined
+      ? html`<li><code dir="ltr" translate="no">${scope}</code></li>`
+      : html`<li>${description}</li>`,
+  );
+  return html`<ul class="scopes">${items}</ul>`;
+}
+
+/** The MCP server's own words and claims: labelled as such and set apart, so that they cannot pass for ours. */
+export function quotedMessage(
+  from: { mcpServerName: string; brandName: string; message?: string; requestedBy?: RequestedByView },
+  t: Translator,
+): Html | undefined {
+  const claim = requestClaim(from.mcpServerName, from.requestedBy, t);
+  if (from.message === undefined && claim === undefined) return undefined;
+  const words = from.message === undefined ? undefined : html`<blockquote dir="auto">${from.message}</blockquote>`;
+  const claimed = claim === undefined ? undefined : html`<p class="claim">${claim}</p>`;
+  return html`<section class="quoted" aria-labelledby="message-heading">
+<h2 id="message-heading">${icons.quote}<span>${t.html('message.heading', { mcpServer: from.mcpServerName })}</span></h2>
+${words}${claimed}
+<p class="claim">${t.html('message.note', { mcpServer: from.mcpServerName, brand: from.brandName })}</p>
+</section>`;
+}
+
+function requestClaim(mcpServer: string, requestedBy: RequestedByView | undefined, t: Translator): Html | undefined {
+  const { mcpClient, tool } = requestedBy ?? {};
+  if (mcpClient !== undefined && tool !== undefined) return t.html('message.fromBoth', { mcpServer, mcpClient, tool });
+  if (mcpClient !== undefined) return t.html('message.fromClient', { mcpServer, mcpClient });
+  if (tool !== undefined) return t.html('message.fromTool', { mcpServer, tool });
+  return undefined;
+}
+
+/**
+ * A form that changes something: POST to our own origin with the synchronizer token. `autocomplete="off"` keeps browsers
+ * from putting an old token back after a reload.
+ */
+export function postForm(target: { action: string; csrfToken: string }, button: Html): Html {
+  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"><input type="hidden" name="csrf_token" value="${target.csrfToken}">${button}</form>`;
+}
+
+/** A link that looks like a button. Links to other origins do not say where they come from. */
+export function linkButton(href: string, label: Html, look: 'accent' | 'plain'): Html {
+  return look === 'accent'
+    ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer">${label}</a>`
+    : html`<a class="button" href="${webUrl(href)}" rel="noreferrer">${label}</a>`;
+}
+
+export function paragraphs(texts: readonly Html[]): Html {
+  return joinHtml(texts.map(text => html`<p>${text}</p>`));
+}
+
+const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+function firstGrapheme(name: string): string {
+  const [first] = graphemes.segment(name.trim());
+  return first?.segment.toUpperCase() ?? '';
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { accentColours } from './palette.ts';
+import type { Branding } from './views.ts';
+
+const baseStyles = readFileSync(new URL('./postern.css', import.meta.url), 'utf8');
+
+/**
+ * The one stylesheet, with the operator's colours. Its path carries a hash of its content, so it may be cached for ever
+ * (`Cache-Control: public, max-age=31536000, immutable`).
+ *
+ * @throws Error that names the setting when a colour is not written as `#rrggbb`.
+ */
+export function stylesheet(branding: Branding): { path: string; body: string } {
+  const body = [
+    minify(baseStyles),
+    `:root{${declarations(accentColours(branding, 'light'))}}`,
+    `@media screen and (prefers-color-scheme:dark){:root{${declarations(accentColours(branding, 'dark'))}}}`,
+  ].join('\n');
+  const hash = createHash('sha256').update(body).digest('base64url').slice(0, 16);
+  return { path: `/assets/postern-${hash}.css`, body };
+}
+
+function declarations(colours: Readonly<Record<string, string>>): string {
+  return Object.entries(colours)
+    .map(([name, value]) => `--${name}:${value}`)
+    .join(';');
+}
+
+/** Takes out comments and indentation: what a reader of the file needs and a browser does not. */
+function minify(css: string): string {
+  return css
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s*\n\s*/g, '\n')
+    .trim();
+}
