@@ -65,7 +65,6 @@ interface ElicitationBase {
   readonly request: ElicitationRequest;
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
-  readonly matchCode: string;
   readonly returnUrl?: string;
   /** Epoch milliseconds on the store's clock, as are all times here. */
   readonly createdAt: number;

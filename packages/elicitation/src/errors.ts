@@ -54,6 +54,16 @@ export class IllegalTransitionError extends DomainError {
   }
 }
 
+/** It has ended, or its time is over; nothing can be done to it any more. */
+export class AlreadyEndedError extends DomainError {
+  override name = 'AlreadyEndedError';
+  readonly status: string;
+  constructor(status: string) {
+    super('already_ended', `The elicitation is already ${status}.`);
+    this.status = status;
+  }
+}
+
 /** The subject was asked too often in a short time. `retryAfterMs` says when to come back. */
 export class TooManyElicitationsError extends DomainError {
   override name = 'TooManyElicitationsError';

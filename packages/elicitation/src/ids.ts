@@ -90,16 +90,12 @@ export function digestOf(secret: string): string {
 
 const MATCH_ALPHABET = 'ACDEFGHJKLMNPQRTUVWXY34679';
 
-/** A short code such as `K7-42`, shown in the MCP message and on the page (RFC 10027: comparing both ends). Not a secret. */
-export function newMatchCode(entropy: Entropy): string {
-  const letters: string[] = [];
-  while (letters.length < 4) {
-    for (const byte of entropy(8)) {
-      // Rejects the tail of the byte range, so that every letter is equally likely.
-      if (byte < 256 - (256 % MATCH_ALPHABET.length) && letters.length < 4) {
-        letters.push(MATCH_ALPHABET.charAt(byte % MATCH_ALPHABET.length));
-      }
-    }
-  }
-  return `${letters.slice(0, 2).join('')}-${letters.slice(2).join('')}`;
+/**
+ * A short code such as `K7-4Q`, shown beside the URL and on the page, so that a person can see that both belong together
+ * (RFC 10027). Derived from the id, hence never stored; it is not a secret and proves nothing to the gateway.
+ */
+export function matchCodeOf(elicitationId: ElicitationId): string {
+  const digest = createHash('sha256').update(`match code ${elicitationId}`).digest();
+  const letter = (at: number) => MATCH_ALPHABET.charAt(digest.readUInt16BE(at * 2) % MATCH_ALPHABET.length);
+  return `${letter(0)}${letter(1)}-${letter(2)}${letter(3)}`;
 }

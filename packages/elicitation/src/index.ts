@@ -1,6 +1,8 @@
+export * from './audit.ts';
 export * from './browser-session.ts';
 export * from './connection.ts';
 export * from './elicitation.ts';
+export * from './elicitation-service.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export * from './ids.ts';
@@ -8,3 +10,4 @@ export * from './mcp-server.ts';
 export * from './ports.ts';
 export * from './subject.ts';
 export * from './transitions.ts';
+export * from './visitor.ts';

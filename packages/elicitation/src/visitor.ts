@@ -1,0 +1,14 @@
+import type { Elicitation } from './elicitation.ts';
+import { isSameSubject, type Subject } from './subject.ts';
+
+/**
+ * Whoever sits at the browser, as far as it has been proven: signed in as a subject, or, on a one-person machine whose
+ * public URL is a loopback address, the only person there is.
+ */
+export type Visitor = { readonly kind: 'signed_in'; readonly subject: Subject } | { readonly kind: 'loopback' };
+
+/** The same-person rule. Everything a page shows or does passes through here first. */
+export function isSamePerson(elicitation: Elicitation, visitor: Visitor): boolean {
+  if (elicitation.identityMode === 'loopback') return visitor.kind === 'loopback';
+  return visitor.kind === 'signed_in' && isSameSubject(visitor.subject, elicitation.subject);
+}
