@@ -1,1 +1,3 @@
-export {};
+export * from './key-ring.ts';
+export * from './vault.ts';
+export * from './vault-error.ts';
