@@ -95,13 +95,7 @@ export const outcomeSchema = z.object({
   scopes: z.array(z.string()).describe('Granted by the provider, which may differ from what was asked.'),
 });
 
-const failureCodes = [
-  'wrong_person',
-  'verification_expired',
-  'provider_refused',
-  'wrong_account',
-  'insufficient_scopes',
-] as const;
+const failureCodes = ['wrong_person', 'verification_expired', 'provider_refused', 'wrong_account'] as const;
 
 export const elicitationSchema = z
   .object({

@@ -7,7 +7,8 @@ export interface BrowserSession {
   readonly layout: typeof RECORD_LAYOUT;
   readonly id: BrowserSessionId;
   readonly subject: Subject;
-  readonly identityProvider: string;
+  /** The identity provider that signed the person in, or the MCP server whose application vouched. */
+  readonly origin: { readonly identityProvider: string } | { readonly vouchedBy: string };
   /** For the person's own eyes; never compared. */
   readonly displayName: string;
   readonly detail?: string;

@@ -39,16 +39,16 @@ export interface AuthorizationOutcome {
 export type Outcome = AuthorizationOutcome;
 
 /** Why the user was brought back to the start of an attempt. */
-export const troubles = ['provider_denied', 'provider_unavailable', 'provider_refused', 'start_again'] as const;
-export type Trouble = (typeof troubles)[number];
-
-export const failureCodes = [
-  'wrong_person',
-  'verification_expired',
+export const troubles = [
+  'provider_denied',
+  'provider_unavailable',
   'provider_refused',
   'wrong_account',
-  'insufficient_scopes',
+  'start_again',
 ] as const;
+export type Trouble = (typeof troubles)[number];
+
+export const failureCodes = ['wrong_person', 'verification_expired', 'provider_refused', 'wrong_account'] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
 /** The layout of stored records. A reader refuses a layout it does not know; two releases can share one Redis. */

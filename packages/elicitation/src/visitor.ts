@@ -10,5 +10,8 @@ export type Visitor = { readonly kind: 'signed_in'; readonly subject: Subject } 
 /** The same-person rule. Everything a page shows or does passes through here first. */
 export function isSamePerson(elicitation: Elicitation, visitor: Visitor): boolean {
   if (elicitation.identityMode === 'loopback') return visitor.kind === 'loopback';
-  return visitor.kind === 'signed_in' && isSameSubject(visitor.subject, elicitation.subject);
+  if (visitor.kind !== 'signed_in') return false;
+  // An application's word counts only where the operator chose it, and only for what that application itself asked.
+  const voucher = elicitation.identityMode === 'external' ? elicitation.mcpServerId : undefined;
+  return visitor.vouchedBy === voucher && isSameSubject(visitor.subject, elicitation.subject);
 }
