@@ -12,7 +12,7 @@ export interface BrowserSession {
   /** For the person's own eyes; never compared. */
   readonly displayName: string;
   readonly detail?: string;
-  /** When the person last proved who they are, epoch seconds (OpenID Connect Core `auth_time`). */
+  /** When the person last proved who they are (OpenID Connect Core `auth_time`), epoch milliseconds. */
   readonly authTime?: number;
   readonly createdAt: number;
   /** Epoch milliseconds after which it is over whatever happens. */
