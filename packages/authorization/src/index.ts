@@ -1,1 +1,39 @@
-export {};
+export {
+  type AccessTokenVerifier,
+  createAccessTokenVerifier,
+} from './access-token-verifier.ts';
+export type { Account } from './account.ts';
+export { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
+export { type CallbackExpectations, validateCallback } from './callback.ts';
+export type { LocalizedText } from './config-values.ts';
+export {
+  type IdentityProviderConfig,
+  type IdentityProviderConfigInput,
+  identityProviderConfigSchema,
+} from './identity-provider-config.ts';
+export { OutboundError, type OutboundErrorCode } from './outbound-error.ts';
+export {
+  createOutboundFetch,
+  type OutboundFetch,
+  type OutboundPolicy,
+  type OutboundRequest,
+  type ResolveAddresses,
+} from './outbound-fetch.ts';
+export type {
+  AuthorizationStart,
+  CallbackRequest,
+  CodeExchangeRequest,
+  Grant,
+  Provider,
+  StartRequest,
+} from './provider.ts';
+export { type ProviderConfig, type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
+export { createProviderRegistry, type ProviderRegistry } from './provider-registry.ts';
+export {
+  createSignIn,
+  type SignedIn,
+  type SignIn,
+  type SignInCallback,
+  type SignInRequest,
+  type SignInStart,
+} from './sign-in.ts';

@@ -1,0 +1,117 @@
+import { createRemoteJWKSet, customFetch, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { AuthorizationError } from './authorization-error.ts';
+import type { IdentityProviderConfig } from './identity-provider-config.ts';
+import { fromLibraryError } from './library-error.ts';
+import type { OutboundFetch } from './outbound-fetch.ts';
+import { createMetadataCache } from './server-metadata.ts';
+import { subjectFromClaims } from './subject-claims.ts';
+
+export interface AccessTokenVerifier {
+  /**
+   * Verifies a JWT access token (RFC 9068, also without its `typ`) that an MCP server received and says who it is for:
+   * issuer, signature, `aud`, `exp`, `nbf`.
+   *
+   * @throws {AuthorizationError} `invalid_access_token`, `issuer_not_allowed`, or `provider_unavailable` and the like
+   *   when the keys of the issuer could not be read.
+   */
+  verify(
+    token: string,
+    p: {
+      /** Issuers that the calling MCP server may name. */
+      allowedIssuers: readonly string[];
+      /** Audiences of the calling MCP server, beside those configured for the issuer. */
+      audience?: string | readonly string[];
+    },
+  ): Promise<{ issuer: string; subject: string }>;
+}
+
+/** Signatures that only the holder of a private key can make. Never `none`, never HMAC with a public key as secret. */
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+
+/** `typ` of access tokens; other kinds of JWT from the same keys (logout tokens, DPoP proofs …) name another. */
+const types = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
+
+const maxTokenLength = 16_384;
+const clockToleranceSeconds = 30;
+
+export function createAccessTokenVerifier(p: {
+  identityProviders: readonly IdentityProviderConfig[];
+  fetch: OutboundFetch;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}): AccessTokenVerifier {
+  const metadata = createMetadataCache(p);
+  const keysByUri = new Map<string, JWTVerifyGetKey>();
+
+  async function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
+    const uri = config.accessTokens?.jwksUri ?? (await metadata.get(config.issuer, 'oidc')).jwks_uri;
+    if (uri === undefined) throw new AuthorizationError('invalid_metadata');
+    const known = keysByUri.get(uri) ?? remoteKeys(uri, p.fetch);
+    keysByUri.set(uri, known);
+    return known;
+  }
+
+  return {
+    async verify(token, { allowedIssuers, audience = [] }) {
+      const issuer = claimedIssuer(token);
+      const config = p.identityProviders.find(candidate => candidate.issuer === issuer);
+      if (config?.accessTokens === undefined || !allowedIssuers.includes(config.issuer)) {
+        throw new AuthorizationError('issuer_not_allowed');
+      }
+      const audiences = [config.accessTokens.audience ?? [], audience].flat();
+      if (audiences.length === 0) throw new AuthorizationError('invalid_access_token');
+
+      const verified = await jwtVerify(token, await keys(config), {
+        issuer: config.issuer,
+        audience: audiences,
+        algorithms,
+        clockTolerance: clockToleranceSeconds,
+        currentDate: new Date(p.now()),
+        requiredClaims: ['exp', 'iss', 'aud'],
+      }).catch((error: unknown) => {
+        throw fromLibraryError(error, isAboutToken(error) ? 'invalid_access_token' : 'provider_unavailable');
+      });
+
+      const type = verified.protectedHeader.typ?.toLowerCase();
+      const subject = subjectFromClaims(verified.payload, config.accessTokens.subjectClaim ?? config.subjectClaim);
+      if ((type !== undefined && !types.has(type)) || subject === undefined) {
+        throw new AuthorizationError('invalid_access_token');
+      }
+      return { issuer: config.issuer, subject };
+    },
+  };
+}
+
+/** Who the token says issued it: only a key for looking up the configuration, verified afterwards. */
+function claimedIssuer(token: string): string | undefined {
+  if (token.length > maxTokenLength) throw new AuthorizationError('invalid_access_token');
+  try {
+    return decodeJwt(token).iss;
+  } catch {
+    throw new AuthorizationError('invalid_access_token');
+  }
+}
+
+function remoteKeys(uri: string, fetch: OutboundFetch): JWTVerifyGetKey {
+  return createRemoteJWKSet(new URL(uri), {
+    [customFetch]: (url, { headers, method, signal }) => fetch(url, { headers, method, signal }),
+  });
+}
+
+/** jose reports a key set that cannot be had with the bare `JOSEError`, everything about the token with a subclass. */
+function isAboutToken(error: unknown): boolean {
+  if (!(error instanceof errors.JOSEError)) return error instanceof TypeError;
+  return error.code !== 'ERR_JOSE_GENERIC' && error.code !== 'ERR_JWKS_TIMEOUT' && error.code !== 'ERR_JWKS_INVALID';
+}

@@ -1,0 +1,74 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { AuthorizationError } from './authorization-error.ts';
+import { errorFromProvider } from './provider-error.ts';
+
+/** What was recorded when the browser was sent away, and what it came back with. */
+export interface CallbackExpectations {
+  /** The URL the browser requested, with the public origin (never taken from `Host`). */
+  readonly callbackUrl: URL;
+  readonly redirectUri: URL;
+  readonly state: string;
+  /** Issuer of the authorization server; undefined only where the operator configured endpoints without one. */
+  readonly expectedIssuer: string | undefined;
+  /** Whether an absent `iss` is an error: the authorization server advertises it, or the operator requires it. */
+  readonly issRequired: boolean;
+}
+
+/** RFC 6749 appendix A.11 and A.12: visible ASCII. */
+const visibleAscii = /^[\x20-\x7e]+$/;
+const maxCodeLength = 8192;
+
+/**
+ * Checks an authorization response without any network and gives back the code, which is still to be exchanged.
+ *
+ * The order matters: first that the response belongs to this transaction and this issuer, only then is anything it says
+ * looked at. After a mismatch nothing of an error response is exposed (RFC 9207 section 2.4).
+ *
+ * Without a known issuer there is nothing to compare `iss` with; the redirect URI, which belongs to one provider only,
+ * is then what prevents a mix-up (RFC 9700 section 4.4.2.2).
+ *
+ * @throws {AuthorizationError} `invalid_callback`, `state_mismatch`, `issuer_mismatch`, `access_denied`,
+ *   `provider_error`, `provider_unavailable`.
+ */
+export function validateCallback(p: CallbackExpectations): { code: string } {
+  const parameters = singleParameters(p.callbackUrl.searchParams);
+  const { code, error, iss, state } = parameters;
+
+  if (p.callbackUrl.origin !== p.redirectUri.origin || p.callbackUrl.pathname !== p.redirectUri.pathname) {
+    throw new AuthorizationError('invalid_callback');
+  }
+  if (state === undefined) throw new AuthorizationError('invalid_callback');
+  if (!sameText(state, p.state)) throw new AuthorizationError('state_mismatch');
+
+  if (iss === undefined ? p.issRequired : p.expectedIssuer !== undefined && iss !== p.expectedIssuer) {
+    throw new AuthorizationError('issuer_mismatch');
+  }
+
+  if (error !== undefined) {
+    if (code !== undefined || error === '') throw new AuthorizationError('invalid_callback');
+    throw errorFromProvider(error);
+  }
+  if (code === undefined || code.length > maxCodeLength || !visibleAscii.test(code)) {
+    throw new AuthorizationError('invalid_callback');
+  }
+  return { code };
+}
+
+/** RFC 6749 section 3.1: no parameter more than once. Responses of flows that we did not ask for are refused. */
+function singleParameters(query: URLSearchParams): Partial<Record<string, string>> {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of query) {
+    if (parameters.has(name)) throw new AuthorizationError('invalid_callback');
+    parameters.set(name, value);
+  }
+  for (const foreign of ['response', 'id_token', 'access_token', 'token']) {
+    if (parameters.has(foreign)) throw new AuthorizationError('invalid_callback');
+  }
+  return Object.fromEntries(parameters);
+}
+
+/** Equality in a time that says nothing about where two texts differ. */
+function sameText(left: string, right: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+}

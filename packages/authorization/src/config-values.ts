@@ -1,0 +1,52 @@
+import * as z from 'zod';
+import { isLoopbackHost } from './outbound-address.ts';
+
+/** Whether a URL may be talked to: https, or http where the host is this machine (development). */
+export function isEndpointUrl(value: string): boolean {
+  const url = URL.parse(value);
+  if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') return false;
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname));
+}
+
+export const endpointUrlSchema = z
+  .string()
+  .max(2000)
+  .refine(isEndpointUrl, 'must be an https URL without credentials and fragment (http only for loopback hosts)');
+
+/** RFC 8414 section 2: no query, no fragment. Kept exactly as written, because issuers are compared as strings. */
+export const issuerSchema = endpointUrlSchema.refine(value => !value.includes('?'), 'must not have a query');
+
+/** RFC 6749 appendix A.4. */
+export const scopeTokenSchema = z
+  .string()
+  .max(200)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without spaces');
+
+export const nameSchema = z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -');
+
+export const clientAuthenticationSchema = z.enum(['client_secret_basic', 'client_secret_post', 'none']);
+export type ClientAuthentication = z.infer<typeof clientAuthenticationSchema>;
+
+/** One text for everybody, or one per locale; `en` is the one that is fallen back to. */
+export const localizedTextSchema = z.union([
+  z.string().min(1).max(300),
+  z
+    .record(z.string().regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/), z.string().min(1).max(300))
+    .refine(texts => 'en' in texts, 'must contain "en"'),
+]);
+export type LocalizedText = z.infer<typeof localizedTextSchema>;
+
+/** What a client that authenticates with a secret must have, and one that does not must not have. */
+export function clientSecretFault(p: {
+  clientSecret?: string | undefined;
+  clientAuthentication?: ClientAuthentication | undefined;
+}): string | undefined {
+  const method = p.clientAuthentication ?? defaultClientAuthentication(p.clientSecret);
+  if (method === 'none' && p.clientSecret !== undefined) return 'must not be set when clientAuthentication is none';
+  if (method !== 'none' && p.clientSecret === undefined) return `is needed for clientAuthentication ${method}`;
+  return undefined;
+}
+
+export function defaultClientAuthentication(clientSecret: string | undefined): ClientAuthentication {
+  return clientSecret === undefined ? 'none' : 'client_secret_basic';
+}

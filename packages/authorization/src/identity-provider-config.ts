@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import {
+  clientAuthenticationSchema,
+  clientSecretFault,
+  endpointUrlSchema,
+  issuerSchema,
+  nameSchema,
+  scopeTokenSchema,
+} from './config-values.ts';
+
+/** Claims that people can change or that are given to somebody else later. None of them may identify a person. */
+const mutableClaims = new Set([
+  'email',
+  'family_name',
+  'given_name',
+  'name',
+  'nickname',
+  'phone_number',
+  'preferred_username',
+  'unique_name',
+  'upn',
+]);
+
+const claimNameSchema = z.string().min(1).max(200);
+
+/** `sub`, or several claims joined by `+` where only together they are unique and immutable (`tid+oid` at Entra ID). */
+export const subjectClaimSchema = z
+  .string()
+  .max(400)
+  .regex(/^[^+\s]+(\+[^+\s]+)*$/, 'must be claim names joined by +')
+  .refine(
+    value => value.split('+').every(claim => !mutableClaims.has(claim)),
+    'must not name a claim that can change, such as email',
+  );
+
+const accessTokensSchema = z.strictObject({
+  audience: z
+    .union([z.string().min(1), z.array(z.string().min(1)).min(1).max(50)])
+    .optional()
+    .describe('Values of aud that are accepted beside those of the calling MCP server'),
+  subjectClaim: subjectClaimSchema.optional().describe('Default: the subjectClaim of the identity provider'),
+  jwksUri: endpointUrlSchema.optional().describe('Default: jwks_uri of the discovered metadata'),
+});
+
+/** An OpenID provider at which people sign in, and whose JWT access tokens MCP servers may present. */
+export const identityProviderConfigSchema = z
+  .strictObject({
+    name: nameSchema,
+    displayName: z.string().min(1).max(80).optional(),
+    issuer: issuerSchema,
+    clientId: z.string().min(1).max(500),
+    clientSecret: z.string().min(1).max(2000).optional(),
+    clientAuthentication: clientAuthenticationSchema
+      .optional()
+      .describe('Default: client_secret_basic with a clientSecret, none without'),
+    subjectClaim: subjectClaimSchema.default('sub').describe('Immutable claim of the ID token that is the subject'),
+    scopes: z
+      .array(scopeTokenSchema)
+      .max(50)
+      .refine(scopes => scopes.includes('openid'), 'must contain openid')
+      .default(['openid', 'profile', 'email']),
+    displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
+    accessTokens: accessTokensSchema.optional().describe('Absent: access tokens of this issuer are refused'),
+    maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Oldest accepted authentication at sign-in'),
+    allowMissingPkceMetadata: z
+      .boolean()
+      .default(false)
+      .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
+  })
+  .superRefine((config, context) => {
+    const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+    const secretFault = clientSecretFault(config);
+    if (secretFault !== undefined) fault(['clientSecret'], secretFault);
+    // An ID token has the client id as audience. Were it accepted as audience of access tokens too, an ID token could
+    // be presented as one.
+    if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {
+      fault(['accessTokens', 'audience'], 'must not be the clientId, which is the audience of ID tokens');
+    }
+  });
+
+export type IdentityProviderConfig = z.output<typeof identityProviderConfigSchema>;
+/** As the operator writes it, before defaults. */
+export type IdentityProviderConfigInput = z.input<typeof identityProviderConfigSchema>;

@@ -1,0 +1,170 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { listenHttp } from './http-listener.ts';
+import { type LoggedRequest, type ProviderEndpoint, RequestLog } from './request-log.ts';
+
+/** An answer, any answer: an object is sent as JSON, a text as it is, an iterable in chunks as they are taken. */
+export interface EvilAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: object | string | Iterable<Uint8Array>;
+}
+
+/** A provider that does what the test tells it, starting from honest answers. Assign the members to change them. */
+export interface EvilProvider extends AsyncDisposable {
+  readonly issuer: string;
+  readonly port: number;
+  /** TCP connections accepted so far. */
+  readonly connections: number;
+  /** Metadata document, under both well-known paths. */
+  metadata: Record<string, unknown>;
+  /** Answer at the well-known paths; default: `metadata`. */
+  metadataAnswer: () => EvilAnswer;
+  /** Parameters of the redirect back, given those of the authorization request. `undefined` values are left out. */
+  authorizationResponse: (request: URLSearchParams) => Record<string, string | undefined>;
+  tokenAnswer: (form: URLSearchParams) => EvilAnswer | Promise<EvilAnswer>;
+  userinfoAnswer: () => EvilAnswer;
+  jwksAnswer: () => EvilAnswer;
+  /** Claims of the ID token in the honest token answer. */
+  idTokenClaims: (nonce: string | undefined) => JWTPayload;
+  /** Parameters of the last authorization request. */
+  readonly lastAuthorization: URLSearchParams;
+  readonly privateKey: CryptoKey;
+  readonly publicJwk: JWK;
+  sign(
+    claims: JWTPayload,
+    header?: { alg?: string; kid?: string; typ?: string },
+    key?: CryptoKey | Uint8Array,
+  ): Promise<string>;
+  requests(endpoint?: ProviderEndpoint): readonly LoggedRequest[];
+  close(): Promise<void>;
+}
+
+/** The honest token answer, with some of its members replaced; `undefined` leaves a member out. */
+export async function honestTokens(
+  provider: EvilProvider,
+  changes: Record<string, unknown> = {},
+): Promise<Record<string, unknown>> {
+  const nonce = provider.lastAuthorization.get('nonce') ?? undefined;
+  return {
+    access_token: 'evil-access-token',
+    token_type: 'Bearer',
+    expires_in: 3600,
+    ...(nonce !== undefined && { id_token: await provider.sign(provider.idTokenClaims(nonce)) }),
+    ...changes,
+  };
+}
+
+export async function startEvilProvider(options: { clientId: string; port?: number }): Promise<EvilProvider> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+  const publicJwk = { ...(await exportJWK(publicKey)), kid: 'evil-key', alg: 'RS256', use: 'sig' };
+  const log = new RequestLog();
+  let lastAuthorization = new URLSearchParams();
+
+  const listener = await listenHttp(
+    (request, response) => {
+      handle(request, response).catch(() => response.destroy());
+    },
+    options.port === undefined ? {} : { port: options.port },
+  );
+  const issuer = `http://localhost:${listener.port}`;
+
+  const provider: EvilProvider = {
+    issuer,
+    port: listener.port,
+    get connections() {
+      return listener.connections;
+    },
+    metadata: {
+      issuer,
+      authorization_endpoint: `${issuer}/auth`,
+      token_endpoint: `${issuer}/token`,
+      userinfo_endpoint: `${issuer}/me`,
+      jwks_uri: `${issuer}/jwks`,
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+    },
+    metadataAnswer: () => ({ body: provider.metadata }),
+    authorizationResponse: request => ({ code: 'evil-code', state: request.get('state') ?? undefined, iss: issuer }),
+    tokenAnswer: async () => ({ body: await honestTokens(provider) }),
+    userinfoAnswer: () => ({ body: { sub: 'alice', name: 'Alice Example' } }),
+    jwksAnswer: () => ({ body: { keys: [publicJwk] } }),
+    idTokenClaims: nonce => {
+      const now = Math.floor(Date.now() / 1000);
+      return {
+        iss: issuer,
+        aud: options.clientId,
+        sub: 'alice',
+        name: 'Alice Example',
+        iat: now,
+        exp: now + 300,
+        ...(nonce !== undefined && { nonce }),
+      };
+    },
+    get lastAuthorization() {
+      return lastAuthorization;
+    },
+    privateKey,
+    publicJwk,
+    sign: (claims, header = {}, key = privateKey) =>
+      new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'evil-key', ...header }).sign(key),
+    requests: endpoint => log.of(endpoint),
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+  return provider;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', issuer);
+    const endpoint = endpointOf(url.pathname);
+    const form = await readForm(request);
+    log.add({ endpoint, method: request.method ?? '', url, headers: request.headers, form: Object.fromEntries(form) });
+    if (endpoint === 'authorization') {
+      lastAuthorization = url.searchParams;
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '/');
+      for (const [name, value] of Object.entries(provider.authorizationResponse(url.searchParams))) {
+        if (value !== undefined) back.searchParams.append(name, value);
+      }
+      response.writeHead(303, { location: back.href }).end();
+      return;
+    }
+    const answers: Partial<Record<ProviderEndpoint, () => EvilAnswer | Promise<EvilAnswer>>> = {
+      jwks: provider.jwksAnswer,
+      metadata: provider.metadataAnswer,
+      token: () => provider.tokenAnswer(form),
+      userinfo: provider.userinfoAnswer,
+    };
+    const answer = await answers[endpoint]?.();
+    if (answer) await send(response, answer);
+    else response.writeHead(404).end();
+  }
+}
+
+function endpointOf(pathname: string): ProviderEndpoint {
+  if (pathname.includes('/.well-known/')) return 'metadata';
+  const names: Record<string, ProviderEndpoint> = {
+    '/auth': 'authorization',
+    '/jwks': 'jwks',
+    '/me': 'userinfo',
+    '/token': 'token',
+  };
+  return names[pathname] ?? 'other';
+}
+
+async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8')) body += chunk;
+  return new URLSearchParams(body);
+}
+
+async function send(response: ServerResponse, { status = 200, headers, body }: EvilAnswer): Promise<void> {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  if (typeof body === 'string') response.end(body);
+  else if (Symbol.iterator in body) await pipeline(Readable.from(body), response);
+  else response.end(JSON.stringify(body));
+}
