@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { root } from './child.ts';
+import { findProgram, majorVersion } from './setup.ts';
+
+describe('majorVersion', () => {
+  test.each([
+    ['Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64', 7],
+    ['Chromium 156.0.8078.79 built on Debian GNU/Linux 12', 156],
+    ['5:7.0.15-1~deb12u10', 7],
+    ['5:6.0.16-1+deb11u2', 6],
+    ['8.0.2-1', 8],
+    ['no number here', undefined],
+  ])('%s', (text, expected) => {
+    expect(majorVersion(text)).toBe(expected);
+  });
+});
+
+/** The script runs on a machine made of one folder, as a user who is not root: only what a test puts there is on the PATH. */
+describe('setup.ts', () => {
+  let folder: string;
+  const calls = () =>
+    existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').split('\n') : [];
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'postern-setup-'));
+    for (const name of ['env', 'chmod', 'touch']) link(name);
+    program('sudo', '[ "$1" = -n ] || exit 1; shift; [ "$1" = true ] || exec "$@"');
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  function link(name: string): void {
+    const path = findProgram(name);
+    if (path === undefined) throw new Error(`this machine has no ${name}`);
+    symlinkSync(path, join(folder, name));
+  }
+
+  function program(name: string, body: string): void {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  }
+
+  /** An apt-get that writes down its calls; `install` is what its install command does. */
+  function aptGet(install: string): void {
+    program(
+      'apt-get',
+      `echo "$DEBIAN_FRONTEND $*" >> ${folder}/calls\ncase $1 in update) touch ${folder}/updated;; install) ${install};; esac`,
+    );
+  }
+
+  function offers(version: string): void {
+    program('apt-cache', `echo "$2:"; echo "  Installed: (none)"; echo "  Candidate: ${version}"`);
+  }
+
+  const redis = (version: string) => `echo "Redis server v=${version} sha=0:0"`;
+  const writeRedis = () =>
+    `printf '#!/bin/sh\\necho Redis server v=7.0.15\\n' > ${folder}/redis-server; chmod 755 ${folder}/redis-server`;
+
+  function runSetup(...args: readonly string[]): Promise<{ exitCode: number | null; output: string }> {
+    const notRoot = 'data:text/javascript,process.getuid = () => 1000';
+    const child = spawn(process.execPath, ['--import', notRoot, join(root, 'scripts/setup.ts'), ...args], {
+      env: { PATH: folder },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    child.stdout.on('data', chunk => (output += chunk));
+    child.stderr.on('data', chunk => (output += chunk));
+    return new Promise(resolve => child.once('close', exitCode => resolve({ exitCode, output })));
+  }
+
+  test('is silent when everything is there', async () => {
+    program('redis-server', redis('7.0.15'));
+    program('chromium', 'exit 1');
+    expect(await runSetup('redis', 'chromium')).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('installs what is missing, without recommended packages, without questions and without an update', async () => {
+    offers('5:7.0.15-1~deb12u10');
+    aptGet(writeRedis());
+    const { exitCode, output } = await runSetup('redis');
+    expect(output).toMatch(/install redis-server: done in \d+\.\d s/);
+    expect(exitCode).toBe(0);
+    const [install, ...rest] = calls().filter(line => line !== '');
+    expect(install).toMatch(/^noninteractive install --yes .*--no-install-recommends .* redis-server$/);
+    expect(rest).toEqual([]);
+  });
+
+  test('updates the package lists first when they do not know the package', async () => {
+    program('apt-cache', `[ -e ${folder}/updated ] && echo "  Candidate: 5:7.0.15-1" || echo "  Candidate: (none)"`);
+    aptGet(writeRedis());
+    expect((await runSetup('redis')).exitCode).toBe(0);
+    expect(calls().map(line => line.split(' ')[1])).toEqual(['update', 'install', undefined]);
+  });
+
+  test('updates stale package lists after a failed install and tries once more', async () => {
+    offers('5:7.0.15-1');
+    aptGet(`[ -e ${folder}/updated ] || exit 100; ${writeRedis()}`);
+    expect((await runSetup('redis')).exitCode).toBe(0);
+    expect(calls().map(line => line.split(' ')[1])).toEqual(['install', 'update', 'install', undefined]);
+  });
+
+  test('shows what apt-get said when installing fails for good', async () => {
+    offers('5:7.0.15-1');
+    aptGet('echo "E: no space left on device"; exit 100');
+    const { exitCode, output } = await runSetup('redis');
+    expect(exitCode).toBe(1);
+    expect(output).toContain('E: no space left on device');
+  });
+
+  test('replaces a Redis that is too old', async () => {
+    program('redis-server', redis('6.0.16'));
+    offers('5:7.0.15-1');
+    aptGet(writeRedis());
+    expect((await runSetup('redis')).exitCode).toBe(0);
+  });
+
+  test('installs nothing when only a Redis that is too old is offered', async () => {
+    offers('5:6.0.16-1+deb11u2');
+    aptGet(writeRedis());
+    const { exitCode, output } = await runSetup('redis');
+    expect(exitCode).toBe(1);
+    expect(output).toContain('redis-server (version 7 or newer)');
+    expect(calls().filter(line => line.includes('install --yes'))).toEqual([]);
+  });
+
+  test('names what to install where there is no apt-get', async () => {
+    const { exitCode, output } = await runSetup('redis', 'chromium');
+    expect(exitCode).toBe(1);
+    expect(output).toContain('redis-server (version 7 or newer) and chromium');
+  });
+
+  test('refuses a requirement it does not know', async () => {
+    expect((await runSetup('postgres')).exitCode).toBe(2);
+  });
+
+  test('names the command where sudo would ask for a password', async () => {
+    program('sudo', 'exit 1');
+    offers('5:7.0.15-1');
+    aptGet(writeRedis());
+    const { exitCode, output } = await runSetup('redis');
+    expect(exitCode).toBe(1);
+    expect(output).toContain('sudo apt-get install --no-install-recommends redis-server');
+    expect(calls()).toEqual([]);
+  });
+});

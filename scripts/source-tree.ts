@@ -1,0 +1,73 @@
+/** The repository as files, for the tests about its shape. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { root } from './child.ts';
+import { type SourceImport, sourceImports } from './source-imports.ts';
+
+const generated = new Set(['.git', 'node_modules', 'dist', 'coverage', '.postern']);
+
+export type SourceFile = {
+  /** Relative to the repository, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+  readonly imports: readonly SourceImport[];
+  readonly isTest: boolean;
+};
+
+export type WorkspacePackage = {
+  readonly folder: string;
+  readonly name: string;
+  readonly dependencies: readonly string[];
+  readonly devDependencies: readonly string[];
+  readonly files: readonly SourceFile[];
+};
+
+/** Every file that a clone has, generated folders left out. */
+export function repositoryPaths(folder = root): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(entry => !generated.has(entry.name))
+    .flatMap(entry => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return repositoryPaths(path);
+      return entry.isFile() ? [relative(root, path)] : [];
+    });
+}
+
+export function readSource(path: string): SourceFile {
+  const text = readFileSync(join(root, path), 'utf8');
+  return { path, text, imports: sourceImports(text), isTest: /\.test\.ts$|^test\//.test(path) };
+}
+
+export function workspacePackages(): readonly WorkspacePackage[] {
+  const paths = repositoryPaths();
+  return paths
+    .filter(path => path !== 'package.json' && path.endsWith('package.json'))
+    .map(path => {
+      const folder = dirname(path);
+      const manifest = readManifest(folder);
+      const sources = paths.filter(file => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
+      return { folder, ...manifest, files: sources.map(readSource) };
+    });
+}
+
+/** Name and dependencies of the package in a folder of the repository. */
+export function readManifest(folder: string): Pick<WorkspacePackage, 'name' | 'dependencies' | 'devDependencies'> {
+  const manifest: unknown = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  return {
+    name: String(field(manifest, 'name')),
+    dependencies: Object.keys(field(manifest, 'dependencies') ?? {}),
+    devDependencies: Object.keys(field(manifest, 'devDependencies') ?? {}),
+  };
+}
+
+/** The repository path a relative import leads to. */
+export function resolveRelative(from: string, specifier: string): string {
+  const path = join(dirname(from), specifier);
+  return existsSync(join(root, path)) ? path : `${path} (missing)`;
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined;
+}

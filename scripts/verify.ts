@@ -1,0 +1,37 @@
+/** `pnpm verify`: every check, one after the other, and a summary with one line for each. */
+import { join } from 'node:path';
+import { root, runNode } from './child.ts';
+import { setupOrExit } from './setup.ts';
+
+type Check = { readonly name: string; readonly command: readonly string[] };
+
+const bin = (path: string) => join(root, 'node_modules', path);
+
+const checks: readonly Check[] = [
+  { name: 'lint', command: [bin('@biomejs/biome/bin/biome'), 'ci', '--error-on-warnings'] },
+  { name: 'typecheck', command: [bin('typescript/bin/tsc')] },
+  { name: 'architecture', command: [bin('vitest/vitest.mjs'), 'run', 'scripts/architecture.test.ts'] },
+  { name: 'test', command: ['scripts/test.ts'] },
+  { name: 'demo --unattended', command: ['scripts/demo.ts', '--unattended'] },
+  { name: 'conformance', command: ['test/conformance/main.ts'] },
+];
+
+await setupOrExit(['redis', 'chromium']);
+
+const summary: string[] = [];
+let failures = 0;
+let interrupted = false;
+process.once('SIGINT', () => {
+  interrupted = true;
+});
+for (const { name, command } of checks) {
+  console.log(`\n▶ ${name}`);
+  const began = performance.now();
+  const exitCode = await runNode(command, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const seconds = ((performance.now() - began) / 1000).toFixed(1).padStart(7);
+  summary.push(`${name.padEnd(20)}${seconds} s  ${exitCode === 0 ? 'ok' : `FAILED (exit code ${exitCode})`}`);
+  if (exitCode !== 0) failures += 1;
+  if (interrupted) break;
+}
+console.log(`\n${summary.join('\n')}`);
+process.exitCode = interrupted ? 130 : failures > 0 ? 1 : 0;
