@@ -55,10 +55,10 @@ ${facts([
   view.person === undefined ? undefined : personFact(view.person, t, switchAccount),
 ])}
 <div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${postForm({ action: view.declineAction, csrfToken }, html`<button class="button" type="submit">${t.html('decision.decline')}</button>`)}
-${postForm({ action: view.acceptAction, csrfToken }, html`<button class="button accent" type="submit">${kind.acceptLabel}</button>`)}
+${postForm({ action: view.declineAction, csrfToken }, html`<button class="button" type="submit"><span>${t.html('decision.decline')}</span></button>`)}
+${postForm({ action: view.acceptAction, csrfToken }, html`<button class="button accent" type="submit"><span>${kind.acceptLabel}</span></button>`)}
 </div>
-<p class="fine">${kind.reassurance} ${deadline(view, t)}</p>`;
+<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, t)}</p></div>`;
   return layout(context, t, { title: kind.title, main });
 }
 

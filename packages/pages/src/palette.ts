@@ -5,7 +5,7 @@ import type { Branding } from './views.ts';
 export const pageColours = { light: '#f3f4f4', dark: '#101413' } as const;
 export const cardColours = { light: '#ffffff', dark: '#191e1d' } as const;
 
-export const defaultAccent = '#0b655c';
+const defaultAccents = { light: '#0b655c', dark: '#52b9a9' } as const;
 
 /**
  * The colours that follow from the operator's accent, per scheme. `accent` fills surfaces, `on-accent` is text upon it,
@@ -24,18 +24,35 @@ export function accentColours(branding: Branding, scheme: 'light' | 'dark'): Rea
 }
 
 function schemeAccent(branding: Branding, scheme: 'light' | 'dark'): Colour {
-  const light = parseSetting('accent', branding.accent ?? defaultAccent);
-  if (scheme === 'light') return light;
-  if (branding.accentDark !== undefined) return parseSetting('accentDark', branding.accentDark);
-  return contrast(light, parseColour(cardColours.dark)) < 6 ? lighten(light) : light;
+  const { accent = defaultAccents.light, accentDark } = branding;
+  if (scheme === 'light') return parseSetting('accent', accent);
+  if (accentDark !== undefined) return parseSetting('accentDark', accentDark);
+  return branding.accent === undefined ? parseColour(defaultAccents.dark) : brightened(parseSetting('accent', accent));
 }
 
-/** Lightens until the colour stands out from a dark card as clearly as a filled button should. */
-function lighten(colour: Colour): Colour {
+/** The contrast with a dark card at which a filled button stands out as it does on a light one. */
+const clearContrast = 6.5;
+
+/**
+ * The same hue, bright enough for a dark card: all channels are raised in proportion while there is room, which keeps the
+ * colour saturated, and only then mixed with white.
+ */
+function brightened(colour: Colour): Colour {
   const card = parseColour(cardColours.dark);
-  let share = 0;
-  while (share < 1 && contrast(mix(colour, white, share), card) < 6) share += 0.02;
-  return mix(colour, white, share);
+  const isClear = (candidate: Colour) => contrast(candidate, card) >= clearContrast;
+  const room = 255 / Math.max(1, colour.red, colour.green, colour.blue);
+  const full = scale(colour, room);
+  for (let factor = 1; factor < room; factor += 0.02) {
+    if (isClear(scale(colour, factor))) return scale(colour, factor);
+  }
+  for (let share = 0; share < 1; share += 0.02) {
+    if (isClear(mix(full, white, share))) return mix(full, white, share);
+  }
+  return white;
+}
+
+function scale({ red, green, blue }: Colour, factor: number): Colour {
+  return { red: red * factor, green: green * factor, blue: blue * factor };
 }
 
 function parseSetting(setting: 'accent' | 'accentDark', text: string): Colour {

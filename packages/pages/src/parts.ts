@@ -25,9 +25,17 @@ export function hostText(host: string): Html {
   return html`<span class="host" dir="ltr" translate="no">${host}</span>`;
 }
 
-/** One fact in a fixed layout: what it is, and its value. */
-export function fact(label: Html, value: Html, extra?: Html): Html {
-  return html`<div class="fact"><dt>${label}</dt><dd>${value}${extra}</dd></div>`;
+/** One fact in a fixed layout: what it is, and its value below. */
+export function fact(label: Html, value: Html): Html {
+  return html`<div class="fact"><dt>${label}</dt><dd>${value}</dd></div>`;
+}
+
+/** One fact with a short value, which stands beside its label where there is room. */
+function factBeside(label: Html, value: Html, hint?: Html): Html {
+  if (hint === undefined) {
+    return html`<div class="fact beside"><dt>${label}</dt><dd class="given">${value}</dd></div>`;
+  }
+  return html`<div class="fact beside hinted"><dt>${label}</dt><dd class="given">${value}</dd><dd class="hint">${hint}</dd></div>`;
 }
 
 /** A group of facts. */
@@ -36,14 +44,14 @@ export function facts(rows: readonly (Html | undefined)[]): Html {
 }
 
 export function destination(host: string, t: Translator): Html {
-  return fact(t.html('facts.destination'), html`<span class="value">${hostText(host)}</span>`);
+  return factBeside(t.html('facts.destination'), html`<span class="value">${hostText(host)}</span>`);
 }
 
 export function matchCodeFact(matchCode: string, t: Translator): Html {
-  return fact(
+  return factBeside(
     t.html('facts.code'),
     html`<strong class="code" dir="ltr" translate="no">${matchCode}</strong>`,
-    html`<span class="hint">${t.html('facts.codeHint')}</span>`,
+    t.html('facts.codeHint'),
   );
 }
 
@@ -65,8 +73,7 @@ export function personFact(
       : postForm(switchAccount, html`<button class="link" type="submit">${t.html('facts.switchAccount')}</button>`);
   return fact(
     t.html('facts.person'),
-    html`<span class="value" translate="no">${person.displayName}</span>${detail}${host}`,
-    form,
+    html`<span class="value" translate="no">${person.displayName}</span>${detail}${host}${form}`,
   );
 }
 
@@ -87,8 +94,8 @@ export function quotedMessage(
 ): Html | undefined {
   const claim = requestClaim(from.mcpServerName, from.requestedBy, t);
   if (from.message === undefined && claim === undefined) return undefined;
-  const words = from.message === undefined ? undefined : html`<blockquote dir="auto">${from.message}</blockquote>`;
   const claimed = claim === undefined ? undefined : html`<p class="claim">${claim}</p>`;
+  const words = from.message === undefined ? undefined : html`<blockquote dir="auto">${from.message}</blockquote>`;
   return html`<section class="quoted" aria-labelledby="message-heading">
 <h2 id="message-heading">${icons.quote}<span>${t.html('message.heading', { mcpServer: from.mcpServerName })}</span></h2>
 ${words}${claimed}
@@ -115,8 +122,8 @@ export function postForm(target: { action: string; csrfToken: string }, button: 
 /** A link that looks like a button. Links to other origins do not say where they come from. */
 export function linkButton(href: string, label: Html, look: 'accent' | 'plain'): Html {
   return look === 'accent'
-    ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer">${label}</a>`
-    : html`<a class="button" href="${webUrl(href)}" rel="noreferrer">${label}</a>`;
+    ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`
+    : html`<a class="button" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`;
 }
 
 export function paragraphs(texts: readonly Html[]): Html {

@@ -68,7 +68,7 @@ export const zhHans: Messages = {
   'wrongPerson.heading': '此请求属于另一个账户',
   'wrongPerson.text': '如果您还有其他账户，请用它登录。如果链接是别人发给您的，请关闭此窗口。没有共享任何内容。',
   'wrongPerson.switchAccount': '换一个账户',
-  'wrongBrowser.heading': '此操作是在另一个浏览器中开始的',
+  'wrongBrowser.heading': '操作始于另一个浏览器',
   'wrongBrowser.text': '为了保护您，操作已在此停止。没有连接任何账户。',
   'wrongBrowser.next': '如果是您本人开始的，请返回您的应用重新发起。如果链接是别人发给您的，请关闭此窗口。',
   'notFound.heading': '这里没有内容',

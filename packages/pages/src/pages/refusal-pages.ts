@@ -25,7 +25,7 @@ export function wrongPersonPage(context: PageContext, view: WrongPersonView): st
     actions: [
       postForm(
         { action: view.switchAccountAction, csrfToken: view.csrfToken },
-        html`<button class="button accent" type="submit">${t.html('wrongPerson.switchAccount')}</button>`,
+        html`<button class="button accent" type="submit"><span>${t.html('wrongPerson.switchAccount')}</span></button>`,
       ),
     ],
   });

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { negotiateLocale } from './locale.ts';
+
+test.each([
+  [undefined, 'en'],
+  ['', 'en'],
+  ['*', 'en'],
+  ['en', 'en'],
+  ['en-GB,en;q=0.9', 'en'],
+  ['zh', 'zh-Hans'],
+  ['zh-CN', 'zh-Hans'],
+  ['ZH-cn', 'zh-Hans'],
+  ['zh-Hans', 'zh-Hans'],
+  ['zh-Hans-HK', 'zh-Hans'],
+  ['zh-SG', 'zh-Hans'],
+  ['zh-TW', 'en'],
+  ['zh-Hant', 'en'],
+  ['zh-HK', 'en'],
+  ['zh-TW,zh;q=0.9,en;q=0.8', 'zh-Hans'],
+  ['de-DE,de;q=0.9', 'en'],
+  ['de,zh-CN;q=0.3', 'zh-Hans'],
+  ['en;q=0.5,zh;q=0.8', 'zh-Hans'],
+  ['en;q=0.8,zh;q=0.5', 'en'],
+  ['zh;q=0.8,en;q=0.8', 'zh-Hans'],
+  ['zh-CN ; q=0.9 , en ; q=0.7', 'zh-Hans'],
+  ['zh;q=0', 'en'],
+  ['zh;q=0,zh-CN;q=0.9', 'en'],
+  ['en;q=0,*', 'zh-Hans'],
+  ['fr,*;q=0.1', 'en'],
+  ['zh;q=2,en;q=0.1', 'en'],
+  ['zh;q=0.9999,en;q=0.1', 'en'],
+  ['zh;q=high', 'en'],
+  ['zh-', 'en'],
+  ['zh-x', 'en'],
+  ['zhx', 'en'],
+  ['zh_CN', 'en'],
+  [';;;,,,q=1', 'en'],
+  [`${'de,'.repeat(60)}zh`, 'en'],
+  ['zh,'.repeat(5000), 'zh-Hans'],
+])('%j', (header, expected) => {
+  expect(negotiateLocale(header)).toBe(expected);
+});

@@ -1,0 +1,126 @@
+/** For tests: the sample pages behind real headers on loopback, and a chromium to look at them. */
+import { accessSync, constants } from 'node:fs';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+import type { Locale } from './locale.ts';
+import { pageHeaders } from './page-headers.ts';
+import { sampleBranding, samplePages } from './sample-pages.ts';
+import { stylesheet } from './stylesheet.ts';
+import type { Branding, PageContext } from './views.ts';
+
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface PageServer extends AsyncDisposable {
+  readonly origin: string;
+  readonly received: ReceivedRequest[];
+  /** The address of a sample page. */
+  page(name: string, locale?: Locale): string;
+}
+
+const logo =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><rect width="48" height="48" rx="12" fill="#345"/></svg>';
+
+/**
+ * Serves `/{locale}/{page}`. `extraPages` come on top of the samples; a POST is answered with 303 to `redirectTo`, as the
+ * gateway does, or with 204.
+ */
+export async function servePages(
+  options: {
+    branding?: Branding;
+    redirectTo?: string;
+    extraPages?: Readonly<Record<string, (context: PageContext) => string>>;
+  } = {},
+): Promise<PageServer> {
+  const branding = options.branding ?? sampleBranding;
+  const sheet = stylesheet(branding);
+  const pages = { ...samplePages, ...options.extraPages };
+  const received: ReceivedRequest[] = [];
+  const httpServer = createServer(async (request, response) => {
+    const path = request.url ?? '/';
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    received.push({ method: request.method ?? '', path, headers: request.headers, body });
+    const [, locale, name = ''] = path.split('/');
+    const render = locale === 'en' || locale === 'zh-Hans' ? pages[name] : undefined;
+    if (request.method === 'POST') {
+      if (options.redirectTo === undefined) response.writeHead(204).end();
+      else response.writeHead(303, { ...pageHeaders, location: options.redirectTo }).end();
+    } else if (path === sheet.path) {
+      response
+        .writeHead(200, { 'content-type': 'text/css; charset=utf-8', 'x-content-type-options': 'nosniff' })
+        .end(sheet.body);
+    } else if (path === '/assets/logo.svg') {
+      response.writeHead(200, { 'content-type': 'image/svg+xml' }).end(logo);
+    } else if (render === undefined) {
+      response.writeHead(404, pageHeaders).end();
+    } else {
+      const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path };
+      response.writeHead(200, pageHeaders).end(render(context));
+    }
+  });
+  const origin = await listen(httpServer);
+  return {
+    origin,
+    received,
+    page: (name, locale = 'en') => `${origin}/${locale}/${name}`,
+    [Symbol.asyncDispose]: () => close(httpServer),
+  };
+}
+
+function listen(httpServer: Server): Promise<string> {
+  return new Promise((resolve, reject) => {
+    httpServer.once('error', reject);
+    httpServer.listen(0, '127.0.0.1', () => {
+      const address = httpServer.address();
+      if (address === null || typeof address === 'string') reject(new Error('no port'));
+      else resolve(`http://127.0.0.1:${address.port}`);
+    });
+  });
+}
+
+function close(httpServer: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    httpServer.close(error => (error === undefined ? resolve() : reject(error)));
+    httpServer.closeAllConnections();
+  });
+}
+
+/** Starts the chromium of `CHROMIUM_PATH`, or the one on the search path. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env['CHROMIUM_PATH'] ?? findOnPath(['chromium', 'chromium-browser', 'google-chrome']),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+function findOnPath(names: readonly string[]): string {
+  const candidates = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap(folder => names.map(name => join(folder, name)));
+  const found = candidates.find(isExecutable);
+  if (found === undefined) throw new Error(`none of ${names.join(', ')} is on the search path; set CHROMIUM_PATH`);
+  return found;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,258 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { gzipSync } from 'node:zlib';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hostileStrings } from './hostile-strings.ts';
+import { locales } from './locale.ts';
+import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { connectPage } from './pages/connect-page.ts';
+import { leavingPage } from './pages/leaving-page.ts';
+import { sampleBranding, sampleConnect, sampleMcpServer, samplePages } from './sample-pages.ts';
+import { stylesheet } from './stylesheet.ts';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const names = Object.keys(samplePages);
+const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
+const hostilePages = Object.fromEntries(
+  hostileStrings.map((message, index) => [
+    `hostile-${index}`,
+    (context: Parameters<typeof connectPage>[0]) =>
+      connectPage(context, { ...sampleConnect, message, mcpServer: { ...sampleMcpServer, name: message } }),
+  ]),
+);
+const stylePage = () => '<!doctype html><html lang="en"><title>x</title><p style="color:red">x</p></html>';
+
+let browser: Browser;
+let pageServer: PageServer;
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  pageServer = await servePages({ branding, extraPages: { ...hostilePages, 'inline-style': stylePage } });
+});
+
+afterAll(async () => {
+  await browser.close();
+  await pageServer[Symbol.asyncDispose]();
+});
+
+/** Opens a tab of its own, hands it over, and closes it whatever happens. */
+async function withPage<Result>(options: BrowserContextOptions, use: (page: Page) => Promise<Result>): Promise<Result> {
+  const context = await browser.newContext(options);
+  try {
+    return await use(await context.newPage());
+  } finally {
+    await context.close();
+  }
+}
+
+/** Collects what the content security policy stopped, as chromium reports it. */
+function watchViolations(page: Page): string[] {
+  const violations: string[] = [];
+  page.on('console', message => {
+    if (/content security policy/i.test(message.text())) violations.push(message.text());
+  });
+  return violations;
+}
+
+const looks = [
+  { width: 320, colorScheme: 'light', locale: 'en' },
+  { width: 320, colorScheme: 'dark', locale: 'zh-Hans' },
+  { width: 1280, colorScheme: 'light', locale: 'zh-Hans' },
+  { width: 1280, colorScheme: 'dark', locale: 'en' },
+] as const;
+
+describe.each(looks)('$width px, $colorScheme, $locale', ({ width, colorScheme, locale }) => {
+  const viewport = { width, height: 800 };
+
+  test('axe-core finds nothing', { timeout: 180_000 }, async () => {
+    const findings = await withPage({ viewport, colorScheme, bypassCSP: true }, async page => {
+      const found: unknown[] = [];
+      for (const name of names) {
+        await page.goto(pageServer.page(name, locale));
+        await page.evaluate(axeSource);
+        const violations = await page.evaluate(async () => {
+          const { axe } = globalThis as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+          };
+          return (await axe.run()).violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0]?.html }));
+        });
+        found.push(...violations.map(violation => ({ page: name, ...violation })));
+      }
+      return found;
+    });
+    expect(findings).toEqual([]);
+  });
+
+  test('nothing scrolls sideways, nothing is stopped, nothing comes from elsewhere', { timeout: 60_000 }, async () => {
+    await withPage({ viewport, colorScheme }, async page => {
+      const violations = watchViolations(page);
+      const foreign: string[] = [];
+      page.on('request', request => {
+        if (!request.url().startsWith(pageServer.origin)) foreign.push(request.url());
+      });
+      for (const name of names) {
+        await page.goto(pageServer.page(name, locale));
+        const measured = await page.evaluate(() => ({
+          overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          styled: getComputedStyle(document.documentElement).getPropertyValue('--accent') !== '',
+          headings: document.querySelectorAll('h1').length,
+          logoWidth: document.querySelector('img')?.naturalWidth,
+        }));
+        expect({ name, ...measured }).toEqual({ name, overflow: 0, styled: true, headings: 1, logoWidth: 48 });
+      }
+      expect(violations).toEqual([]);
+      expect(foreign).toEqual([]);
+    });
+  });
+});
+
+test('the watch for stopped things sees one', async () => {
+  await withPage({}, async page => {
+    const violations = watchViolations(page);
+    await page.goto(pageServer.page('inline-style'));
+    await expect.poll(() => violations.length).toBeGreaterThan(0);
+  });
+});
+
+describe('the connect page by keyboard, without JavaScript', () => {
+  const keyboard = { viewport: { width: 320, height: 700 }, javaScriptEnabled: false };
+
+  /** Where the focus is: the form's action or the link's address, and whether one can see it. */
+  const focused = (page: Page) =>
+    page.evaluate(() => {
+      const element = document.activeElement;
+      const target = element?.closest('form')?.getAttribute('action') ?? element?.getAttribute('href');
+      const outline = element === null ? '' : getComputedStyle(element).outlineStyle;
+      return { target, outline };
+    });
+
+  test('reaches the safe button before the other, and shows where it is', async () => {
+    await withPage(keyboard, async page => {
+      await page.goto(pageServer.page('connect'));
+      const stops: unknown[] = [];
+      for (let stop = 0; stop < 4; stop += 1) {
+        await page.keyboard.press('Tab');
+        stops.push(await focused(page));
+      }
+      expect(stops).toEqual([
+        { target: '/logout', outline: 'solid' },
+        { target: '/e/0a.sample/decline', outline: 'solid' },
+        { target: '/e/0a.sample/accept', outline: 'solid' },
+        { target: 'https://help.northwind.example/', outline: 'solid' },
+      ]);
+    });
+  });
+
+  test('sends the decision with its token and a full origin', async () => {
+    await withPage(keyboard, async page => {
+      await page.goto(pageServer.page('connect'));
+      for (let stop = 0; stop < 3; stop += 1) await page.keyboard.press('Tab');
+      const answered = page.waitForResponse(response => response.request().method() === 'POST');
+      await page.keyboard.press('Enter');
+      await answered;
+      const sent = pageServer.received.at(-1);
+      expect(sent).toMatchObject({ method: 'POST', path: '/e/0a.sample/accept', body: 'csrf_token=csrf-value' });
+      expect(sent?.headers).toMatchObject({ origin: pageServer.origin, 'sec-fetch-site': 'same-origin' });
+    });
+  });
+
+  test.each([320, 1280])('gives both buttons the same size at %i px', async width => {
+    await withPage({ viewport: { width, height: 800 } }, async page => {
+      for (const name of ['connect', 'connect-extreme', 'leaving', 'leaving-extreme']) {
+        await page.goto(pageServer.page(name));
+        const sizes = await page.evaluate(() =>
+          [...document.querySelectorAll('.decision .button')].map(button => {
+            const { width, height } = button.getBoundingClientRect();
+            return `${width} ${width > 400 ? 'stacked' : height}`;
+          }),
+        );
+        expect(sizes).toHaveLength(2);
+        expect(sizes[0]).toBe(sizes[1]);
+      }
+    });
+  });
+});
+
+test('from the decision to the provider: the form, the page in between, the link (T25)', async () => {
+  await using provider = await servePages({
+    extraPages: { authorize: () => '<!doctype html><title>provider</title>' },
+  });
+  const providerUrl = new URL(provider.page('authorize').replace('127.0.0.1', 'localhost'));
+  await using gateway = await servePages({
+    redirectTo: '/en/to-provider',
+    extraPages: {
+      'to-provider': context =>
+        leavingPage(context, {
+          mcpServer: sampleMcpServer,
+          providerName: 'Provider',
+          destinationHost: providerUrl.host,
+          continueHref: providerUrl.href,
+          backHref: '/en/connect',
+        }),
+    },
+  });
+  await withPage({ javaScriptEnabled: false }, async page => {
+    const violations = watchViolations(page);
+    await page.goto(gateway.page('connect'));
+    await page.click('form[action$="/accept"] button');
+    await page.waitForURL(gateway.page('to-provider'));
+    await page.click('a.accent');
+    await page.waitForURL(providerUrl.href);
+    expect(violations).toEqual([]);
+  });
+  expect(provider.received[0]?.path).toBe('/en/authorize');
+  expect(provider.received[0]?.headers.referer).toBeUndefined();
+});
+
+test('hostile text is shown as it is and builds nothing', { timeout: 60_000 }, async () => {
+  await withPage({}, async page => {
+    const violations = watchViolations(page);
+    const dialogs: string[] = [];
+    page.on('dialog', async dialog => {
+      dialogs.push(dialog.message());
+      await dialog.dismiss();
+    });
+    const read = () =>
+      page.evaluate(() => ({
+        message: document.querySelector('blockquote')?.textContent,
+        name: document.querySelector('.asker-name')?.textContent,
+        elements: document.querySelectorAll('*').length,
+      }));
+    await page.goto(pageServer.page('connect'));
+    const { elements } = await read();
+    for (const [index, text] of hostileStrings.entries()) {
+      await page.goto(pageServer.page(`hostile-${index}`));
+      expect(await read()).toEqual({ message: text, name: text, elements });
+    }
+    expect(violations).toEqual([]);
+    expect(dialogs).toEqual([]);
+  });
+});
+
+test.each(locales)('page and stylesheet together stay within 14 KB compressed in %s', locale => {
+  const sheet = stylesheet(branding);
+  const context = { locale, branding, stylesheetPath: sheet.path };
+  for (const [name, render] of Object.entries(samplePages)) {
+    const bytes = gzipSync(render(context)).length + gzipSync(sheet.body).length;
+    expect({ name, fits: bytes <= 14 * 1024 }).toEqual({ name, fits: true });
+  }
+});
+
+test.each(['forced-colors', 'print', 'right-to-left'])('nothing scrolls sideways: %s', async look => {
+  await withPage({ viewport: { width: 320, height: 700 } }, async page => {
+    if (look === 'forced-colors') await page.emulateMedia({ forcedColors: 'active' });
+    if (look === 'print') await page.emulateMedia({ media: 'print' });
+    for (const name of ['connect', 'connect-extreme', 'leaving-extreme', 'done']) {
+      await page.goto(pageServer.page(name));
+      const overflow = await page.evaluate(
+        direction => {
+          document.documentElement.dir = direction;
+          return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+        },
+        look === 'right-to-left' ? 'rtl' : 'ltr',
+      );
+      expect({ name, overflow }).toEqual({ name, overflow: 0 });
+    }
+  });
+});

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest';
+import { hostileStrings } from './hostile-strings.ts';
+import { locales } from './locale.ts';
+import { connectPage } from './pages/connect-page.ts';
+import { donePage } from './pages/done-page.ts';
+import { leavingPage } from './pages/leaving-page.ts';
+import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
+import { signInPage } from './pages/sign-in-pages.ts';
+import { sampleBranding, sampleConnect, sampleMcpServer, samplePages, samplePerson } from './sample-pages.ts';
+import type { PageContext } from './views.ts';
+
+const contextFor = (locale: (typeof locales)[number]): PageContext => ({
+  locale,
+  branding: { ...sampleBranding, logoPath: '/assets/brand.svg' },
+  stylesheetPath: '/assets/postern-x.css',
+});
+const english = contextFor('en');
+
+const count = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].length;
+
+/** The order of pieces of a page; -1 is a piece that is not there. */
+const positions = (markup: string, pieces: readonly string[]) => pieces.map(piece => markup.indexOf(piece));
+
+const cases = locales.flatMap(locale =>
+  Object.entries(samplePages).map(([name, render]) => ({ locale, name, markup: render(contextFor(locale)) })),
+);
+
+describe.each(cases)('$name in $locale', ({ locale, markup }) => {
+  test('is one complete document in its language', () => {
+    expect(markup.startsWith('<!doctype html>\n')).toBe(true);
+    expect(count(markup, /<html /g)).toBe(1);
+    expect(markup).toContain(`<html lang="${locale}" dir="ltr">`);
+    expect(markup).toContain('<meta charset="utf-8">');
+    expect(markup).toMatch(/<title>[^<]+ · \u2068Northwind\u2069<\/title>/);
+    expect(markup).not.toMatch(/undefined|\[object|NaN|Invalid Date/);
+  });
+
+  test('has one main heading and landmarks', () => {
+    expect(count(markup, /<h1>/g)).toBe(1);
+    expect(count(markup, /<main /g)).toBe(1);
+    expect(count(markup, /<header /g)).toBe(1);
+    expect(count(markup, /<footer /g)).toBe(1);
+    expect(count(markup, /<img /g)).toBe(count(markup, /<img [^>]*alt="/g));
+  });
+
+  test('holds nothing the content security policy would stop', () => {
+    expect(markup).not.toMatch(/<script|<style|<iframe|<object|<base|http-equiv/);
+    expect(markup).not.toMatch(/<[^>]+\s(?:style|on[a-z]+|srcset|ping|formaction)=/);
+    expect(count(markup, /<link rel="stylesheet" /g)).toBe(1);
+    for (const [, address] of markup.matchAll(/(?:\s(?:src|action)|<link [^>]*href)="([^"]*)"/g)) {
+      expect(address).toMatch(/^\/(?!\/)/);
+    }
+  });
+
+  test('changes things only by POST with a synchronizer token', () => {
+    const forms = [...markup.matchAll(/<form ([^>]*)>(.*?)<\/form>/g)];
+    expect(forms).toHaveLength(count(markup, /<form/g));
+    for (const [, attributes, content] of forms) {
+      expect(attributes).toMatch(/^method="post" action="\/[^"]*" autocomplete="off"$/);
+      expect(content).toMatch(/^<input type="hidden" name="csrf_token" value="csrf-value"><button /);
+    }
+    expect(count(markup, /<button/g)).toBe(forms.length);
+    expect(count(markup, /<button[^>]* type="submit"/g)).toBe(forms.length);
+  });
+
+  test('does not tell other origins where it was read', () => {
+    for (const [link] of markup.matchAll(/<a [^>]*href="https?:[^>]*>/g)) expect(link).toContain('rel="noreferrer"');
+  });
+});
+
+describe('reading order', () => {
+  test('of a decision', () => {
+    const order = positions(connectPage(english, { ...sampleConnect, notice: 'provider_denied' }), [
+      'class="notice"',
+      '<strong class="asker-name" translate="no"><bdi>Issue Tracker</bdi>',
+      '<bdi>issues.northwind.example</bdi>',
+      '<h1><bdi>Issue Tracker</bdi>',
+      '<bdi>Read your profile</bdi>',
+      'id="message-heading"',
+      '<blockquote dir="auto"><bdi>I need this',
+      '<bdi>github.com</bdi>',
+      '<bdi>K7-42</bdi>',
+      '<bdi>Ada Okafor</bdi>',
+      '<bdi>ada@northwind.example</bdi>',
+      '<bdi>login.northwind.example</bdi>',
+      'action="/logout"',
+      'action="/e/0a.sample/decline"',
+      'action="/e/0a.sample/accept"',
+      '<time datetime="2026-03-04T14:32:00.000Z">',
+    ]);
+    expect(order).not.toContain(-1);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+
+  test('of the step to the provider: the way back comes first', () => {
+    const markup = samplePages['leaving']?.(english) ?? '';
+    const order = positions(markup, [
+      'Issue Tracker</bdi></strong>',
+      '<h1>',
+      '<dl',
+      'href="/e/0a.sample"',
+      'href="https://github.com/',
+    ]);
+    expect(order).not.toContain(-1);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+});
+
+describe('the connect page', () => {
+  test('shows a permission in words, and by its identifier only without words', () => {
+    const markup = connectPage(english, sampleConnect);
+    expect(markup).not.toContain('read:user');
+    expect(markup).toContain('<code dir="ltr" translate="no"><bdi>workflow</bdi></code>');
+  });
+
+  test('names nobody where nobody signs in', () => {
+    const markup = samplePages['connect-loopback']?.(english) ?? '';
+    expect(markup).not.toContain('Ada');
+    expect(markup).not.toContain('/logout');
+  });
+
+  test('has no block for words that were not sent', () => {
+    const { message: _message, requestedBy: _requestedBy, ...silent } = sampleConnect;
+    expect(connectPage(english, silent)).not.toContain('class="quoted"');
+    expect(connectPage(english, { ...silent, requestedBy: { tool: 'x' } })).toContain('class="quoted"');
+    expect(connectPage(english, { ...silent, requestedBy: { mcpClient: 'x' } })).toContain('class="quoted"');
+    expect(connectPage(english, { ...silent, requestedBy: {} })).not.toContain('class="quoted"');
+  });
+
+  test('says when it ends, in the words of the locale and with a time zone', () => {
+    const timeOf = (locale: (typeof locales)[number], now?: Date) => {
+      const { now: _now, ...view } = sampleConnect;
+      const markup = connectPage(contextFor(locale), now === undefined ? view : { ...view, now });
+      return /<p>([^/]*<time.*?<\/time>[^<]*)<\/p>/.exec(markup)?.[1] ?? '';
+    };
+    for (const locale of locales) {
+      for (const now of [undefined, new Date('2026-03-04T14:22:00Z'), new Date('2026-03-01T00:00:00Z')]) {
+        expect(timeOf(locale, now)).toContain('UTC');
+      }
+      expect(timeOf(locale)).toContain('2026');
+      expect(timeOf(locale, new Date('2026-03-04T14:22:59Z'))).toMatch(/\b9\b|9分/);
+      expect(timeOf(locale, new Date('2026-03-04T14:31:20Z'))).toContain('40');
+      expect(timeOf(locale, new Date('2026-03-04T15:00:00Z'))).toMatch(/\b0\b|0秒/);
+    }
+    expect(timeOf('en')).not.toBe(timeOf('zh-Hans'));
+  });
+});
+
+describe('hosts', () => {
+  test('that nobody normalised are refused', () => {
+    const mcpServer = { ...sampleMcpServer, host: 'аррӏе.com' };
+    expect(() => connectPage(english, { ...sampleConnect, mcpServer })).toThrow(TypeError);
+    const person = { ...samplePerson, signInHost: 'login.example/\u202e' };
+    expect(() => connectPage(english, { ...sampleConnect, person })).toThrow(TypeError);
+    expect(() => signInPage(english, { continueHref: '/login', destinationHost: 'Login.example' })).toThrow(TypeError);
+  });
+
+  test('a link leads where the page says', () => {
+    const view = {
+      mcpServer: sampleMcpServer,
+      providerName: 'GitHub',
+      destinationHost: 'github.com',
+      backHref: '/e/1',
+    };
+    expect(() => leavingPage(english, { ...view, continueHref: 'https://github.com.evil.example/' })).toThrow(
+      TypeError,
+    );
+    expect(() => leavingPage(english, { ...view, continueHref: 'https://github.com:444/' })).toThrow(TypeError);
+    expect(() => leavingPage(english, { ...view, continueHref: 'javascript:alert(1)' })).toThrow(TypeError);
+    expect(leavingPage(english, { ...view, continueHref: 'https://GITHUB.com/x?a=1&b=2' })).toContain(
+      'href="https://github.com/x?a=1&#38;b=2" rel="noreferrer"',
+    );
+  });
+});
+
+describe.each(hostileStrings)('hostile text %j', hostile => {
+  const benign = 'benign';
+  const tagsOf = (markup: string) => (markup.match(/<[^>]*>/g) ?? []).filter(tag => !tag.includes('value='));
+  const render = (text: string) => [
+    connectPage(
+      { ...english, branding: { name: text } },
+      {
+        ...sampleConnect,
+        mcpServer: { name: text, host: 'a.example' },
+        person: { displayName: text, detail: text },
+        authorization: {
+          providerName: text,
+          destinationHost: 'b.example',
+          scopes: [{ scope: text }, { scope: 'x', description: text }],
+        },
+        message: text,
+        requestedBy: { mcpClient: text, tool: text },
+        matchCode: text,
+        csrfToken: text,
+        notice: 'provider_refused',
+      },
+    ),
+    donePage(english, {
+      mcpServer: { name: text, host: 'a.example' },
+      providerName: text,
+      accountName: text,
+      scopes: [{ scope: text }],
+    }),
+    wrongPersonPage(english, { person: { displayName: text }, switchAccountAction: '/logout', csrfToken: text }),
+    errorPage(english, { requestId: text, kind: 'internal' }),
+  ];
+
+  test('adds no tag and no attribute anywhere', () => {
+    expect(render(hostile).map(tagsOf)).toEqual(render(benign).map(tagsOf));
+  });
+});

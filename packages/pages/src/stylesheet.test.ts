@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { contrast, parseColour, readableContrast } from './colour.ts';
+import { accentColours, cardColours, pageColours } from './palette.ts';
+import { stylesheet } from './stylesheet.ts';
+
+const source = readFileSync(new URL('./postern.css', import.meta.url), 'utf8');
+const branding = { name: 'Northwind' };
+const schemes = ['light', 'dark'] as const;
+
+const valuesOf = (property: string) =>
+  [...source.matchAll(new RegExp(`--${property}: (#[0-9a-f]{6});`, 'g'))].map(match => match[1]);
+
+test('the computed contrast is computed against the real grounds', () => {
+  expect(valuesOf('card')).toEqual([cardColours.light, cardColours.dark]);
+  expect(valuesOf('ground')).toEqual([pageColours.light, pageColours.dark]);
+});
+
+describe.each([
+  [0, 'light'],
+  [1, 'dark'],
+] as const)('fixed colours, scheme %i', (index, _scheme) => {
+  test.each([
+    ['ink', 'card'],
+    ['ink', 'tint'],
+    ['ink', 'ground'],
+    ['soft', 'card'],
+    ['soft', 'tint'],
+    ['soft', 'ground'],
+    ['card', 'strong'],
+    ['caution', 'caution-tint'],
+    ['good', 'card'],
+    ['good', 'good-tint'],
+  ])('%s can be read on %s', (text, ground) => {
+    const colours = [text, ground].map(property => parseColour(valuesOf(property)[index] ?? ''));
+    const [a, b] = colours;
+    if (a === undefined || b === undefined) throw new Error('two colours expected');
+    expect(contrast(a, b)).toBeGreaterThanOrEqual(readableContrast);
+  });
+});
+
+describe('any accent can be read', () => {
+  const channels = ['00', '33', '66', '99', 'cc', 'ff'];
+  const accents = channels.flatMap(r => channels.flatMap(g => channels.map(b => `#${r}${g}${b}`)));
+
+  test.each(schemes)('%s', scheme => {
+    for (const accent of accents) {
+      const settings = [
+        { ...branding, accent },
+        { ...branding, accent, accentDark: accent },
+      ];
+      for (const colours of settings.map(setting => accentColours(setting, scheme))) {
+        const colour = (name: string) => parseColour(colours[name] ?? '');
+        expect(contrast(colour('on-accent'), colour('accent'))).toBeGreaterThanOrEqual(readableContrast);
+        expect(contrast(colour('accent-text'), parseColour(cardColours[scheme]))).toBeGreaterThanOrEqual(
+          readableContrast,
+        );
+        expect(contrast(colour('accent-text'), parseColour(pageColours[scheme]))).toBeGreaterThanOrEqual(
+          readableContrast,
+        );
+      }
+    }
+  });
+});
+
+test('the path follows the content', () => {
+  const first = stylesheet(branding);
+  expect(first.path).toMatch(/^\/assets\/postern-[A-Za-z0-9_-]{16}\.css$/);
+  expect(stylesheet({ name: 'Another name' })).toEqual(first);
+  expect(stylesheet({ ...branding, accent: '#1d4ed8' }).path).not.toBe(first.path);
+});
+
+test('a colour that is none is refused by the name of its setting', () => {
+  expect(() => stylesheet({ ...branding, accent: 'red}body{display:none' })).toThrow(/branding\.accent:.*#rrggbb/);
+  expect(() => stylesheet({ ...branding, accentDark: '#12' })).toThrow(/branding\.accentDark:.*#rrggbb/);
+});
+
+test('the stylesheet loads nothing and uses logical directions only', () => {
+  const { body } = stylesheet(branding);
+  expect(body).not.toMatch(/url\(|@import|@font-face|expression\(/);
+  expect(source).not.toMatch(/(?:margin|padding|border)-(?:left|right|top|bottom)\b|text-align: (?:left|right)|float:/);
+});
