@@ -1,1 +1,1 @@
-export {};
+export { createFakeClock, type FakeClock } from './fake-clock.ts';

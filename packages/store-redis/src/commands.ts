@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+
+/** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
+export const commandKeys = {
+  createElicitation: 6,
+  transitionElicitation: 7,
+  dueElicitations: 2,
+  readOneTime: 1,
+  consumeOneTime: 1,
+  createBrowserSession: 1,
+  readBrowserSession: 1,
+  touchBrowserSession: 1,
+  beginIdempotency: 1,
+  finishIdempotency: 1,
+  abandonIdempotency: 1,
+} as const;
+
+export type CommandName = keyof typeof commandKeys;
+export const commandNames = Object.keys(commandKeys) as CommandName[];
+
+/** The name under which ioredis knows a script; never that of a Redis command. */
+export const methodOf = (name: CommandName) => `postern:${name}`;
+
+export function fileOf(name: CommandName): string {
+  return `${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}.lua`;
+}
+
+/** ioredis `scripts` option: sent as EVALSHA, and as EVAL where Redis does not know the script yet. */
+export function loadScripts(): Record<string, { lua: string; numberOfKeys: number }> {
+  const read = (file: string) => readFileSync(new URL(`./commands/${file}`, import.meta.url), 'utf8');
+  const clock = read('store-clock.lua');
+  return Object.fromEntries(
+    commandNames.map(name => [
+      methodOf(name),
+      { lua: `${clock}\n${read(fileOf(name))}`, numberOfKeys: commandKeys[name] },
+    ]),
+  );
+}

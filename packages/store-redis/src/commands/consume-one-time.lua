@@ -1,0 +1,20 @@
+--[[
+Takes a one-time record. The first caller gets the sealed part, which is gone from then on; what is left says to later
+callers that it was taken, for the rest of its lifetime or ten minutes, whichever is longer.
+
+KEYS   1 one-time record
+ARGV   1 clock   2 minimum lifetime in ms of what is left
+returns {'taken', record, sealed part}, {'spent', record} or {'unknown'}
+emits  nothing
+]]
+local now = store_clock(ARGV[1])
+
+local found = redis.call('HMGET', KEYS[1], 'record', 'sealed', 'expiresAt')
+if not found[1] or now >= tonumber(found[3]) then return { 'unknown' } end
+if not found[2] then return { 'spent', found[1] } end
+
+local left = math.max(tonumber(found[3]) - now, tonumber(ARGV[2]))
+redis.call('HSET', KEYS[1], 'expiresAt', whole(now + left))
+redis.call('HDEL', KEYS[1], 'sealed')
+redis.call('PEXPIRE', KEYS[1], whole(left))
+return { 'taken', found[1], found[2] }

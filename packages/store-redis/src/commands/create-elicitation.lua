@@ -1,0 +1,58 @@
+--[[
+Creates an elicitation, unless the same ask is open or answered already. Repeating it under its operation id finds what
+the first call made, however far that has moved since.
+
+KEYS   1 elicitation   2 open asks   3 due index   4 connection   5 subject limit   6 events
+ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 coalescing digest
+       8 seen open id   9 seen connection generation   10 limit   11 limit window ms
+       12 MCP server id   13 kind   14 events kept   15 wake-up channel
+       An absent 8 or 9 is the empty string.
+returns {'created', createdAt, expiresAt}
+        {'repeated', status, version, createdAt, expiresAt, endedAt, record}
+        {'taken'}                     the id belongs to another operation
+        {'open', elicitation id}
+        {'connected', generation, createdAt, updatedAt, record}
+        {'limited', retry after ms}
+emits  one event and one wake-up when created
+]]
+local now = store_clock(ARGV[1])
+
+local maker = redis.call('HGET', KEYS[1], 'createdBy')
+if maker then
+  if maker ~= ARGV[3] then return { 'taken' } end
+  local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record')
+  return { 'repeated', unpack(found, 1, 6) }
+end
+
+-- An ask is open while its elicitation is in the due index and not over yet.
+local open = redis.call('HGET', KEYS[2], ARGV[7])
+if open and open ~= ARGV[8] then
+  local over = redis.call('ZSCORE', KEYS[3], open)
+  if over and tonumber(over) > now then return { 'open', open } end
+end
+
+local generation = redis.call('HGET', KEYS[4], 'generation')
+if generation and generation ~= ARGV[9] then
+  return { 'connected', unpack(redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record'), 1, 4) }
+end
+
+-- Fixed window, kept as "<end of window> <count>".
+local count, window_ends = 0, now + tonumber(ARGV[11])
+local window = redis.call('GET', KEYS[5])
+if window then
+  local ends, counted = string.match(window, '^(%d+) (%d+)$')
+  if tonumber(ends) > now then count, window_ends = tonumber(counted), tonumber(ends) end
+end
+if count >= tonumber(ARGV[10]) then return { 'limited', whole(window_ends - now) } end
+
+local expires = now + tonumber(ARGV[5])
+redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
+  'createdBy', ARGV[3], 'coalescing', ARGV[7], 'record', ARGV[4])
+redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[5]) + tonumber(ARGV[6])))
+redis.call('HSET', KEYS[2], ARGV[7], ARGV[2])
+redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])
+redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
+redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[14], '*', 'elicitationId', ARGV[2], 'version', '1', 'status', 'pending',
+  'mcpServerId', ARGV[12], 'kind', ARGV[13])
+redis.call('PUBLISH', ARGV[15], ARGV[2])
+return { 'created', whole(now), whole(expires) }

@@ -1,0 +1,54 @@
+--[[
+Commits one move that was decided on a known version: status, effects and event together, or nothing. Repeating the last
+move under its operation id changes nothing and succeeds again.
+
+KEYS   1 elicitation   2 open asks   3 due index   4 events
+       5 one-time record   6 connection   7 connections of its owner and subject    (5 to 7 unused unless put)
+ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
+       'late' (from expiresAt on only) or 'any'   6 new status   7 new record   8 '1' when the new status is terminal
+       9 retention ms   10 MCP server id   11 kind   12 events kept   13 wake-up channel
+       14 lifetime of the one-time record in ms, or ''   15 its record   16 its sealed part
+       17 connection id, or ''   18 its record
+returns {'applied', now, expiresAt}
+        {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record}
+        {'missing'}
+emits  one event and one wake-up when applied
+]]
+local now = store_clock(ARGV[1])
+
+local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
+  'movedBy', 'coalescing')
+if not found[1] then return { 'missing' } end
+if found[7] == ARGV[3] then return { 'repeated', unpack(found, 1, 6) } end
+if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, 6) } end
+local over = now >= tonumber(found[4])
+if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then
+  return { 'untimely', unpack(found, 1, 6) }
+end
+
+local version = whole(tonumber(found[2]) + 1)
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'record', ARGV[7])
+
+if ARGV[8] == '1' then
+  redis.call('HSET', KEYS[1], 'endedAt', whole(now))
+  redis.call('PEXPIRE', KEYS[1], ARGV[9])
+  redis.call('ZREM', KEYS[3], ARGV[2])
+  if redis.call('HGET', KEYS[2], found[8]) == ARGV[2] then redis.call('HDEL', KEYS[2], found[8]) end
+end
+
+if ARGV[14] ~= '' then
+  redis.call('HSET', KEYS[5], 'record', ARGV[15], 'sealed', ARGV[16], 'expiresAt', whole(now + tonumber(ARGV[14])))
+  redis.call('PEXPIRE', KEYS[5], ARGV[14])
+end
+
+if ARGV[17] ~= '' then
+  local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
+  redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
+  redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[18])
+  redis.call('SADD', KEYS[7], ARGV[17])
+end
+
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[12], '*', 'elicitationId', ARGV[2], 'version', version,
+  'status', ARGV[6], 'mcpServerId', ARGV[10], 'kind', ARGV[11])
+redis.call('PUBLISH', ARGV[13], ARGV[2])
+return { 'applied', whole(now), found[4] }

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import type { BrowserSessionId, ConnectionId, ElicitationId, Shard, Subject } from '@postern/elicitation';
+import { digestOf, SHARDS, shardIn } from '@postern/elicitation';
+
+/**
+ * The only place that builds key names. KEYSPACE.md describes what is behind each of them. Every key of a user carries the
+ * hash tag of the user's shard, so any script about one user stays within one slot of a Redis Cluster.
+ */
+export type Keys = ReturnType<typeof createKeys>;
+
+/** @throws TypeError for a prefix that could take over the hash tag or make key names ambiguous. */
+export function createKeys(prefix: string) {
+  if (!/^[a-z0-9][a-z0-9._-]{0,31}$/.test(prefix)) {
+    throw new TypeError('A key prefix is 1 to 32 of a-z, 0-9, ".", "_" and "-".');
+  }
+  const key = (shard: Shard, noun: string, ...rest: string[]) =>
+    [`${prefix}:{${known(shard)}}:${noun}`, ...rest].join(':');
+
+  return {
+    /** Channel of the wake-ups; not a key. */
+    wake: `${prefix}:wake`,
+    elicitation: (id: ElicitationId) => key(shardIn(id), 'el', secretOf(id)),
+    /** Coalescing digest → id of the open elicitation. */
+    open: (shard: Shard) => key(shard, 'open'),
+    /** Ids of elicitations that have not ended, by the time they are over. */
+    due: (shard: Shard) => key(shard, 'due'),
+    events: (shard: Shard) => key(shard, 'events'),
+    connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
+    /** The connections of one owner and subject. */
+    connectionsOf: (shard: Shard, owner: string, subject: Subject) =>
+      key(shard, 'cns', digestOf(JSON.stringify([owner, subject.issuer, subject.subject]))),
+    /** Counts new elicitations of one MCP server for one subject: no MCP server uses up the limit of another. */
+    subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
+      key(shard, 'limit', digestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+    oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
+    claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
+    /** The id is a bearer value and is not stored, not even in a key name. */
+    browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
+    idempotency: (digest: string) => key(shardOfDigest(digest), 'idem', digest),
+    /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
+    none: (shard: Shard) => key(shard, 'none'),
+  };
+}
+
+const shards: ReadonlySet<string> = new Set(SHARDS);
+
+function known(shard: Shard): Shard {
+  if (!shards.has(shard)) throw new TypeError('Not a shard.');
+  return shard;
+}
+
+/** What follows `el_` or `cn_` and the shard; the shard is in the hash tag already. */
+function secretOf(id: ElicitationId | ConnectionId): string {
+  return id.slice(5);
+}
+
+/** Where a record lives that belongs to no subject: spread by its digest. */
+function shardOfDigest(digest: string): Shard {
+  return createHash('sha256').update(digest).digest('hex').slice(0, 2) as Shard;
+}

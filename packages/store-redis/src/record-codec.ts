@@ -1,0 +1,186 @@
+import {
+  type Connection,
+  type ConnectionId,
+  DomainError,
+  type Elicitation,
+  type ElicitationId,
+  failureCodes,
+  identityModes,
+  kinds,
+  type NewBrowserSession,
+  type NewConnection,
+  type NewElicitation,
+  type NextElicitation,
+  type OneTimeRecord,
+  parseConnectionId,
+  parseElicitationId,
+  RECORD_LAYOUT,
+  troubles,
+} from '@postern/elicitation';
+import { z } from 'zod';
+
+/**
+ * The opaque part of stored records: JSON with its layout version. Beside it, in fields of their own, stand the values
+ * that scripts compare; both together are the record. A layout this release does not know is refused, never guessed at.
+ */
+
+const text = z.string();
+const time = z.int();
+const subject = z.object({ issuer: text, subject: text });
+const elicitationId = z.custom<ElicitationId>(value => parseElicitationId(String(value)) !== undefined);
+const connectionId = z.custom<ConnectionId>(value => parseConnectionId(String(value)) !== undefined);
+
+const elicitationBase = {
+  layout: z.literal(RECORD_LAYOUT),
+  elicitationId,
+  version: z.int(),
+  mcpServerId: text,
+  identityMode: z.enum(identityModes),
+  subject,
+  request: z.object({
+    kind: z.enum(kinds),
+    provider: text,
+    scopes: z.array(text),
+    resource: text.exactOptional(),
+    expectedAccount: text.exactOptional(),
+  }),
+  message: text.exactOptional(),
+  requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
+  returnUrl: text.exactOptional(),
+  createdAt: time,
+  expiresAt: time,
+};
+
+const elicitationSchema = z.discriminatedUnion('status', [
+  z.object({ ...elicitationBase, status: z.literal('pending'), trouble: z.enum(troubles).exactOptional() }),
+  z.object({ ...elicitationBase, status: z.literal('active'), attempt: text }),
+  z.object({ ...elicitationBase, status: z.literal('verifying'), attempt: text }),
+  z.object({
+    ...elicitationBase,
+    status: z.literal('completed'),
+    outcome: z.object({ kind: z.enum(kinds), connectionId, provider: text, scopes: z.array(text) }),
+    endedAt: time,
+  }),
+  z.object({ ...elicitationBase, status: z.literal('failed'), failure: z.enum(failureCodes), endedAt: time }),
+  z.object({ ...elicitationBase, status: z.enum(['declined', 'cancelled', 'expired']), endedAt: time }),
+]) satisfies z.ZodType<Elicitation>;
+
+const connectionSchema = z.object({
+  layout: z.literal(RECORD_LAYOUT),
+  connectionId,
+  generation: z.int(),
+  owner: text,
+  subject,
+  provider: text,
+  resource: text.exactOptional(),
+  scopes: z.array(text),
+  account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+  sealedTokens: text,
+  accessTokenExpiresAt: time.exactOptional(),
+  elicitationId,
+  createdAt: time,
+  updatedAt: time,
+}) satisfies z.ZodType<Connection>;
+
+const oneTimeSchema = z.object({
+  layout: z.literal(RECORD_LAYOUT),
+  elicitationId,
+  mcpServerId: text,
+  provider: text.exactOptional(),
+  browserBinding: text.exactOptional(),
+});
+
+const browserSessionSchema = z.object({
+  layout: z.literal(RECORD_LAYOUT),
+  subject,
+  origin: z.union([z.object({ identityProvider: text }), z.object({ vouchedBy: text })]),
+  displayName: text,
+  detail: text.exactOptional(),
+  authTime: time.exactOptional(),
+});
+
+function decode<T>(schema: z.ZodType<T>, json: string, fields: Record<string, unknown>): T {
+  let record: unknown;
+  try {
+    record = JSON.parse(json);
+  } catch {
+    throw unreadable();
+  }
+  const parsed = schema.safeParse({ ...(record as object), ...fields });
+  if (!parsed.success) throw unreadable();
+  return parsed.data;
+}
+
+/** Without the parser's own error: it could quote what is stored. */
+const unreadable = () =>
+  new DomainError('unknown_record_layout', 'A stored record has a layout this release cannot read.');
+
+const layout = RECORD_LAYOUT;
+
+/** Everything of an elicitation that no script looks at. */
+export function encodeElicitation(
+  of: NewElicitation | Elicitation,
+  next: NextElicitation | { status: 'pending' },
+): string {
+  const { mcpServerId, identityMode, subject, request, message, requestedBy, returnUrl } = of;
+  const { status: _, ...decided } = next;
+  return JSON.stringify({
+    layout,
+    mcpServerId,
+    identityMode,
+    subject,
+    request,
+    message,
+    requestedBy,
+    returnUrl,
+    ...decided,
+  });
+}
+
+export interface ElicitationFields {
+  readonly elicitationId: ElicitationId;
+  readonly status: string;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly endedAt?: number;
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeElicitation(json: string, fields: ElicitationFields): Elicitation {
+  return decode(elicitationSchema, json, { ...fields });
+}
+
+export function encodeConnection(connection: NewConnection): string {
+  const { connectionId: _, ...rest } = connection;
+  return JSON.stringify({ ...rest, layout });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeConnection(
+  json: string,
+  fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'>,
+): Connection {
+  return decode(connectionSchema, json, fields);
+}
+
+export function encodeOneTime(record: OneTimeRecord): string {
+  const { elicitationId, mcpServerId, provider, browserBinding } = record;
+  return JSON.stringify({ layout, elicitationId, mcpServerId, provider, browserBinding });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'sealed'> {
+  const { layout: _, ...record } = decode(oneTimeSchema, json, {});
+  return { digest, ...record };
+}
+
+export function encodeBrowserSession(browserSession: NewBrowserSession): string {
+  const { id: _, ...rest } = browserSession;
+  return JSON.stringify({ ...rest, layout });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeBrowserSession(json: string) {
+  return decode(browserSessionSchema, json, {});
+}

@@ -1,0 +1,43 @@
+import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
+import type { Keys } from './keys.ts';
+import { decodeOneTime } from './record-codec.ts';
+import type { RedisLink } from './redis-link.ts';
+import { listOf, textOf } from './reply.ts';
+
+/** How long it is known, at the least, that a record was taken. */
+const SPENT_MS = 10 * 60_000;
+
+/**
+ * Taking is never repeated after a lost answer: the second take would not know whether the first was its own. The record
+ * is lost then, and the caller sees StoreUnavailableError.
+ */
+export class RedisOneTimeStore implements OneTimeStore {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async read(shard: Shard, digest: string): Promise<OneTimeRecord | undefined> {
+    const reply = await this.#link.run('readOneTime', [this.#keys.oneTime(shard, digest)], [this.#link.clock()]);
+    const [record, sealed] = listOf(reply);
+    return record === undefined ? undefined : { ...decodeOneTime(textOf(record), digest), sealed: textOf(sealed) };
+  }
+
+  async consume(shard: Shard, digest: string): Promise<ConsumeResult> {
+    const key = this.#keys.oneTime(shard, digest);
+    const reply = await this.#link.run('consumeOneTime', [key], [this.#link.clock(), SPENT_MS]);
+    const [result, record, sealed] = listOf(reply);
+    if (result === 'unknown') return { result };
+    const known = decodeOneTime(textOf(record), digest);
+    return result === 'taken'
+      ? { result, record: { ...known, sealed: textOf(sealed) } }
+      : { result: 'spent', record: known };
+  }
+
+  async claim(digest: string, ttlMs: number): Promise<boolean> {
+    return (await this.#link.call('set', this.#keys.claim(digest), '', 'PX', ttlMs, 'NX')) === 'OK';
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  type BrowserSessionStore,
+  type ConnectionStore,
+  type ElicitationStore,
+  type IdempotencyStore,
+  type Notifier,
+  type OneTimeStore,
+  StoreUnavailableError,
+} from '@postern/elicitation';
+import type { Cluster, Redis } from 'ioredis';
+import { assertKeepsData, assertSafeRedis, mastersOf } from './assert-safe-redis.ts';
+import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
+import { createKeys } from './keys.ts';
+import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
+import { RedisConnectionStore } from './redis-connection-store.ts';
+import { RedisElicitationStore } from './redis-elicitation-store.ts';
+import { RedisEventLog } from './redis-event-log.ts';
+import { faultOf, type RedisFault } from './redis-fault.ts';
+import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
+import { RedisLink } from './redis-link.ts';
+import { RedisOneTimeStore } from './redis-one-time-store.ts';
+import { Waiters } from './waiters.ts';
+import { WakeUpSubscription } from './wake-up-subscription.ts';
+
+export type RedisStoresOptions = RedisAddress & {
+  /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
+  readonly prefix?: string;
+  /** How long ended elicitations stay readable, in ms. Default 24 hours. */
+  readonly retentionMs?: number;
+  /** Events kept per shard, about. Default 4096. */
+  readonly eventsPerShard?: number;
+  /** Default 2000. A request waits at most about three times as long. */
+  readonly commandTimeoutMs?: number;
+  /** How long the start waits for Redis. Default 10 seconds. */
+  readonly startTimeoutMs?: number;
+  /** See assertSafeRedis. */
+  readonly assumeDurable?: boolean;
+  /** Shown by CLIENT LIST. Default `postern`. */
+  readonly connectionName?: string;
+  /** Told about lost connections and the like, with a code and without arguments. */
+  readonly onFault?: (fault: RedisFault) => void;
+  /** Replaces the clock of Redis; for tests. */
+  readonly now?: () => number;
+};
+
+export interface RedisStores extends AsyncDisposable {
+  readonly elicitations: ElicitationStore;
+  readonly connections: ConnectionStore;
+  readonly oneTime: OneTimeStore;
+  readonly browserSessions: BrowserSessionStore;
+  readonly idempotency: IdempotencyStore;
+  readonly notifier: Notifier;
+  readonly events: RedisEventLog;
+  /** Whether Redis answers and still keeps its data. @throws StoreUnavailableError, UnsafeRedisError */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const HEARTBEAT_MS = 10_000;
+
+/**
+ * Connects, checks that Redis is fit, and returns the ports over it.
+ * @throws UnsafeRedisError, StoreUnavailableError
+ */
+export async function createRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
+  const keys = createKeys(options.prefix ?? 'postern');
+  const commandTimeoutMs = options.commandTimeoutMs ?? 2_000;
+  const onFault = options.onFault ?? (() => {});
+  const { redis, openSubscriber } = openRedis({
+    address: 'url' in options ? { url: options.url } : { nodes: options.nodes },
+    connectionName: options.connectionName ?? 'postern',
+    commandTimeoutMs,
+    onFault,
+  });
+  const waiters = new Waiters();
+  const subscription = new WakeUpSubscription({
+    open: openSubscriber,
+    channel: keys.wake,
+    onMessage: message => waiters.wake(message),
+    onListening: () => waiters.wakeAll(),
+    onFault,
+    heartbeatMs: HEARTBEAT_MS,
+  });
+  const close = async () => {
+    await subscription.close();
+    redis.disconnect();
+  };
+
+  const safety = { assumeDurable: options.assumeDurable ?? false };
+  try {
+    await untilReady(redis, options.startTimeoutMs ?? 10_000);
+    await Promise.all([assertSafeRedis(redis, safety), subscription.start()]);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  const link = new RedisLink(redis, { now: options.now, repeatWithinMs: commandTimeoutMs });
+  return {
+    elicitations: new RedisElicitationStore(link, keys, {
+      retentionMs: options.retentionMs ?? DAY_MS,
+      eventsPerShard: options.eventsPerShard ?? 4_096,
+    }),
+    connections: new RedisConnectionStore(link, keys),
+    oneTime: new RedisOneTimeStore(link, keys),
+    browserSessions: new RedisBrowserSessionStore(link, keys),
+    idempotency: new RedisIdempotencyStore(link, keys),
+    notifier: waiters,
+    events: new RedisEventLog(link, keys),
+    ping: () => ping(redis, safety),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function ping(redis: Redis | Cluster, safety: { readonly assumeDurable: boolean }): Promise<void> {
+  const masters = mastersOf(redis);
+  if (masters.length === 0) throw new StoreUnavailableError();
+  try {
+    await Promise.all(masters.map(node => node.ping()));
+  } catch (error) {
+    throw new StoreUnavailableError({ cause: faultOf(error) });
+  }
+  await Promise.all(masters.map(node => assertKeepsData(node, safety)));
+}

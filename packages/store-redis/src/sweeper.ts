@@ -1,0 +1,88 @@
+import { randomInt } from 'node:crypto';
+import { type ElicitationId, type ElicitationStore, SHARDS, type Shard } from '@postern/elicitation';
+
+export interface SweeperOptions {
+  readonly elicitations: Pick<ElicitationStore, 'due'>;
+  /** Ends one elicitation whose time is over. Any number of replicas may call it for the same one. */
+  readonly expire: (elicitationId: ElicitationId) => Promise<unknown>;
+  /** A failure ends neither the tick nor the sweeper; what was left is due again in the next round. */
+  readonly onError: (error: unknown) => void;
+  /** Pause between two ticks. Default 1000 ms: with the default share, every shard is looked at every 8 seconds. */
+  readonly intervalMs?: number;
+  /** Shards per tick. Default 32. */
+  readonly shardsPerTick?: number;
+  /** Elicitations ended per shard and tick. Default 100. */
+  readonly batch?: number;
+  /** Order of the shards in a round; random by default, so that replicas rarely meet. */
+  readonly shuffle?: (shards: readonly Shard[]) => readonly Shard[];
+}
+
+export interface Sweeper extends AsyncDisposable {
+  /** Resolves when the tick in progress is done; nothing is touched afterwards. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Ends elicitations when their time is over, because somebody may be waiting for exactly that. Every replica sweeps:
+ * the end is a compare-and-set, so the second to come changes nothing.
+ */
+export function startSweeper(options: SweeperOptions): Sweeper {
+  const {
+    elicitations,
+    expire,
+    onError,
+    intervalMs = 1_000,
+    shardsPerTick = 32,
+    batch = 100,
+    shuffle = shuffled,
+  } = options;
+  let isStopped = false;
+  let round: Shard[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let tick = Promise.resolve();
+
+  async function sweep(shard: Shard): Promise<void> {
+    try {
+      for (const elicitationId of await elicitations.due(shard, batch)) {
+        if (isStopped) return;
+        await expire(elicitationId).catch(onError);
+      }
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  async function sweepShare(): Promise<void> {
+    if (round.length === 0) round = [...shuffle(SHARDS)];
+    for (const shard of round.splice(0, shardsPerTick)) {
+      if (isStopped) return;
+      await sweep(shard);
+    }
+  }
+
+  /** The next tick is set only after this one is done, so ticks never overlap. */
+  function schedule(): void {
+    timer = setTimeout(() => {
+      tick = sweepShare().finally(() => {
+        if (!isStopped) schedule();
+      });
+    }, intervalMs);
+    timer.unref();
+  }
+
+  async function stop(): Promise<void> {
+    isStopped = true;
+    clearTimeout(timer);
+    await tick;
+  }
+
+  schedule();
+  return { stop, [Symbol.asyncDispose]: stop };
+}
+
+function shuffled(shards: readonly Shard[]): readonly Shard[] {
+  return shards
+    .map(shard => ({ shard, rank: randomInt(2 ** 32) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ shard }) => shard);
+}

@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { faultOf, type RedisFault } from './redis-fault.ts';
+
+export interface WakeUpSubscriptionOptions {
+  /** Makes an unconnected connection that does not reconnect by itself; called for every attempt, so it can pick another node. */
+  readonly open: () => Redis;
+  readonly channel: string;
+  readonly onMessage: (message: string) => void;
+  /** Listening again: anything may have been missed before. */
+  readonly onListening: () => void;
+  readonly onFault: (fault: RedisFault) => void;
+  /** How often the connection proves that it is alive. */
+  readonly heartbeatMs: number;
+}
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** The one subscription of a process. It lives until it is closed, over any number of connections. */
+export class WakeUpSubscription {
+  readonly #options: WakeUpSubscriptionOptions;
+  readonly #closing = new AbortController();
+  #loop: Promise<void> | undefined;
+
+  constructor(options: WakeUpSubscriptionOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when listening for the first time, which may take any number of attempts. */
+  start(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#loop ??= this.#listenForever(resolve);
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#loop;
+  }
+
+  async #listenForever(onFirst: () => void): Promise<void> {
+    const { signal } = this.#closing;
+    let pause = FIRST_PAUSE_MS;
+    while (!signal.aborted) {
+      try {
+        await this.#listen(() => {
+          pause = FIRST_PAUSE_MS;
+          onFirst();
+          this.#options.onListening();
+        });
+      } catch (error) {
+        if (!signal.aborted) this.#options.onFault(faultOf(error));
+      }
+      if (signal.aborted) return;
+      await delay(pause, undefined, { ref: false });
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  /** Ends when the connection does. */
+  async #listen(onListening: () => void): Promise<void> {
+    const { channel, heartbeatMs } = this.#options;
+    const { signal } = this.#closing;
+    const redis = this.#options.open();
+    const ended = new Promise<void>(resolve => redis.once('end', resolve));
+    const disconnect = () => redis.disconnect();
+    const faulted = (error: unknown) => {
+      if (!signal.aborted) this.#options.onFault(faultOf(error));
+    };
+    redis.on('error', faulted);
+    redis.on('message', (_channel: string, message: string) => this.#options.onMessage(message));
+    signal.addEventListener('abort', disconnect, { once: true });
+    // A connection can die without a sign; then only a question without an answer tells.
+    const heartbeat = setInterval(() => redis.ping().catch(disconnect), heartbeatMs);
+    heartbeat.unref();
+    try {
+      await redis.connect();
+      await redis.subscribe(channel);
+      onListening();
+      await ended;
+    } finally {
+      clearInterval(heartbeat);
+      signal.removeEventListener('abort', disconnect);
+      redis.disconnect();
+    }
+  }
+}

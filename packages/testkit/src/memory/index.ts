@@ -1,0 +1,1 @@
+export { createMemoryStores, type MemoryStores, type MemoryStoresOptions } from './memory-stores.ts';

@@ -1,0 +1,33 @@
+import type { Clock, ElicitationEvent } from '@postern/elicitation';
+import { MemoryBrowserSessionStore } from './memory-browser-session-store.ts';
+import { MemoryElicitationStore } from './memory-elicitation-store.ts';
+import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
+import { MemoryNotifier } from './memory-notifier.ts';
+import { MemoryOneTimeStore } from './memory-one-time-store.ts';
+
+export interface MemoryStoresOptions {
+  readonly now: Clock;
+  /** Default 24 hours, as in Redis. */
+  readonly retentionMs?: number;
+}
+
+/** All ports in memory, for tests of the domain. What is about replicas or lost connections is tested on Redis. */
+export function createMemoryStores({ now, retentionMs = 24 * 3_600_000 }: MemoryStoresOptions) {
+  const notifier = new MemoryNotifier();
+  const oneTime = new MemoryOneTimeStore(now);
+  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, oneTime });
+  return {
+    elicitations,
+    connections: elicitations.connections,
+    oneTime,
+    browserSessions: new MemoryBrowserSessionStore(now),
+    idempotency: new MemoryIdempotencyStore(now),
+    notifier,
+    /** Events announced so far, oldest first. */
+    events: elicitations.events as readonly ElicitationEvent[],
+    ping: async (): Promise<void> => {},
+    close: async (): Promise<void> => {},
+  };
+}
+
+export type MemoryStores = ReturnType<typeof createMemoryStores>;
