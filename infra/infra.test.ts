@@ -1,0 +1,139 @@
+/** No container engine is needed here: the files are read, and compared with each other and with what they start. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { root } from '../scripts/child.ts';
+import { parseConfig } from '../services/gateway/src/config/load-config.ts';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const readYaml = (path: string): unknown => parse(read(path), { merge: true, uniqueKeys: true });
+
+const serviceSchema = z.object({
+  image: z.string().optional(),
+  build: z.object({ context: z.string(), dockerfile: z.string(), target: z.string() }).optional(),
+  command: z.array(z.string()).optional(),
+  user: z.string().optional(),
+  read_only: z.boolean().optional(),
+  cap_drop: z.array(z.string()).optional(),
+  cap_add: z.array(z.string()).optional(),
+  privileged: z.boolean().optional(),
+  security_opt: z.array(z.string()).optional(),
+  tmpfs: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+});
+const compose = z.object({ services: z.record(z.string(), serviceSchema) }).parse(readYaml('docker-compose.yml'));
+const services = Object.entries(compose.services);
+
+/** `FROM image AS stage` and the instructions below it. */
+const stages = read('infra/Dockerfile')
+  .split(/^(?=FROM )/m)
+  .filter(text => text.startsWith('FROM '))
+  .map(text => {
+    const [, base = '', name = ''] = /^FROM (\S+) AS (\S+)$/m.exec(text) ?? [];
+    return { base, name, text };
+  });
+
+/** A stage with everything it inherits from earlier stages. */
+function instructionsOf(name: string): string {
+  const stage = stages.find(candidate => candidate.name === name);
+  return stage === undefined ? '' : `${instructionsOf(stage.base)}\n${stage.text}`;
+}
+
+const exampleNames = [...read('infra/.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+
+describe('docker-compose.yml', () => {
+  test.each(services)('%s is hardened', (_name, service) => {
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], tmpfs: ['/tmp'] });
+    expect(service.security_opt).toContain('no-new-privileges:true');
+    expect(service.cap_add).toBeUndefined();
+    expect(service.privileged).toBeUndefined();
+    expect(service.user).toMatch(/^(?!root|0)/);
+  });
+
+  test.each(services)('%s has a health check', (_name, service) => {
+    const ofImage = service.build === undefined ? '' : instructionsOf(service.build.target);
+    expect(service.healthcheck !== undefined || /^HEALTHCHECK /m.test(ofImage)).toBe(true);
+  });
+
+  test.each(services)('%s publishes ports on the loopback address only', (_name, { ports }) => {
+    expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([]);
+  });
+
+  test.each(services)('%s is made of files that exist', (_name, { build, command = [], volumes }) => {
+    const scripts = command.filter(word => word.endsWith('.ts'));
+    const mounted = volumes.map(volume => volume.split(':')[0] ?? '').filter(path => path.startsWith('.'));
+    const files = [...scripts, ...mounted, ...(build === undefined ? [] : [build.dockerfile])];
+    expect(files.filter(file => !existsSync(join(root, file)))).toEqual([]);
+    if (build !== undefined) expect(stages.map(({ name }) => name)).toContain(build.target);
+  });
+
+  test('Redis keeps everything', () => {
+    const command = compose.services['redis']?.command?.join(' ');
+    expect(command).toContain('--appendonly yes');
+    expect(command).toContain('--maxmemory-policy noeviction');
+  });
+
+  test('takes its values from names that .env.example has, and has no secret of its own', () => {
+    const used = [...read('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
+    expect(new Set(used)).toEqual(new Set(exampleNames));
+  });
+});
+
+describe('postern.config.yaml', () => {
+  const text = read('infra/postern.config.yaml');
+
+  test('refers only to names that the gateway is given', () => {
+    const used = [...text.matchAll(/\$\{env:([A-Z_]+)\}/g)].map(([, name]) => name);
+    expect(used.length).toBeGreaterThan(0);
+    expect(Object.keys(compose.services['gateway']?.environment ?? {})).toEqual(expect.arrayContaining(used));
+  });
+
+  test('is a configuration that the gateway accepts once the values are there', () => {
+    const values: Readonly<Record<string, string>> = {
+      POSTERN_PUBLIC_URL: 'http://localhost:8080',
+      POSTERN_VAULT_KEY: Buffer.from(Array.from({ length: 32 }, (_, index) => index * 7)).toString('base64'),
+      IDENTITY_PROVIDER_ISSUER: 'https://login.example.com',
+      ISSUE_TRACKER_API_KEY_HASH: `sha256:${'0a'.repeat(32)}`,
+    };
+    const filled = text.replace(
+      /\$\{env:([A-Z_]+)\}/g,
+      (_reference, name: string) => values[name] ?? `a value of ${name}`,
+    );
+    const config = parseConfig(parse(filled, { uniqueKeys: true }));
+    expect(config.listen).toEqual({ host: '0.0.0.0', port: 8080 });
+    expect(config.redis.url).toBeUndefined();
+  });
+});
+
+describe('infra/Dockerfile', () => {
+  const targets = ['gateway', 'demo'];
+
+  test.each(targets)('%s does not run as root', target => {
+    expect([...instructionsOf(target).matchAll(/^USER (\S+)$/gm)].at(-1)?.[1]).toBe('node');
+  });
+
+  test.each(targets)('%s starts a file that exists', target => {
+    const command = z.array(z.string()).parse(JSON.parse(/^CMD (\[.*\])$/m.exec(instructionsOf(target))?.[1] ?? '[]'));
+    expect(command.length).toBeGreaterThan(1);
+    expect(command.filter(word => word.endsWith('.ts') && !existsSync(join(root, word)))).toEqual([]);
+  });
+
+  test('copies from stages that exist', () => {
+    const named = [...read('infra/Dockerfile').matchAll(/--from=(\S+)/g)].map(([, name]) => name);
+    expect(stages.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+  });
+
+  test('has the Node.js that the workspace is pinned to', () => {
+    const { catalog, nodeVersion } = z
+      .object({ catalog: z.record(z.string(), z.string()), nodeVersion: z.string() })
+      .parse(readYaml('pnpm-workspace.yaml'));
+    expect(nodeVersion).toBe(catalog['node']);
+    const images = stages.map(({ base }) => base).filter(base => base.startsWith('node:'));
+    expect(new Set(images)).toEqual(new Set([`node:${nodeVersion.split('.')[0]}-slim`]));
+  });
+});
