@@ -43,6 +43,12 @@ describe('values', () => {
     expect(() => html`<p title="${forged}"></p>`).toThrow(TypeError);
   });
 
+  test('text made at run time does not pass for a template', () => {
+    const forged = ['<b>', '</b>'] as unknown as TemplateStringsArray;
+    expect(() => html(forged, 'x')).toThrow(TypeError);
+    expect(() => html(Object.assign(['<b></b>'], { raw: ['<b></b>'] }))).toThrow(TypeError);
+  });
+
   test('markup does not fit into an attribute or a title', () => {
     expect(() => html`<p title="${html`<b></b>`}"></p>`).toThrow(TypeError);
     expect(() => html`<title>${html`<b></b>`}</title>`).toThrow(TypeError);

@@ -149,6 +149,7 @@ function renderList(values: readonly unknown[]): string {
 
 /** Reads the static text of a template and names the place of every value in it. */
 function findPlaces(strings: TemplateStringsArray): readonly Place[] {
+  if (!Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) throw refused('what is not a template literal');
   const places: Place[] = [];
   let within: 'text' | 'tag' | 'value' = 'text';
   let element = '';
