@@ -1,0 +1,173 @@
+import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
+import { kinds } from '@postern/elicitation';
+import { z } from 'zod';
+import { isLoopbackUrl } from './loopback.ts';
+
+const slug = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens, at most 40' });
+
+/** Where people and MCP servers reach the gateway. https, or http on a loopback address for development. */
+const publicUrlSchema = z
+  .url()
+  .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
+  .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
+    error: 'must be https, except on a loopback address',
+  })
+  .refine(value => new URL(value).pathname === '/' && !/[?#]/.test(value), {
+    error: 'must be an origin without path, query or fragment',
+  })
+  .transform(value => new URL(value).origin);
+
+const webUrl = z
+  .url()
+  .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
+    error: 'must be https, except on a loopback address',
+  })
+  .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' });
+
+const apiKeySchema = z.strictObject({
+  hash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, { error: 'must be sha256: and the hexadecimal SHA-256 of the key' })
+    .describe('Made by `pnpm --filter @postern/gateway new-api-key`; the key itself is never written down here.'),
+  expires: z.iso.datetime({ offset: true }).optional().describe('After this moment the key is refused.'),
+});
+
+/** Public keys only: a JWKS with a private member would put a secret where none belongs. */
+const jwksSchema = z.strictObject({
+  keys: z
+    .array(
+      z
+        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) })
+        .refine(jwk => !('d' in jwk), { error: 'must be a public key' }),
+    )
+    .min(1),
+});
+
+const limitsSchema = z.strictObject({
+  concurrentWaits: z
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe('Reads of this MCP server that may wait at once, per gateway process.'),
+  requestsPerMinute: z.int().min(1).default(6000).describe('API requests of this MCP server, per gateway process.'),
+  elicitationsPerSubject: z
+    .int()
+    .min(1)
+    .default(30)
+    .describe('New elicitations per user in the window below, over all gateway processes.'),
+  subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+  maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
+});
+
+const mcpServerSchema = z
+  .strictObject({
+    id: slug.describe('Part of redirect URIs; never changes.'),
+    name: z.string().min(1).max(80).describe('Shown to people.'),
+    url: webUrl.describe('The MCP endpoint; its host is shown to people.'),
+    logoPath: z.string().startsWith('/').optional(),
+    apiKeys: z.array(apiKeySchema).default([]),
+    jwks: jwksSchema.optional().describe('Keys of JWTs that this MCP server may sign instead of using an API key.'),
+    kinds: z
+      .array(z.enum(kinds))
+      .min(1)
+      .default([...kinds]),
+    providers: z.array(slug).default([]),
+    issuers: z.array(z.string().min(1)).min(1).describe('Issuers whose users it may name.'),
+    identity: z
+      .discriminatedUnion('mode', [
+        z.strictObject({ mode: z.literal('login') }),
+        z.strictObject({
+          mode: z.literal('external'),
+          verifyUrl: webUrl.describe('The page of your application that calls verify.'),
+        }),
+        z.strictObject({ mode: z.literal('loopback') }),
+      ])
+      .default({ mode: 'login' }),
+    audiences: z
+      .array(z.string().min(1))
+      .default([])
+      .describe('Accepted `aud` of the MCP access tokens it hands over. Default: its url.'),
+    group: slug
+      .optional()
+      .describe('MCP servers of one group share connections: the operator vouches that their users expect so.'),
+    returnUrls: z.array(webUrl).default([]),
+    limits: limitsSchema.prefault({}),
+  })
+  .refine(server => server.apiKeys.length > 0 || server.jwks !== undefined, {
+    error: 'needs apiKeys or jwks',
+    path: ['apiKeys'],
+  });
+
+const vaultKeySchema = z.strictObject({
+  kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/),
+  key: z
+    .string()
+    .refine(value => Buffer.from(value, 'base64').byteLength === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value), {
+      error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
+    })
+    .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
+    .transform(value => new Uint8Array(Buffer.from(value, 'base64'))),
+});
+
+const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
+
+export const configSchema = z.strictObject({
+  $schema: z.string().optional(),
+  publicUrl: publicUrlSchema,
+  listen: z
+    .strictObject({ host: z.string().default('127.0.0.1'), port: z.int().min(0).max(65_535).default(8080) })
+    .prefault({}),
+  trustProxy: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Addresses or CIDR ranges whose X-Forwarded-For is believed. Never the public URL.'),
+  redis: z
+    .strictObject({
+      url: z.string().optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
+      cluster: z.array(z.string()).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
+      prefix: z
+        .string()
+        .regex(/^[A-Za-z0-9:_-]{1,40}$/)
+        .default('postern'),
+      assumeDurable: z
+        .boolean()
+        .default(false)
+        .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
+      directory: z.string().default('.postern/redis').describe('Where the private Redis keeps its append-only file.'),
+    })
+    .prefault({}),
+  vault: z.strictObject({ keys: z.array(vaultKeySchema).min(1).describe('The first seals, all open.') }),
+  branding: z
+    .strictObject({
+      name: z.string().min(1).max(60).default('Postern'),
+      logoPath: z.string().startsWith('/').optional(),
+      accent: colour.optional(),
+      accentDark: colour.optional(),
+      supportUrl: z.string().optional(),
+    })
+    .prefault({}),
+  browserSession: z
+    .strictObject({
+      idleMinutes: z.int().min(1).max(1440).default(30),
+      absoluteHours: z.int().min(1).max(72).default(8),
+    })
+    .prefault({}),
+  identityProviders: z.array(identityProviderConfigSchema).default([]),
+  providers: z.array(providerConfigSchema).default([]),
+  mcpServers: z.array(mcpServerSchema).min(1),
+  limits: z
+    .strictObject({
+      pageRequestsPerMinute: z
+        .int()
+        .min(1)
+        .default(300)
+        .describe('Page requests per client address, per gateway process.'),
+    })
+    .prefault({}),
+});
+
+export type GatewayConfig = z.infer<typeof configSchema>;
+export type GatewayConfigInput = z.input<typeof configSchema>;
+export type McpServerConfig = GatewayConfig['mcpServers'][number];

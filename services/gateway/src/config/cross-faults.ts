@@ -1,0 +1,42 @@
+import type { ConfigFault } from './config-error.ts';
+import type { GatewayConfig } from './config-schema.ts';
+import { isLoopbackUrl } from './loopback.ts';
+
+function repeated(names: readonly string[]): string[] {
+  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
+}
+
+/** What no single field can know: names that must be unique and references that must lead somewhere. */
+export function crossFaults(config: GatewayConfig): ConfigFault[] {
+  const faults: ConfigFault[] = [];
+  const fault = (path: string, message: string) => faults.push({ path, message });
+
+  for (const name of repeated(config.mcpServers.map(server => server.id)))
+    fault('mcpServers', `"${name}" is there twice`);
+  for (const name of repeated(config.providers.map(provider => provider.name)))
+    fault('providers', `"${name}" is there twice`);
+  for (const name of repeated(config.identityProviders.map(provider => provider.issuer)))
+    fault('identityProviders', `issuer ${name} is there twice`);
+  for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" is there twice`);
+  // A key that opens two MCP servers would let one of them act as the other.
+  for (const hash of repeated(config.mcpServers.flatMap(server => server.apiKeys.map(key => key.hash))))
+    fault('mcpServers', `an API key is there twice (${hash.slice(0, 15)}…)`);
+  if (config.redis.url !== undefined && config.redis.cluster !== undefined)
+    fault('redis', 'url and cluster exclude each other');
+
+  const providers = new Set(config.providers.map(provider => provider.name));
+  const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
+  config.mcpServers.forEach((server, at) => {
+    const path = `mcpServers[${at}]`;
+    for (const name of server.providers)
+      if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
+    if (server.identity.mode === 'login') {
+      for (const issuer of server.issuers)
+        if (!issuers.has(issuer)) fault(`${path}.issuers`, `no identity provider with issuer ${issuer} is configured`);
+    }
+    if (server.identity.mode === 'loopback' && !isLoopbackUrl(config.publicUrl)) {
+      fault(`${path}.identity`, 'loopback needs a publicUrl on a loopback address');
+    }
+  });
+  return faults;
+}

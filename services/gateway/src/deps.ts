@@ -1,0 +1,127 @@
+import {
+  type AccessTokenVerifier,
+  createAccessTokenVerifier,
+  createOutboundFetch,
+  createProviderRegistry,
+  createSignIn,
+  type IdentityProviderConfig,
+  type ProviderRegistry,
+  type SignIn,
+} from '@postern/authorization';
+import {
+  type Clock,
+  createElicitationService,
+  type ElicitationService,
+  type Entropy,
+  systemEntropy,
+} from '@postern/elicitation';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createKeyRing, createVault, type Vault } from '@postern/vault';
+import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
+import type { GatewayConfig } from './config/config-schema.ts';
+import { isLoopbackUrl } from './config/loopback.ts';
+import { createEvents, type Events } from './events.ts';
+import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
+import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
+import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
+import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
+import type { Logger } from './logger.ts';
+import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
+
+export interface IdentityProvider {
+  readonly config: IdentityProviderConfig;
+  readonly signIn: SignIn;
+}
+
+/** Everything the routes work with. Made once, here; nothing below reaches for anything global. */
+export interface GatewayDeps extends AsyncDisposable {
+  readonly config: GatewayConfig;
+  readonly logger: Logger;
+  readonly events: Events;
+  readonly stores: RedisStores;
+  readonly service: ElicitationService;
+  readonly vault: Vault;
+  readonly providers: ProviderRegistry;
+  readonly identityProviders: readonly IdentityProvider[];
+  readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  readonly accessTokens: AccessTokenVerifier;
+  readonly callers: CallerDirectory;
+  readonly issueFlow: IssueFlow;
+  readonly authorizationFlow: AuthorizationFlow;
+  readonly signInFlow: SignInFlow;
+  readonly externalVerification: ExternalVerification;
+  readonly now: Clock;
+  readonly entropy: Entropy;
+}
+
+export interface DepsOptions {
+  readonly logger: Logger;
+  /** Where the store is; the embedded Redis hands its own address here. */
+  readonly redisUrl?: string;
+  /** Replaces the clocks of process and store, in tests. */
+  readonly now?: Clock;
+  readonly entropy?: Entropy;
+}
+
+/**
+ * The composition root: configuration in, working parts out. Talks to Redis (and refuses an unsafe one), to nobody else.
+ * @throws UnsafeRedisError, StoreUnavailableError, VaultError
+ */
+export async function createDeps(config: GatewayConfig, options: DepsOptions): Promise<GatewayDeps> {
+  const { logger } = options;
+  const now = options.now ?? Date.now;
+  const entropy = options.entropy ?? systemEntropy;
+  const events = createEvents(logger);
+  const vault = createVault(createKeyRing(config.vault.keys));
+  const fetch = createOutboundFetch({ allowLoopback: isLoopbackUrl(config.publicUrl) });
+  const providers = createProviderRegistry({ providers: config.providers, fetch, now });
+  const identityProviders = config.identityProviders.map(identityProvider => ({
+    config: identityProvider,
+    signIn: createSignIn({ identityProvider, fetch, now }),
+  }));
+  const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
+  const stores = await createRedisStores({
+    ...redisAddress(config, options.redisUrl),
+    prefix: config.redis.prefix,
+    assumeDurable: config.redis.assumeDurable,
+    ...(options.now === undefined ? {} : { now: options.now }),
+  });
+
+  const defaultScopes = new Map(
+    config.providers.map(provider => [provider.name, { defaultScopes: provider.defaultScopes }]),
+  );
+  const service = createElicitationService({
+    elicitations: stores.elicitations,
+    connections: stores.connections,
+    notifier: stores.notifier,
+    providers: name => defaultScopes.get(name),
+    audit: events.elicitation,
+    entropy,
+    now,
+  });
+  const parts = { config, events, stores, service, vault, providers, identityProviders, mcpServers, now, entropy };
+  const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });
+  const authorizationFlow = createAuthorizationFlow(parts);
+
+  return {
+    ...parts,
+    logger,
+    accessTokens,
+    callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
+    issueFlow: createIssueFlow({ ...parts, accessTokens }),
+    authorizationFlow,
+    signInFlow: createSignInFlow(parts),
+    externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
+    async [Symbol.asyncDispose]() {
+      await stores.close();
+      await fetch.close();
+    },
+  };
+}
+
+function redisAddress(config: GatewayConfig, url: string | undefined): { url: string } | { nodes: string[] } {
+  if (config.redis.cluster !== undefined) return { nodes: config.redis.cluster };
+  const address = url ?? config.redis.url;
+  if (address === undefined) throw new TypeError('no Redis address: start the embedded one first');
+  return { url: address };
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+export interface EmbeddedRedis extends AsyncDisposable {
+  readonly url: string;
+}
+
+/**
+ * The default where no Redis is configured: a private redis-server beside the gateway, on a free loopback port, with an
+ * append-only file and a password that nobody else learns (its configuration goes in through standard input).
+ * @throws Error with a text that says what to install when there is no redis-server.
+ */
+export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRedis> {
+  const dir = resolve(directory);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const port = await freePort();
+  const password = randomBytes(32).toString('hex');
+  const child = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', () =>
+      reject(
+        new Error('No redis-server was found. Install it (Debian: apt-get install redis-server) or set REDIS_URL.'),
+      ),
+    );
+    child.once('exit', code =>
+      reject(new Error(`The private Redis ended with code ${code} at start (directory ${directory}).`)),
+    );
+  });
+  // Handled here as well, because a child may die after everybody has stopped waiting for its start.
+  failed.catch(() => undefined);
+  child.stdin.end(
+    [
+      'bind 127.0.0.1',
+      `port ${port}`,
+      `requirepass ${password}`,
+      `dir ${JSON.stringify(dir)}`,
+      'appendonly yes',
+      'appendfsync everysec',
+      'maxmemory-policy noeviction',
+      'save ""',
+    ].join('\n'),
+  );
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  await Promise.race([untilReady(child.stdout), failed]);
+  return { url, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+/** redis-server says so itself; what it says afterwards is not kept. */
+async function untilReady(output: Readable): Promise<void> {
+  for await (const line of createInterface({ input: output })) {
+    if (line.includes('Ready to accept connections')) break;
+  }
+  output.resume();
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((done, fail) => probe.once('error', fail).listen(0, '127.0.0.1', done));
+  const address = probe.address();
+  await new Promise(done => probe.close(done));
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise(done => child.once('exit', done));
+  child.kill('SIGTERM');
+  await ended;
+}

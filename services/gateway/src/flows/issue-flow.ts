@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import type { ElicitationBody, IssueElicitation } from '@postern/api';
+import { TTL_SECONDS } from '@postern/api';
+import type { AccessTokenVerifier } from '@postern/authorization';
+import { AuthorizationError } from '@postern/authorization';
+import {
+  DomainError,
+  digestOf,
+  type ElicitationId,
+  type ElicitationService,
+  type Entropy,
+  type Subject,
+  shardOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { presentConnectionAsElicitation, presentElicitation } from '../http/api/present.ts';
+import { ProblemError } from '../http/problem-error.ts';
+import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+
+export interface IssueAnswer {
+  readonly status: 200 | 201;
+  readonly body: ElicitationBody;
+}
+
+/** How long one attempt may hold an Idempotency-Key before a repeat takes over. Longer than any request may run. */
+const LEASE_MS = 15_000;
+/** draft-ietf-httpapi-idempotency-key-header-07 leaves it to us; a day outlives any sensible retry. */
+const RETENTION_MS = 24 * 3600 * 1000;
+
+/** Issuing over the API: who is meant, once per Idempotency-Key, and what to answer. */
+export function createIssueFlow(p: {
+  config: { publicUrl: string };
+  service: ElicitationService;
+  stores: Pick<RedisStores, 'idempotency'>;
+  accessTokens: AccessTokenVerifier;
+  entropy: Entropy;
+}) {
+  async function subjectOf(mcpServer: RegisteredMcpServer, subject: IssueElicitation['subject']): Promise<Subject> {
+    if (!('accessToken' in subject)) return subject;
+    try {
+      return await p.accessTokens.verify(subject.accessToken, {
+        allowedIssuers: mcpServer.issuers,
+        audience: mcpServer.audience,
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      if (error.code === 'issuer_not_allowed')
+        throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
+      throw new ProblemError(error.retryable ? 'upstream_unavailable' : 'subject_token_invalid');
+    }
+  }
+
+  async function issue(
+    mcpServer: RegisteredMcpServer,
+    request: IssueElicitation,
+    reservation?: string,
+  ): Promise<IssueAnswer> {
+    const subject = await subjectOf(mcpServer, request.subject);
+    const { provider, scopes, resource, expectedAccount } = request.authorization;
+    const issued = await p.service.issue(mcpServer, {
+      subject,
+      request: {
+        kind: 'authorization',
+        provider,
+        ...(scopes === undefined ? {} : { scopes }),
+        ...(resource === undefined ? {} : { resource }),
+        ...(expectedAccount === undefined ? {} : { expectedAccount }),
+      },
+      ...(request.message === undefined ? {} : { message: request.message }),
+      ...(request.requestedBy === undefined ? {} : { requestedBy: definedOnly(request.requestedBy) }),
+      ...(request.returnUrl === undefined ? {} : { returnUrl: request.returnUrl }),
+      ttlMs: (request.ttlSeconds ?? TTL_SECONDS.default) * 1000,
+      ...(reservation === undefined
+        ? {}
+        : // The same reservation leads to the same id, so a repeat after a crash meets what the first attempt created.
+          {
+            reservation: {
+              elicitationId: `el_${shardOf(subject)}${reservation}` satisfies ElicitationId,
+              operationId: reservation,
+            },
+          }),
+    });
+    if (issued.disposition === 'served')
+      return { status: 200, body: presentConnectionAsElicitation(issued.connection, p.config.publicUrl) };
+    return {
+      status: issued.disposition === 'created' ? 201 : 200,
+      body: presentElicitation(issued.elicitation, p.config.publicUrl),
+    };
+  }
+
+  return {
+    /**
+     * @throws ProblemError `idempotency_key_reused`, `idempotency_in_flight`, `subject_token_invalid`,
+     * `upstream_unavailable`; DomainError as ElicitationService.issue.
+     */
+    async issue(
+      mcpServer: RegisteredMcpServer,
+      request: IssueElicitation,
+      idempotencyKey: string | undefined,
+    ): Promise<IssueAnswer> {
+      if (idempotencyKey === undefined) return issue(mcpServer, request);
+      // Scoped to the caller: two MCP servers may choose the same key.
+      const digest = digestOf(JSON.stringify(['issue', mcpServer.mcpServerId, idempotencyKey]));
+      const fingerprint = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
+      const begun = await p.stores.idempotency.begin({
+        digest,
+        fingerprint,
+        reservation: Buffer.from(p.entropy(32)).toString('base64url'),
+        leaseMs: LEASE_MS,
+      });
+      switch (begun.result) {
+        case 'mismatch':
+          throw new ProblemError('idempotency_key_reused');
+        case 'in_flight':
+          throw new ProblemError('idempotency_in_flight', { retryAfterMs: begun.retryAfterMs });
+        case 'replay':
+          return JSON.parse(begun.response) as IssueAnswer;
+        case 'begun': {
+          let answer: IssueAnswer;
+          try {
+            answer = await issue(mcpServer, request, begun.reservation);
+          } catch (error) {
+            // A refusal wrote nothing, so the key is free again. After anything else it stays taken until the lease ends.
+            if (error instanceof ProblemError || (error instanceof DomainError && error.code !== 'store_unavailable')) {
+              await p.stores.idempotency.abandon({ digest, fingerprint });
+            }
+            throw error;
+          }
+          await p.stores.idempotency.finish({
+            digest,
+            fingerprint,
+            response: JSON.stringify(answer),
+            retentionMs: RETENTION_MS,
+          });
+          return answer;
+        }
+      }
+    },
+  };
+}
+
+export type IssueFlow = ReturnType<typeof createIssueFlow>;
+
+function definedOnly(requestedBy: { mcpClient?: string | undefined; tool?: string | undefined }): {
+  mcpClient?: string;
+  tool?: string;
+} {
+  return {
+    ...(requestedBy.mcpClient === undefined ? {} : { mcpClient: requestedBy.mcpClient }),
+    ...(requestedBy.tool === undefined ? {} : { tool: requestedBy.tool }),
+  };
+}

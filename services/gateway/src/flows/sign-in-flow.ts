@@ -1,0 +1,154 @@
+import type { SignedIn } from '@postern/authorization';
+import {
+  type BrowserSession,
+  type Clock,
+  digestOf,
+  type Elicitation,
+  type ElicitationId,
+  type Entropy,
+  newBrowserSessionId,
+  shardOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { type Vault, VaultError } from '@postern/vault';
+import { z } from 'zod';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import type { IdentityProvider } from '../deps.ts';
+import type { Events } from '../events.ts';
+
+export const LOGIN_TRANSACTION_SECONDS = 600;
+const CONTEXT = { purpose: 'login-transaction' };
+
+const loginTransactionSchema = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  codeVerifier: z.string(),
+  issuer: z.string(),
+  elicitationId: z.string().optional(),
+  expiresAt: z.number(),
+});
+type LoginTransaction = z.infer<typeof loginTransactionSchema>;
+
+export type SignInResult =
+  | {
+      readonly result: 'signed_in';
+      readonly browserSession: BrowserSession;
+      readonly elicitationId: string | undefined;
+      readonly cookie: number;
+    }
+  /** No transaction of this browser matches, or it was used before. */
+  | { readonly result: 'unknown' };
+
+/**
+ * Sign-in at an identity provider. The transaction lives in a sealed cookie of the browser, so that starting one writes
+ * nothing; it is claimed once when the answer comes.
+ */
+export function createSignInFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
+  events: Events;
+  stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
+  vault: Vault;
+  identityProviders: readonly IdentityProvider[];
+  now: Clock;
+  entropy: Entropy;
+}) {
+  const redirectUri = new URL('/login/callback', p.config.publicUrl);
+  const lifetime = {
+    idleMs: p.config.browserSession.idleMinutes * 60_000,
+    absoluteMs: p.config.browserSession.absoluteHours * 3_600_000,
+  };
+  const random = () => Buffer.from(p.entropy(32)).toString('base64url');
+
+  async function openTransaction(sealed: string): Promise<LoginTransaction | undefined> {
+    try {
+      const transaction = loginTransactionSchema.parse(JSON.parse(await p.vault.open(sealed, CONTEXT)));
+      return transaction.expiresAt > p.now() ? transaction : undefined;
+    } catch (error) {
+      // A cookie that is not ours, or was sealed under a key that is gone: as good as none.
+      if (error instanceof VaultError) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    lifetime,
+
+    /** The identity provider of an elicitation's subject; for anything else the first one, so that ids are not told apart. */
+    identityProviderFor(elicitation: Elicitation | undefined): IdentityProvider | undefined {
+      const issuer = elicitation?.subject.issuer;
+      return p.identityProviders.find(candidate => candidate.config.issuer === issuer) ?? p.identityProviders[0];
+    },
+
+    /** @throws AuthorizationError when the identity provider cannot be used. */
+    async start(request: {
+      identityProvider: IdentityProvider;
+      elicitationId: ElicitationId | undefined;
+      again: boolean;
+    }): Promise<{ authorizationUrl: URL; cookie: string }> {
+      const state = random();
+      const nonce = random();
+      const { authorizationUrl, codeVerifier } = await request.identityProvider.signIn.start({
+        redirectUri,
+        state,
+        nonce,
+        ...(request.again ? { prompt: 'login' as const } : {}),
+      });
+      const transaction: LoginTransaction = {
+        state,
+        nonce,
+        codeVerifier,
+        issuer: request.identityProvider.config.issuer,
+        expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
+        ...(request.elicitationId === undefined ? {} : { elicitationId: request.elicitationId }),
+      };
+      return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
+    },
+
+    /**
+     * Ends a sign-in in the browser that began it and creates a browser session under a new id.
+     * @throws AuthorizationError when the identity provider refused or its answer is not valid.
+     */
+    async finish(callbackUrl: URL, cookies: readonly (string | undefined)[]): Promise<SignInResult> {
+      const [state, ...more] = callbackUrl.searchParams.getAll('state');
+      if (state === undefined || more.length > 0) return { result: 'unknown' };
+      for (const [cookie, sealed] of cookies.entries()) {
+        const transaction = sealed === undefined ? undefined : await openTransaction(sealed);
+        if (transaction?.state !== state) continue;
+        const identityProvider = p.identityProviders.find(candidate => candidate.config.issuer === transaction.issuer);
+        if (identityProvider === undefined) return { result: 'unknown' };
+        // The cookie can be replayed as long as the browser keeps it; the claim cannot.
+        if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
+          return { result: 'unknown' };
+        const person = await identityProvider.signIn.finish({
+          callbackUrl,
+          redirectUri,
+          state,
+          nonce: transaction.nonce,
+          codeVerifier: transaction.codeVerifier,
+        });
+        const browserSession = await createBrowserSession(person, identityProvider.config.name);
+        return { result: 'signed_in', browserSession, elicitationId: transaction.elicitationId, cookie };
+      }
+      return { result: 'unknown' };
+    },
+  };
+
+  async function createBrowserSession(person: SignedIn, identityProvider: string): Promise<BrowserSession> {
+    const subject = { issuer: person.issuer, subject: person.subject };
+    const browserSession = await p.stores.browserSessions.create(
+      {
+        id: newBrowserSessionId(shardOf(subject), p.entropy),
+        subject,
+        origin: { identityProvider },
+        displayName: person.displayName,
+        ...(person.detail === undefined ? {} : { detail: person.detail }),
+        ...(person.authTime === undefined ? {} : { authTime: person.authTime }),
+      },
+      lifetime,
+    );
+    p.events.signedIn({ subject, origin: identityProvider });
+    return browserSession;
+  }
+}
+
+export type SignInFlow = ReturnType<typeof createSignInFlow>;

@@ -1,0 +1,48 @@
+import { startSweeper } from '@postern/store-redis';
+import type { FastifyInstance } from 'fastify';
+import { buildApp } from './app.ts';
+import type { GatewayConfig } from './config/config-schema.ts';
+import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
+import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
+
+export interface Gateway extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly deps: GatewayDeps;
+  /** Where it listens, which a proxy may hide from the public URL. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/** How often a replica looks for elicitations whose time is over; waiters hear of it that much later at most. */
+const SWEEP_MS = 1000;
+
+/** Starts one gateway process's worth of work. Closing it finishes what is under way first. */
+export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
+  const redis = await embeddedIfNeeded(config, options);
+  const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
+  const sweeper = startSweeper({
+    elicitations: deps.stores.elicitations,
+    expire: async elicitationId => void (await deps.service.expire(elicitationId)),
+    intervalMs: SWEEP_MS,
+    onError: error => deps.logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again'),
+  });
+  const app = await buildApp(deps);
+  const address = await app.listen({ host: config.listen.host, port: config.listen.port });
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= (async () => {
+      await app.close();
+      await sweeper.stop();
+      await deps[Symbol.asyncDispose]();
+      await redis?.[Symbol.asyncDispose]();
+    })();
+    return closing;
+  };
+  return { app, deps, address, close, [Symbol.asyncDispose]: close };
+}
+
+async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {
+  if (options.redisUrl !== undefined || config.redis.url !== undefined || config.redis.cluster !== undefined)
+    return undefined;
+  return startEmbeddedRedis(config.redis.directory);
+}

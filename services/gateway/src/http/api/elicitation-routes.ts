@@ -1,0 +1,90 @@
+import { issueElicitationSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
+import { type ElicitationId, NotFoundError, parseElicitationId } from '@postern/elicitation';
+import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import { z } from 'zod';
+import type { GatewayDeps } from '../../deps.ts';
+import { parse } from '../parse.ts';
+import { ProblemError } from '../problem-error.ts';
+import { callerOf } from './caller-auth.ts';
+import { presentElicitation } from './present.ts';
+
+interface ById {
+  Params: { elicitationId: string };
+}
+
+export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})]);
+const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '1 to 255 visible ASCII characters' });
+
+export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  const { publicUrl } = deps.config;
+  const waits = createWaitLimit();
+  // A replica that stops answers its waiters as things stand; they come back and find another.
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
+
+  app.post('/elicitations', async (request, reply) => {
+    const key = request.headers['idempotency-key'];
+    const idempotencyKey = key === undefined ? undefined : parse(idempotencyKeySchema, key, 'header');
+    const answer = await deps.issueFlow.issue(
+      callerOf(request),
+      parse(issueElicitationSchema, request.body, 'body'),
+      idempotencyKey,
+    );
+    return reply.code(answer.status).send(answer.body);
+  });
+
+  app.get<ById>('/elicitations/:elicitationId', async (request, reply) => {
+    const caller = callerOf(request);
+    const elicitationId = elicitationIdOf(request.params.elicitationId);
+    const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
+    if (wait === 0) return presentElicitation(await deps.service.read(caller, elicitationId), publicUrl);
+    using _slot = waits.take(caller.mcpServerId, caller.config.limits.concurrentWaits);
+    const signal = AbortSignal.any([closing.signal, goneSignal(reply)]);
+    return presentElicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal), publicUrl);
+  });
+
+  app.post<ById>('/elicitations/:elicitationId/cancel', async request => {
+    parse(noBodySchema, request.body, 'body');
+    return presentElicitation(
+      await deps.service.cancel(callerOf(request), elicitationIdOf(request.params.elicitationId)),
+      publicUrl,
+    );
+  });
+
+  app.post<ById>('/elicitations/:elicitationId/verify', async request => {
+    const body = parse(verifyElicitationSchema, request.body, 'body');
+    const { elicitation, continueUrl } = await deps.externalVerification.verify(
+      callerOf(request),
+      elicitationIdOf(request.params.elicitationId),
+      body,
+    );
+    return { ...presentElicitation(elicitation, publicUrl), continueUrl };
+  });
+};
+
+function elicitationIdOf(value: string): ElicitationId {
+  const elicitationId = parseElicitationId(value);
+  if (elicitationId === undefined) throw new NotFoundError();
+  return elicitationId;
+}
+
+/** Aborts when the caller has gone, so that nobody waits for a reader who will not read. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  return gone.signal;
+}
+
+/** Counts the waits of each caller in this process. */
+function createWaitLimit() {
+  const counts = new Map<string, number>();
+  return {
+    /** @throws ProblemError `rate_limited` */
+    take(mcpServerId: string, max: number): Disposable {
+      const count = counts.get(mcpServerId) ?? 0;
+      if (count >= max) throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
+      counts.set(mcpServerId, count + 1);
+      return { [Symbol.dispose]: () => void counts.set(mcpServerId, (counts.get(mcpServerId) ?? 1) - 1) };
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { CookieSerializeOptions } from '@fastify/cookie';
+import {
+  type BrowserSession,
+  type BrowserSessionId,
+  digestOf,
+  type Entropy,
+  parseBrowserSessionId,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LOGIN_TRANSACTION_SECONDS } from '../../flows/sign-in-flow.ts';
+
+/** Sign-ins that may be under way at once in one browser: bounded, so that nobody can flood it with cookies. */
+const LOGIN_COOKIES = 4;
+const BROWSER_ID = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * What the gateway keeps in a browser: the browser session's id, an id of the browser itself (so that a provider's answer
+ * can be tied to where it was asked for), and sign-ins under way.
+ */
+export function createBrowser(p: {
+  publicUrl: string;
+  browserSessions: RedisStores['browserSessions'];
+  entropy: Entropy;
+}) {
+  // `__Host-` (RFC 6265bis section 4.1.3.2) needs https. Plain http is only ever a loopback address.
+  const secure = p.publicUrl.startsWith('https:');
+  const named = (name: string) => (secure ? `__Host-postern_${name}` : `postern_${name}`);
+  const options: CookieSerializeOptions = { path: '/', httpOnly: true, sameSite: 'lax', secure };
+  const names = {
+    session: named('session'),
+    browser: named('browser'),
+    login: (slot: number) => named(`login${slot}`),
+  };
+
+  const browserIdOf = (request: FastifyRequest): string | undefined => {
+    const value = request.cookies[names.browser];
+    return value !== undefined && BROWSER_ID.test(value) ? value : undefined;
+  };
+  const sessionIdOf = (request: FastifyRequest): BrowserSessionId | undefined =>
+    parseBrowserSessionId(request.cookies[names.session] ?? '');
+
+  const csrfToken = (secret: string): string => createHmac('sha256', secret).update('postern csrf').digest('base64url');
+
+  return {
+    readSession(request: FastifyRequest): Promise<BrowserSession | undefined> {
+      const id = sessionIdOf(request);
+      return id === undefined ? Promise.resolve(undefined) : p.browserSessions.read(id);
+    },
+
+    /** A new id at every sign-in; the one before is dead. */
+    async startSession(request: FastifyRequest, reply: FastifyReply, session: BrowserSession): Promise<void> {
+      await this.endSession(request, reply);
+      reply.setCookie(names.session, session.id, options);
+    },
+
+    async endSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      const id = sessionIdOf(request);
+      if (id !== undefined) await p.browserSessions.end(id);
+      if (request.cookies[names.session] !== undefined) reply.clearCookie(names.session, options);
+    },
+
+    digest: (browserId: string): string => digestOf(browserId),
+
+    /** Digest of this browser's id, or undefined for one that has none. */
+    bindingOf(request: FastifyRequest): string | undefined {
+      const id = browserIdOf(request);
+      return id === undefined ? undefined : digestOf(id);
+    },
+
+    /** This browser's id, given to it now if it has none. */
+    ensureId(request: FastifyRequest, reply: FastifyReply): string {
+      const existing = browserIdOf(request);
+      if (existing !== undefined) return existing;
+      const id = Buffer.from(p.entropy(32)).toString('base64url');
+      reply.setCookie(names.browser, id, options);
+      return id;
+    },
+
+    loginCookies: (request: FastifyRequest): (string | undefined)[] =>
+      Array.from({ length: LOGIN_COOKIES }, (_, slot) => request.cookies[names.login(slot)]),
+
+    setLoginCookie(request: FastifyRequest, reply: FastifyReply, value: string): void {
+      const free = this.loginCookies(request).indexOf(undefined);
+      const slot = free === -1 ? (p.entropy(1)[0] ?? 0) % LOGIN_COOKIES : free;
+      reply.setCookie(names.login(slot), value, { ...options, maxAge: LOGIN_TRANSACTION_SECONDS });
+    },
+
+    clearLoginCookie(reply: FastifyReply, slot: number): void {
+      reply.clearCookie(names.login(slot), options);
+    },
+
+    /** Synchronizer token, derived from a value only this browser and we know, so that it needs no storage. */
+    csrfToken,
+
+    isCsrfToken(given: string, secret: string): boolean {
+      const expected = Buffer.from(csrfToken(secret));
+      const actual = Buffer.from(given);
+      return expected.byteLength === actual.byteLength && timingSafeEqual(expected, actual);
+    },
+  };
+}
+
+export type Browser = ReturnType<typeof createBrowser>;

@@ -1,0 +1,111 @@
+import { AuthorizationError } from '@postern/authorization';
+import { parseElicitationId } from '@postern/elicitation';
+import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
+import type { FastifyPluginAsync } from 'fastify';
+import { z } from 'zod';
+import { PageError } from './page-error.ts';
+import type { PageDeps } from './page-routes.ts';
+import { assertSameOrigin, isPrefetch } from './same-origin.ts';
+
+const loginQuerySchema = z.object({ e: z.string().max(128).optional(), switch: z.literal('1').optional() });
+const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
+const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
+
+/** Signing in and out of this browser. */
+export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
+  const { signInFlow, externalVerification, events } = deps;
+
+  const pageOf = (elicitationId: string | undefined): string | undefined =>
+    parseElicitationId(elicitationId ?? '') === undefined ? undefined : `/e/${elicitationId}`;
+  const retryOf = (elicitationId: string | undefined) =>
+    pageOf(elicitationId) === undefined
+      ? {}
+      : { retryHref: `/login?${new URLSearchParams({ e: elicitationId ?? '' })}` };
+
+  // Writes nothing: the transaction travels in a sealed cookie.
+  app.get('/login', async (request, reply) => {
+    const query = loginQuerySchema.safeParse(request.query);
+    if (!query.success) throw new PageError('bad_request');
+    const elicitationId = parseElicitationId(query.data.e ?? '');
+    const elicitation = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
+
+    if (elicitation?.identityMode === 'loopback') return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
+    if (elicitation?.identityMode === 'external') {
+      const identity = deps.mcpServers.get(elicitation.mcpServerId)?.config.identity;
+      if (identity?.mode !== 'external') return reply.code(404).send(notFoundPage(views.context(request)));
+      const binding = browser.digest(browser.ensureId(request, reply));
+      return reply.redirect((await externalVerification.opening(identity.verifyUrl, elicitation, binding)).href, 303);
+    }
+
+    const identityProvider = signInFlow.identityProviderFor(elicitation);
+    if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
+    try {
+      const { authorizationUrl, cookie } = await signInFlow.start({
+        identityProvider,
+        elicitationId,
+        again: query.data.switch === '1',
+      });
+      browser.setLoginCookie(request, reply, cookie);
+      return reply.redirect(authorizationUrl.href, 303);
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      events.signInFailed({ code: error.code });
+      return reply.code(502).send(signInFailedPage(views.context(request), retryOf(query.data.e)));
+    }
+  });
+
+  app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    if (isPrefetch(request)) throw new PageError('forbidden');
+    const context = views.context(request);
+    try {
+      const signedIn = await signInFlow.finish(
+        new URL(request.url, deps.config.publicUrl),
+        browser.loginCookies(request),
+      );
+      if (signedIn.result === 'unknown') {
+        events.signInFailed({ code: 'unknown_transaction' });
+        return reply.code(400).send(signInFailedPage(context, {}));
+      }
+      browser.clearLoginCookie(reply, signedIn.cookie);
+      await browser.startSession(request, reply, signedIn.browserSession);
+      const page = pageOf(signedIn.elicitationId);
+      return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      events.signInFailed({ code: error.code });
+      return reply.code(error.retryable ? 502 : 400).send(signInFailedPage(context, {}));
+    }
+  });
+
+  app.get('/login/continue', { exposeHeadRoute: false }, async (request, reply) => {
+    if (isPrefetch(request)) throw new PageError('forbidden');
+    const query = ticketQuerySchema.safeParse(request.query);
+    const redeemed = query.success
+      ? await externalVerification.redeemTicket(query.data.ticket, browser.bindingOf(request))
+      : undefined;
+    if (redeemed === undefined) {
+      events.signInFailed({ code: 'ticket_refused' });
+      return reply.code(400).send(signInFailedPage(views.context(request), {}));
+    }
+    await browser.startSession(request, reply, redeemed.browserSession);
+    return reply.redirect(`/e/${redeemed.elicitationId}`, 303);
+  });
+
+  // With `e`, the person wants to come back as somebody else.
+  app.post('/logout', async (request, reply) => {
+    assertSameOrigin(request, deps.config.publicUrl);
+    const query = loginQuerySchema.safeParse(request.query);
+    const form = logoutFormSchema.safeParse(request.body);
+    if (!query.success || !form.success) throw new PageError('bad_request');
+    const browserSession = await browser.readSession(request);
+    if (browserSession !== undefined) {
+      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
+      events.signedOut({ subject: browserSession.subject });
+    }
+    await browser.endSession(request, reply);
+    const page = pageOf(query.data.e);
+    return page === undefined
+      ? reply.send(signedOutPage(views.context(request)))
+      : reply.redirect(`${page}?switch=1`, 303);
+  });
+};

@@ -1,0 +1,108 @@
+import formbody from '@fastify/formbody';
+import rateLimit from '@fastify/rate-limit';
+import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../../deps.ts';
+import { problemFor } from '../plugins/errors-plugin.ts';
+import { ProblemError } from '../problem-error.ts';
+import { type Problem, problemOf } from '../problem-of.ts';
+import { createBrowser } from './browser.ts';
+import { callbackRoutes } from './callback-routes.ts';
+import { elicitationPageRoutes } from './elicitation-page-routes.ts';
+import { loginRoutes } from './login-routes.ts';
+import { PageError } from './page-error.ts';
+import { createPageViews, type PageViews } from './page-views.ts';
+
+export interface PageDeps {
+  readonly deps: GatewayDeps;
+  readonly browser: ReturnType<typeof createBrowser>;
+  readonly views: PageViews;
+}
+
+/** What people open. Its own scope: forms only, every answer HTML or a redirect, errors included. */
+export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  const { publicUrl, branding, limits } = deps.config;
+  const style = stylesheet(definedOnly(branding));
+  const views = createPageViews({
+    branding: definedOnly(branding),
+    stylesheetPath: style.path,
+    mcpServers: deps.mcpServers,
+    config: deps.config,
+    now: deps.now,
+  });
+  const browser = createBrowser({ publicUrl, browserSessions: deps.stores.browserSessions, entropy: deps.entropy });
+  const pages: PageDeps = { deps, browser, views };
+
+  app.get(style.path, (_request, reply) =>
+    reply
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .type('text/css; charset=utf-8')
+      .send(style.body),
+  );
+
+  await app.register(async scope => {
+    scope.removeAllContentTypeParsers();
+    await scope.register(formbody, { bodyLimit: 16 * 1024 });
+    await scope.register(rateLimit, {
+      timeWindow: 60_000,
+      max: limits.pageRequestsPerMinute,
+      errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
+    });
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.headers(pageHeaders);
+    });
+
+    scope.setErrorHandler((error, request, reply) => {
+      const problem = pageProblem(error);
+      if (problem === undefined) {
+        deps.logger.error(
+          { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },
+          'unexpected error',
+        );
+      }
+      return sendErrorPage(views, request, reply, problem ?? problemFor('internal_error'), error);
+    });
+
+    await scope.register(elicitationPageRoutes, pages);
+    await scope.register(loginRoutes, pages);
+    await scope.register(callbackRoutes, pages);
+  });
+};
+
+function pageProblem(error: unknown): Problem | undefined {
+  return error instanceof PageError
+    ? { code: 'invalid_request', status: error.kind === 'forbidden' ? 403 : 400 }
+    : problemOf(error);
+}
+
+function sendErrorPage(
+  views: PageViews,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  problem: Problem,
+  error: unknown,
+): FastifyReply {
+  const context = views.context(request);
+  if (problem.retryAfterMs !== undefined)
+    reply.header('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)));
+  reply.code(problem.status).headers(pageHeaders);
+  if (problem.code === 'not_found') return reply.send(notFoundPage(context));
+  const kind =
+    error instanceof PageError
+      ? error.kind
+      : problem.status === 429
+        ? 'too_many_requests'
+        : problem.status === 503 || problem.status === 502
+          ? 'unavailable'
+          : problem.status >= 500
+            ? 'internal'
+            : 'bad_request';
+  return reply.send(errorPage(context, { requestId: request.id, kind }));
+}
+
+/** Optional members that are absent rather than undefined, as the pages want them. */
+function definedOnly<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,74 @@
+import type { LocalizedText } from '@postern/authorization';
+import type { BrowserSession, Clock, Elicitation } from '@postern/elicitation';
+import {
+  type Branding,
+  displayHost,
+  type Locale,
+  type McpServerView,
+  negotiateLocale,
+  type PageContext,
+  type PersonView,
+  type ScopeView,
+} from '@postern/pages';
+import type { FastifyRequest } from 'fastify';
+import type { GatewayConfig } from '../../config/config-schema.ts';
+import type { RegisteredMcpServer } from '../../registered-mcp-server.ts';
+
+/** Turns records and configuration into what pages show. */
+export function createPageViews(p: {
+  branding: Branding;
+  stylesheetPath: string;
+  config: Pick<GatewayConfig, 'providers' | 'identityProviders'>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  now: Clock;
+}) {
+  const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
+
+  return {
+    now: p.now,
+
+    context: (request: FastifyRequest): PageContext => ({
+      locale: negotiateLocale(request.headers['accept-language']),
+      branding: p.branding,
+      stylesheetPath: p.stylesheetPath,
+    }),
+
+    /** From the registration, never from what the MCP server says. One that is no longer registered keeps its id. */
+    mcpServer(elicitation: Elicitation): McpServerView {
+      const config = p.mcpServers.get(elicitation.mcpServerId)?.config;
+      if (config === undefined) return { name: elicitation.mcpServerId, host: '' };
+      return {
+        name: config.name,
+        host: displayHost(new URL(config.url)),
+        ...(config.logoPath === undefined ? {} : { logoPath: config.logoPath }),
+      };
+    },
+
+    person(session: BrowserSession): PersonView {
+      const { origin } = session;
+      const identityProvider =
+        'identityProvider' in origin
+          ? p.config.identityProviders.find(candidate => candidate.name === origin.identityProvider)
+          : undefined;
+      return {
+        displayName: session.displayName,
+        ...(session.detail === undefined ? {} : { detail: session.detail }),
+        ...(identityProvider === undefined ? {} : { signInHost: displayHost(new URL(identityProvider.issuer)) }),
+      };
+    },
+
+    providerName: (name: string): string => providers.get(name)?.displayName ?? name,
+
+    scopes: (provider: string, scopes: readonly string[], locale: Locale): ScopeView[] =>
+      scopes.map(scope => {
+        const description = localized(providers.get(provider)?.scopes?.[scope], locale);
+        return description === undefined ? { scope } : { scope, description };
+      }),
+  };
+}
+
+export type PageViews = ReturnType<typeof createPageViews>;
+
+function localized(text: LocalizedText | undefined, locale: Locale): string | undefined {
+  return typeof text === 'object' ? (text[locale] ?? text['en']) : text;
+}

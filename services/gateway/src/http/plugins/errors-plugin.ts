@@ -1,0 +1,39 @@
+import { type ProblemBody, type ProblemCode, problems } from '@postern/api';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import type { GatewayDeps } from '../../deps.ts';
+import { type Problem, problemOf } from '../problem-of.ts';
+
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+  const body: ProblemBody = {
+    type: `urn:postern:problem:${problem.code}`,
+    title: problems[problem.code].title,
+    status: problem.status,
+    code: problem.code,
+    requestId: request.id,
+    ...(problem.errors === undefined ? {} : { errors: [...problem.errors] }),
+  };
+  if (problem.retryAfterMs !== undefined)
+    reply.header('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)));
+  if (problem.code === 'unauthenticated') reply.header('www-authenticate', 'Bearer realm="postern"');
+  return reply.code(problem.status).type('application/problem+json').send(body);
+}
+
+export const problemFor = (code: ProblemCode): Problem => ({ code, status: problems[code].status });
+
+/** Machines get RFC 9457 problems. Pages override this in their own scope. */
+export const errorsPlugin = fp<{ deps: GatewayDeps }>(
+  async (app, { deps }) => {
+    app.setErrorHandler((error, request, reply) => {
+      const problem = problemOf(error);
+      if (problem === undefined)
+        deps.logger.error(
+          { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },
+          'unexpected error',
+        );
+      return sendProblem(request, reply, problem ?? problemFor('internal_error'));
+    });
+    app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
+  },
+  { name: 'errors' },
+);

@@ -1,0 +1,65 @@
+import { type ProblemCode, problems } from '@postern/api';
+import { DomainError, type DomainErrorCode, TooManyElicitationsError } from '@postern/elicitation';
+import { errorCodes } from 'fastify';
+import { ProblemError } from './problem-error.ts';
+
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly retryAfterMs?: number;
+  readonly errors?: readonly { path: string; message: string }[];
+}
+
+/** The one map from the domain's refusals to what a caller sees. Adding a code without deciding here does not compile. */
+const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
+  not_found: 'not_found',
+  wrong_person: 'wrong_person',
+  illegal_transition: 'illegal_transition',
+  already_ended: 'already_ended',
+  unknown_provider: 'unknown_provider',
+  provider_not_allowed: 'provider_not_allowed',
+  kind_not_allowed: 'kind_not_allowed',
+  issuer_not_allowed: 'issuer_not_allowed',
+  return_url_not_registered: 'return_url_not_registered',
+  identity_mode_mismatch: 'identity_mode_mismatch',
+  verification_unknown: 'verification_unknown',
+  reauthorization_required: 'reauthorization_required',
+  too_many_elicitations: 'too_many_elicitations',
+  store_unavailable: 'unavailable',
+  unknown_record_layout: 'unavailable',
+  contention: 'unavailable',
+};
+
+/** Faults of the request that fastify itself finds. Any other error of its own is ours, hence a 500. */
+const byFastifyCode = new Map<string, ProblemCode>([
+  [errorCodes.FST_ERR_CTP_BODY_TOO_LARGE().code, 'payload_too_large'],
+  [errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE().code, 'unsupported_media_type'],
+  [errorCodes.FST_ERR_CTP_EMPTY_TYPE().code, 'unsupported_media_type'],
+  [errorCodes.FST_ERR_CTP_EMPTY_JSON_BODY().code, 'invalid_request'],
+  [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, 'invalid_request'],
+  [errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code, 'invalid_request'],
+  [errorCodes.FST_ERR_BAD_URL().code, 'invalid_request'],
+]);
+
+/** What any error means to whoever asked. Undefined for a surprise: a 500 that says nothing. */
+export function problemOf(error: unknown): Problem | undefined {
+  if (error instanceof ProblemError) {
+    return {
+      code: error.code,
+      status: problems[error.code].status,
+      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+      ...(error.errors === undefined ? {} : { errors: error.errors }),
+    };
+  }
+  if (error instanceof DomainError) {
+    const code = byDomainCode[error.code];
+    const retryAfterMs =
+      error instanceof TooManyElicitationsError ? error.retryAfterMs : code === 'unavailable' ? 1000 : undefined;
+    return { code, status: problems[code].status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  }
+  const code =
+    error instanceof Error && 'code' in error && typeof error.code === 'string'
+      ? byFastifyCode.get(error.code)
+      : undefined;
+  return code === undefined ? undefined : { code, status: problems[code].status };
+}

@@ -1,0 +1,31 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+/** The one logger. Only named fields are ever passed to it: no request, header, URL or body object. */
+export function createLogger(p: { level: string; destination?: NodeJS.WritableStream }): Logger {
+  const options = {
+    level: p.level,
+    base: null,
+    messageKey: 'message',
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { error: safeError, err: safeError },
+  };
+  return p.destination === undefined ? pino(options) : pino(options, p.destination);
+}
+
+/**
+ * Name, code and the stack's positions. Never `message` of a foreign error, `cause` or further members: libraries put
+ * codes, tokens and whole URLs there.
+ */
+function safeError(error: unknown): object {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const at = error.stack
+    ?.split('\n')
+    .filter(line => /^\s+at /.test(line))
+    .slice(0, 8)
+    .map(line => line.trim());
+  return { name: error.name, ...(code === undefined ? {} : { code }), at };
+}

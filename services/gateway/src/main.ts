@@ -1,0 +1,45 @@
+import { ConfigError } from './config/config-error.ts';
+import { loadConfig } from './config/load-config.ts';
+import { startGateway } from './gateway.ts';
+import { createLogger } from './logger.ts';
+
+/** The process: configuration, start, graceful stop. Everything else is in `gateway.ts`. */
+const configPath = process.argv[2] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
+const logger = createLogger({ level: process.env['LOG_LEVEL'] ?? 'info' });
+
+async function main(): Promise<void> {
+  const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
+  logger.info(
+    { event: 'gateway.started', address: gateway.address, publicUrl: gateway.deps.config.publicUrl },
+    'gateway started',
+  );
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      logger.info({ event: 'gateway.stopping' }, 'gateway stopping');
+      gateway.close().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          logger.error({ event: 'gateway.stop_failed', error }, 'gateway did not stop cleanly');
+          process.exit(1);
+        },
+      );
+    });
+  }
+}
+
+process.on('unhandledRejection', error => {
+  logger.fatal({ event: 'process.unhandled_rejection', error }, 'unhandled rejection');
+  process.exit(1);
+});
+process.on('uncaughtException', error => {
+  logger.fatal({ event: 'process.uncaught_exception', error }, 'uncaught exception');
+  process.exit(1);
+});
+
+main().catch((error: unknown) => {
+  // What the operator must mend is said in plain words; for anything else there is the log.
+  const plain = error instanceof ConfigError || (error instanceof Error && error.name === 'UnsafeRedisError');
+  if (plain) process.stderr.write(`${error.message}\n`);
+  else logger.fatal({ event: 'gateway.start_failed', error }, 'gateway did not start');
+  process.exit(1);
+});
