@@ -123,6 +123,11 @@ describe('infra/Dockerfile', () => {
     expect(command.filter(word => word.endsWith('.ts') && !existsSync(join(root, word)))).toEqual([]);
   });
 
+  test('the gateway reads the configuration where docker-compose.yml puts it', () => {
+    const path = /^ENV POSTERN_CONFIG=(\S+)$/m.exec(instructionsOf('gateway'))?.[1];
+    expect(compose.services['gateway']?.volumes).toContain(`./infra/postern.config.yaml:${path}:ro`);
+  });
+
   test('copies from stages that exist', () => {
     const named = [...read('infra/Dockerfile').matchAll(/--from=(\S+)/g)].map(([, name]) => name);
     expect(stages.map(({ name }) => name)).toEqual(expect.arrayContaining(named));

@@ -57,7 +57,8 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp }[] =
   { library: /^openid-client$/, places: /^packages\/authorization\// },
   {
     library: /^ioredis$/,
-    places: /^packages\/(?:store-redis|testkit)\/|^services\/gateway\/src\/deps\.ts$|^test\/|\.test\.ts$/,
+    places:
+      /^packages\/(?:store-redis|testkit)\/|^services\/gateway\/src\/(?:deps|embedded-redis)\.ts$|^test\/|\.test\.ts$/,
   },
   { library: /^(?:fastify|fastify-plugin|@fastify\/.+)$/, places: /^services\/gateway\/|^test\// },
   { library: /^@modelcontextprotocol\//, places: /^packages\/(?:mcp|host)\/|^services\/demo\/|^test\// },

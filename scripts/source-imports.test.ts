@@ -15,6 +15,7 @@ test.each([
   [`import 'x';`, 'x', false],
   [`  const { a } = await import('x');`, 'x', false],
   [`const url = import.meta.resolve('x');`, 'x', false],
+  [`const path = createRequire(import.meta.url).resolve('x/y.js');`, 'x/y.js', false],
 ])('%s', (source, specifier, typeOnly) => {
   expect(sourceImports(`const before = 1;\n${source}\nconst after = 2;\n`)).toEqual([{ specifier, typeOnly }]);
 });
@@ -25,6 +26,7 @@ test.each([
   ` * const a = await import('x');`,
   `const text = \`\n  import { a } from 'x';\n\`;`,
   `export const from = 'x';`,
+  `const done = Promise.resolve('x');`,
 ])('is not fooled by %s', source => {
   expect(sourceImports(source)).toEqual([]);
 });

@@ -13,8 +13,8 @@ const statements = [
   /^(?:import|export)\s+(?<type>type\b(?!\s*,|\s+from\b))?[\w\s{},*$]*?\bfrom\s+'(?<specifier>[^']+)'/gm,
   // import '…'
   /^import\s+'(?<specifier>[^']+)'/gm,
-  // import('…'), typeof import('…') and import.meta.resolve('…'), anywhere but in a comment
-  /^(?!\s*(?:\/?\*|\/\/)).*?\bimport(?:\.meta\.resolve)?\(\s*'(?<specifier>[^']+)'/gm,
+  // import('…'), require('…') and what resolves in their name, anywhere but in a comment
+  /^(?!\s*(?:\/?\*|\/\/)).*?\b(?:import(?:\.meta\.resolve)?|require(?:\.resolve)?|createRequire\([^)]*\)(?:\.resolve)?)\(\s*'(?<specifier>[^']+)'/gm,
 ];
 
 export function sourceImports(source: string): readonly SourceImport[] {

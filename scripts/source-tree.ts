@@ -11,12 +11,14 @@ export type SourceFile = {
   readonly path: string;
   readonly text: string;
   readonly imports: readonly SourceImport[];
+  /** A test, or a file that only tests import. */
   readonly isTest: boolean;
 };
 
 export type WorkspacePackage = {
   readonly folder: string;
   readonly name: string;
+  /** What an installation brings along or asks for: dependencies and peerDependencies. */
   readonly dependencies: readonly string[];
   readonly devDependencies: readonly string[];
   readonly files: readonly SourceFile[];
@@ -46,8 +48,22 @@ export function workspacePackages(): readonly WorkspacePackage[] {
       const folder = dirname(path);
       const manifest = readManifest(folder);
       const sources = paths.filter(file => file.startsWith(`${folder}/`) && file.endsWith('.ts'));
-      return { folder, ...manifest, files: sources.map(readSource) };
+      return { folder, ...manifest, files: markTestSupport(sources.map(readSource)) };
     });
+}
+
+/** A file that nobody imports is no test support: it is a way in. */
+function markTestSupport(files: readonly SourceFile[]): readonly SourceFile[] {
+  const importersOf = (path: string) =>
+    files.filter(file =>
+      file.imports.some(({ specifier }) => specifier.startsWith('.') && resolveRelative(file.path, specifier) === path),
+    );
+  const marked = files.map(file => {
+    const importers = importersOf(file.path);
+    return file.isTest || importers.length === 0 ? file : { ...file, isTest: importers.every(({ isTest }) => isTest) };
+  });
+  const settled = marked.every((file, index) => file.isTest === files[index]?.isTest);
+  return settled ? marked : markTestSupport(marked);
 }
 
 /** Name and dependencies of the package in a folder of the repository. */
@@ -55,7 +71,7 @@ export function readManifest(folder: string): Pick<WorkspacePackage, 'name' | 'd
   const manifest: unknown = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   return {
     name: String(field(manifest, 'name')),
-    dependencies: Object.keys(field(manifest, 'dependencies') ?? {}),
+    dependencies: ['dependencies', 'peerDependencies'].flatMap(kind => Object.keys(field(manifest, kind) ?? {})),
     devDependencies: Object.keys(field(manifest, 'devDependencies') ?? {}),
   };
 }

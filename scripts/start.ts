@@ -1,6 +1,9 @@
-/** `pnpm start [arguments]`: the gateway. Without a REDIS_URL it starts a Redis of its own, which must be installed. */
+/** `pnpm start [configuration]`: the gateway, and before it the setup of its private Redis where it will start one. */
 import { runNode } from './child.ts';
+import { needsOwnRedis } from './own-redis.ts';
 import { setupOrExit } from './setup.ts';
 
-if (!process.env['REDIS_URL']) await setupOrExit(['redis']);
-process.exitCode = await runNode(['services/gateway/src/main.ts', ...process.argv.slice(2)]);
+const args = process.argv.slice(2);
+const configPath = args[0] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
+if (needsOwnRedis(configPath, process.env)) await setupOrExit(['redis']);
+process.exitCode = await runNode(['services/gateway/src/main.ts', ...args], { cwd: process.cwd() });

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const redisAddress = z.object({ redis: z.object({ url: z.unknown(), cluster: z.unknown() }).partial().optional() });
+
+/**
+ * Whether the gateway will start a private Redis with this configuration, and so needs redis-server on this machine.
+ * A configuration that cannot be read needs nothing: the gateway says what is wrong with it.
+ */
+export function needsOwnRedis(configPath: string, env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env['REDIS_URL']) return false;
+  try {
+    const { redis } = redisAddress.parse(parse(readFileSync(configPath, 'utf8')));
+    return redis?.url === undefined && redis?.cluster === undefined;
+  } catch {
+    return false;
+  }
+}
