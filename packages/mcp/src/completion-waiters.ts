@@ -1,0 +1,130 @@
+import type { ElicitationBody } from '@postern/api';
+import { isTerminal } from './elicitation-status.ts';
+import { GatewayError } from './errors.ts';
+import type { GatewayClient } from './gateway-client.ts';
+import type { LegacySession } from './legacy-session-port.ts';
+
+/** One elicitation that one MCP session was told about. */
+export interface CompletionWatch {
+  readonly phase: 'waiting' | 'notified';
+  /** The elicitation as it ended; undefined when the session closed first or the gateway no longer knows it. */
+  readonly ended: Promise<ElicitationBody | undefined>;
+}
+
+export type WatchedElicitation = Pick<ElicitationBody, 'elicitationId' | 'expiresAt'>;
+
+export interface CompletionWaitersOptions {
+  readonly client: Pick<GatewayClient, 'read'>;
+  /** Waiters in this process. */
+  readonly limit: number;
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
+  readonly onError: (error: Error) => void;
+}
+
+/** Waiters and remembered ids of one session: more than a person can have open in a browser. */
+const PER_SESSION = 64;
+const WAIT_SECONDS = 45;
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 30_000;
+/** After its expiry an elicitation has ended whatever the gateway can tell us; the MCP client must not hang on it. */
+const EXPIRY_GRACE_MS = 60_000;
+
+/**
+ * Sends `notifications/elicitation/complete` (revision 2025-11-25) once per MCP session and elicitation. The replica that
+ * holds the session waits on the gateway's stored status, so it does not matter which gateway replica the browser used.
+ * The specification defines the notice for completed interactions; it is sent for every terminal status here, because
+ * hosts wait for it without a timeout, and the retried call then tells the truth.
+ */
+export class CompletionWaiters {
+  readonly #options: CompletionWaitersOptions;
+  readonly #watches = new WeakMap<LegacySession, Map<string, Watch>>();
+  readonly #stop = new AbortController();
+  #waiting = 0;
+
+  constructor(options: CompletionWaitersOptions) {
+    this.#options = options;
+  }
+
+  /** The existing watch of this session and elicitation, a new one, or undefined when there is no room. */
+  watch(session: LegacySession, elicitation: WatchedElicitation): CompletionWatch | undefined {
+    const watches = this.#watches.get(session) ?? new Map<string, Watch>();
+    this.#watches.set(session, watches);
+    const existing = watches.get(elicitation.elicitationId);
+    if (existing !== undefined) return existing;
+    if (this.#waiting >= this.#options.limit || this.#stop.signal.aborted || !makeRoom(watches)) return undefined;
+
+    this.#waiting += 1;
+    const watch: Watch = { phase: 'waiting', ended: Promise.resolve(undefined) };
+    watch.ended = this.#wait(session, elicitation, watch).finally(() => {
+      this.#waiting -= 1;
+    });
+    watches.set(elicitation.elicitationId, watch);
+    return watch;
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  /** Never rejects: nobody may be listening. */
+  async #wait(
+    session: LegacySession,
+    elicitation: WatchedElicitation,
+    watch: Watch,
+  ): Promise<ElicitationBody | undefined> {
+    const signal = AbortSignal.any([session.closed, this.#stop.signal]);
+    const ended = await this.#untilEnded(elicitation, signal);
+    if (signal.aborted) return undefined;
+    // Before the first await of the notification: a call that comes now must read the status instead of watching anew.
+    watch.phase = 'notified';
+    try {
+      await session.notifyComplete(elicitation.elicitationId);
+    } catch (error) {
+      if (!session.closed.aborted) this.#options.onError(asError(error));
+    }
+    return ended;
+  }
+
+  async #untilEnded(elicitation: WatchedElicitation, signal: AbortSignal): Promise<ElicitationBody | undefined> {
+    const { client, now, sleep, onError } = this.#options;
+    const giveUpAt = Date.parse(elicitation.expiresAt) + EXPIRY_GRACE_MS;
+    let pause = FIRST_PAUSE_MS;
+    while (!signal.aborted) {
+      const startedAt = now();
+      try {
+        const current = await client.read(elicitation.elicitationId, WAIT_SECONDS, signal);
+        if (isTerminal(current)) return current;
+        if (now() - startedAt >= FIRST_PAUSE_MS) {
+          pause = FIRST_PAUSE_MS;
+          continue;
+        }
+      } catch (error) {
+        if (signal.aborted || (error instanceof GatewayError && error.code === 'not_found')) return undefined;
+        onError(asError(error));
+      }
+      if (now() >= giveUpAt) return undefined;
+      // A gateway that fails, or that answers at once because it is shutting down, must not be hammered.
+      await sleep(pause, signal).catch(() => undefined);
+      pause = Math.min(pause * 2, LAST_PAUSE_MS);
+    }
+    return undefined;
+  }
+}
+
+interface Watch extends CompletionWatch {
+  phase: 'waiting' | 'notified';
+  ended: Promise<ElicitationBody | undefined>;
+}
+
+function makeRoom(watches: Map<string, Watch>): boolean {
+  if (watches.size < PER_SESSION) return true;
+  for (const [elicitationId, watch] of watches) {
+    if (watch.phase === 'notified') return watches.delete(elicitationId);
+  }
+  return false;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { CompletionWaiters } from './completion-waiters.ts';
+import { PosternUsageError } from './errors.ts';
+import { apiKeyAuthorizer, type PrivateKeyAuth, privateKeyAuthorizer } from './gateway-auth.ts';
+import { createGatewayClient } from './gateway-client.ts';
+import { RecentAsks } from './recent-asks.ts';
+import { createRequestStateCodec, deriveStateKey, type StateKey } from './request-state.ts';
+import type { Environment } from './run.ts';
+import type { SubjectOption } from './subject.ts';
+import { englishTexts, type TextFunction } from './texts.ts';
+
+export interface PosternOptions<Context> {
+  /** The gateway's API, for example `https://postern.example.com`. `http` only on loopback, or with `allowHttp`. */
+  readonly url: string;
+  /** This MCP server's API key. Either this or `auth`. */
+  readonly apiKey?: string;
+  /** A private key instead of an API key; then `stateKeys` is needed too. */
+  readonly auth?: PrivateKeyAuth;
+  /** Who the user of a call is. Default: `iss` and `sub` of `authInfo.extra`. */
+  readonly subject?: SubjectOption<Context>;
+  /** Keys that seal `requestState`, the current one first. Default: one derived from the API key. */
+  readonly stateKeys?: readonly StateKey[];
+  /** Milliseconds that one request waits for the user. 0 never waits. Default 45,000. */
+  readonly holdMs?: number;
+  /** `input_required` answers per call before it ends with a plain result. Default 8 (the SDK's client allows 10). */
+  readonly maxRounds?: number;
+  /** How a 2025-11-25 session is asked. Default `url-required-error` (−32042). */
+  readonly legacy?: 'url-required-error' | 'push';
+  /** What an MCP client without URL mode gets: a result with the link (default), or a refusal (−32021). */
+  readonly missingCapability?: 'plain' | 'error';
+  /** Vouch that every MCP client of a stateless 2025-11-25 endpoint declares `elicitation.url`. Default false. */
+  readonly assumeUrlCapability?: boolean;
+  /** Writes what users read. Default: English. */
+  readonly text?: TextFunction;
+  /** Completion notices that one process waits for. Default 10,000. */
+  readonly maxWaiters?: number;
+  /** Milliseconds for one answer of the gateway, waiting not counted. Default 10,000. */
+  readonly timeoutMs?: number;
+  /** Allow plain HTTP to a host that is not loopback, such as a container network. Default false. */
+  readonly allowHttp?: boolean;
+  /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
+  readonly onBackgroundError?: (error: Error) => void;
+  /** For tests and proxies. */
+  readonly fetch?: typeof fetch;
+}
+
+const MAX_RECENT_ASKS = 10_000;
+
+const numbersSchema = z.object({
+  holdMs: z.int().min(0).max(300_000).default(45_000),
+  maxRounds: z.int().min(1).max(100).default(8),
+  maxWaiters: z.int().min(0).default(10_000),
+  timeoutMs: z.int().min(1).default(10_000),
+});
+
+/** @throws {PosternUsageError} `invalid_options` */
+export function createEnvironment<Context>(options: PosternOptions<Context>): Environment {
+  const numbers = numbersSchema.safeParse(options);
+  if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
+  const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
+  const url = gatewayUrl(options);
+  const client = createGatewayClient({ url, authorize: authorizer(options, url), timeoutMs, fetch: options.fetch });
+  const onBackgroundError = options.onBackgroundError ?? warn;
+  return {
+    client,
+    codec: createRequestStateCodec(stateKeys(options), Date.now),
+    recentAsks: new RecentAsks(MAX_RECENT_ASKS, Date.now),
+    waiters: new CompletionWaiters({
+      client,
+      limit: maxWaiters,
+      now: Date.now,
+      sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
+      onError: onBackgroundError,
+    }),
+    text: options.text ?? englishTexts,
+    holdMs,
+    maxRounds,
+    legacy: options.legacy ?? 'url-required-error',
+    missingCapability: options.missingCapability ?? 'plain',
+    assumeUrlCapability: options.assumeUrlCapability ?? false,
+    onBackgroundError,
+  };
+}
+
+function gatewayUrl<Context>(options: PosternOptions<Context>): string {
+  const url = URL.parse(options.url);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw invalid('url: an http(s) URL without user, query and fragment is needed.');
+  }
+  const isLoopback = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (url.protocol === 'http:' && !isLoopback && options.allowHttp !== true) {
+    throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function authorizer<Context>(options: PosternOptions<Context>, url: string) {
+  if (options.apiKey !== undefined && options.auth !== undefined) throw invalid('apiKey and auth exclude each other.');
+  if (options.auth !== undefined) return privateKeyAuthorizer(options.auth, url, Date.now);
+  return apiKeyAuthorizer(apiKeyOf(options));
+}
+
+function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
+  if (options.stateKeys !== undefined) return options.stateKeys;
+  if (options.auth !== undefined) throw invalid('stateKeys: needed with auth, the same on every replica.');
+  return [deriveStateKey(apiKeyOf(options))];
+}
+
+function apiKeyOf<Context>(options: PosternOptions<Context>): string {
+  // RFC 6750 section 2.1; also keeps a line break out of a header, whose error would quote the key.
+  if (options.apiKey === undefined || !/^[\w.~+/-]{16,512}=*$/.test(options.apiKey)) {
+    throw invalid('apiKey: 16 to 512 characters of a bearer token are needed.');
+  }
+  return options.apiKey;
+}
+
+function invalid(text: string): PosternUsageError {
+  return new PosternUsageError('invalid_options', text);
+}
+
+function warn(error: Error): void {
+  process.emitWarning(`${error.name}: ${error.message}`, { type: 'PosternWarning' });
+}

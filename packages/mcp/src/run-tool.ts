@@ -1,0 +1,98 @@
+import { createGateContext, type GateContext } from './authorize.ts';
+import { digest } from './digest.ts';
+import { PosternUsageError } from './errors.ts';
+import { assertBinding, type RequestState } from './request-state.ts';
+import type { Environment, Run } from './run.ts';
+import type { Principal } from './subject.ts';
+import { findSuspension } from './suspension.ts';
+import type { LegacySessionCall, ToolAnswer, ToolCall } from './tool-call.ts';
+
+type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
+
+export type ToolOutcome<Result> = { readonly type: 'result'; readonly result: Result } | ToolAnswer;
+
+/**
+ * Runs a tool handler once and turns a suspension into the answer of the call's era.
+ *
+ * @throws {InvalidRequestStateError} before the handler runs
+ * @throws whatever else the handler throws
+ */
+export async function runTool<Result>(
+  environment: Environment,
+  call: ToolCall,
+  resolvePrincipal: () => Promise<Principal>,
+  handler: (gate: GateContext) => Result | Promise<Result>,
+): Promise<ToolOutcome<Result>> {
+  let principal: Promise<Principal> | undefined;
+  const memoized = () => (principal ??= resolvePrincipal());
+  const argsDigest = digest(call.args);
+  const requestState = await openRequestState(environment, call, memoized, argsDigest);
+  const runOnce = async (): Promise<ToolOutcome<Result>> => {
+    const run: Run = { environment, call, argsDigest, principal: memoized, requestState, suspension: undefined };
+    return await settle(run, handler);
+  };
+
+  const outcome = await runOnce();
+  if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
+  return await promiseCompletion(environment, call, outcome, runOnce);
+}
+
+async function settle<Result>(
+  run: Run,
+  handler: (gate: GateContext) => Result | Promise<Result>,
+): Promise<ToolOutcome<Result>> {
+  let result: Result;
+  try {
+    result = await handler(createGateContext(run));
+  } catch (error) {
+    const suspension = findSuspension(error);
+    if (suspension !== undefined) return suspension.answer;
+    if (run.suspension !== undefined) throw swallowed(error);
+    throw error;
+  }
+  if (run.suspension !== undefined) throw swallowed(undefined);
+  return { type: 'result', result };
+}
+
+/**
+ * −32042 obliges us to send the completion notice afterwards, to this session. The watch begins in the same turn of the
+ * event loop in which the answer is written, so the notice cannot overtake it. Where the notice already went out (for a
+ * parallel call that was answered with the same elicitation), the status is terminal by now and running the handler again
+ * reads it.
+ */
+async function promiseCompletion<Result>(
+  environment: Environment,
+  call: LegacySessionCall,
+  answer: UrlElicitationRequired,
+  runAgain: () => Promise<ToolOutcome<Result>>,
+): Promise<ToolOutcome<Result>> {
+  const watch = environment.waiters.watch(call.session, { ...answer.elicitation, expiresAt: answer.expiresAt });
+  if (watch?.phase === 'waiting') return answer;
+  if (watch === undefined) return { type: 'plain', result: answer.fallback };
+  const outcome = await runAgain();
+  if (outcome.type !== 'url_elicitation_required') return outcome;
+  const next = environment.waiters.watch(call.session, { ...outcome.elicitation, expiresAt: outcome.expiresAt });
+  return next?.phase === 'waiting' ? outcome : { type: 'plain', result: outcome.fallback };
+}
+
+/** A handler that went on would act without the user's answer, and the user would never see the question. */
+function swallowed(cause: unknown): PosternUsageError {
+  return new PosternUsageError(
+    'suspension_swallowed',
+    'The tool handler caught the error by which ctx.gate suspends it. Rethrow it: see isElicitationPending().',
+    { cause },
+  );
+}
+
+async function openRequestState(
+  environment: Environment,
+  call: ToolCall,
+  principal: () => Promise<Principal>,
+  args: string,
+): Promise<RequestState | undefined> {
+  if (call.era !== 'modern' || call.requestState === undefined) return undefined;
+  const state = await environment.codec.open(call.requestState);
+  const { issuer, subject } = await principal();
+  assertBinding(state, { issuer, subject, tool: call.toolName ?? '', args });
+  return state;
+}

@@ -1,0 +1,45 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AuthInfo } from '@modelcontextprotocol/server';
+
+/** What both SDKs' Node handlers accept; each has its own type for it. */
+export type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
+export type NodeHandler = (request: AuthenticatedRequest, response: ServerResponse) => void | Promise<void>;
+
+/** The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same. */
+export function asNodeHandler(handler: unknown): NodeHandler {
+  return handler as NodeHandler;
+}
+
+/** What a person's bearer token says in tests: the token is the subject. */
+export const ISSUER = 'https://idp.example.com';
+
+/** Serves an MCP endpoint on loopback, with a token verifier in front that believes every token. */
+export class McpHttpServer implements AsyncDisposable {
+  readonly #httpServer: Server;
+
+  private constructor(httpServer: Server) {
+    this.#httpServer = httpServer;
+  }
+
+  static async start(handler: NodeHandler): Promise<McpHttpServer> {
+    const httpServer = createServer((request: AuthenticatedRequest, response) => {
+      const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
+      if (token !== undefined) {
+        request.auth = { token, clientId: 'test', scopes: [], extra: { iss: ISSUER, sub: token } };
+      }
+      void handler(request, response);
+    });
+    await new Promise<void>(resolve => httpServer.listen(0, '127.0.0.1', resolve));
+    return new McpHttpServer(httpServer);
+  }
+
+  get url(): URL {
+    return new URL(`http://127.0.0.1:${(this.#httpServer.address() as AddressInfo).port}/mcp`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#httpServer.closeAllConnections();
+    await new Promise(resolve => this.#httpServer.close(resolve));
+  }
+}

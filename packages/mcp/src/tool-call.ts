@@ -1,0 +1,70 @@
+import type { LegacySession } from './legacy-session-port.ts';
+import type { AuthInfo } from './subject.ts';
+import type { PlainToolResult } from './tool-result.ts';
+
+/** The MCP client's answer to a URL-mode request. `accept` means that the URL was opened, never that the user finished. */
+export type ClientAction = 'accept' | 'decline' | 'cancel';
+
+interface AnyCall {
+  /** Undefined where the SDK does not say (stdio). */
+  readonly toolName: string | undefined;
+  /** As the tool's schema parsed them. */
+  readonly args: unknown;
+  /** Aborts when the MCP client gives up on this request. The elicitation lives on. */
+  readonly signal: AbortSignal;
+  readonly authInfo: AuthInfo | undefined;
+  /** Self-reported; only ever displayed. */
+  readonly mcpClientName: string | undefined;
+  /** Present when the MCP client asked for progress notifications. */
+  readonly reportProgress: ((progress: number, message: string) => Promise<void>) | undefined;
+}
+
+/** A request of revision 2026-07-28. */
+export interface ModernCall extends AnyCall {
+  readonly era: 'modern';
+  readonly declaresUrl: boolean;
+  readonly requestState: string | undefined;
+  /** The answer to our own input request, if there is one. */
+  readonly clientAction: ClientAction | undefined;
+}
+
+export interface UrlElicitation {
+  readonly elicitationId: string;
+  readonly url: string;
+  readonly message: string;
+}
+
+/** A request of revision 2025-11-25 or older on a connection that lasts: a streamable HTTP session, or stdio. */
+export interface LegacySessionCall extends AnyCall {
+  readonly era: 'legacy-session';
+  readonly declaresUrl: boolean;
+  readonly session: LegacySession;
+  /** Sends `elicitation/create` in relation to this request; aborting the signal cancels it at the MCP client. */
+  elicitUrl(request: UrlElicitation, signal: AbortSignal): Promise<ClientAction>;
+}
+
+/** A request of revision 2025-11-25 or older of which nothing is known but itself. */
+export interface LegacyStatelessCall extends AnyCall {
+  readonly era: 'legacy-stateless';
+}
+
+export type ToolCall = ModernCall | LegacySessionCall | LegacyStatelessCall;
+
+/** What a suspended tool call answers; each SDK adapter writes it down in its own types. */
+export type ToolAnswer =
+  | {
+      readonly type: 'input_required';
+      readonly request: { readonly url: string; readonly message: string } | undefined;
+      readonly requestState: string;
+    }
+  /** −32042, revision 2025-11-25 only. */
+  | {
+      readonly type: 'url_elicitation_required';
+      readonly elicitation: UrlElicitation;
+      readonly expiresAt: string;
+      /** For when the completion notice cannot be promised. */
+      readonly fallback: PlainToolResult;
+    }
+  /** −32021, revision 2026-07-28 only. */
+  | { readonly type: 'capability_missing'; readonly message: string }
+  | { readonly type: 'plain'; readonly result: PlainToolResult };

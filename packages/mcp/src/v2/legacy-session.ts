@@ -1,0 +1,34 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { LegacySession } from '../legacy-session-port.ts';
+
+export type SessionOf = (server: McpServer) => LegacySession;
+
+/** One {@link LegacySession} per connection of an attached `McpServer`. */
+export function createSessionOf(): SessionOf {
+  const sessions = new WeakMap<McpServer, LegacySession>();
+  return server => {
+    const open = sessions.get(server);
+    if (open !== undefined && !open.closed.aborted) return open;
+    const session = openSession(server);
+    sessions.set(server, session);
+    return session;
+  };
+}
+
+function openSession(server: McpServer): LegacySession {
+  const protocol = server.server;
+  const closed = new AbortController();
+  const previous = protocol.onclose;
+  protocol.onclose = () => {
+    closed.abort();
+    if (previous === undefined) delete protocol.onclose;
+    else protocol.onclose = previous;
+    previous?.();
+  };
+  return {
+    closed: closed.signal,
+    // Without a related request it goes to the session's own stream (GET), which outlives the call that asked.
+    notifyComplete: elicitationId =>
+      protocol.notification({ method: 'notifications/elicitation/complete', params: { elicitationId } }),
+  };
+}

@@ -1,0 +1,98 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  inputResponse,
+  type McpServer,
+  PROTOCOL_VERSION_META_KEY,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { ToolCall } from '../tool-call.ts';
+import { INPUT_REQUEST_KEY } from './answers.ts';
+import type { SessionOf } from './legacy-session.ts';
+
+interface Surroundings {
+  readonly name: string | undefined;
+  readonly server: McpServer | undefined;
+  readonly sessionOf: SessionOf;
+}
+
+/** The first revision of the modern era; revisions are dates, so they compare as text. */
+const FIRST_MODERN_REVISION = '2026-07-28';
+
+export function toToolCall(args: unknown, ctx: ServerContext, { name, server, sessionOf }: Surroundings): ToolCall {
+  const { mcpReq } = ctx;
+  const common = {
+    args,
+    signal: mcpReq.signal,
+    authInfo: ctx.http?.authInfo,
+    toolName: name ?? toolNameHeader(ctx),
+    reportProgress: progressReporter(ctx),
+  };
+  const envelope = modernEnvelope(ctx);
+  if (envelope !== undefined) {
+    // Not a string: an author's own verify hook has decoded a state of another kind, which is none of ours.
+    const requestState = mcpReq.requestState();
+    const response = inputResponse(mcpReq.inputResponses, INPUT_REQUEST_KEY);
+    return {
+      ...common,
+      era: 'modern',
+      mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
+      declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
+      requestState: typeof requestState === 'string' ? requestState : undefined,
+      clientAction: response.kind === 'elicit' ? response.action : undefined,
+    };
+  }
+  // A transport without a session id is a shared channel (stdio) unless it came in with an HTTP request.
+  const lasts = ctx.sessionId !== undefined || ctx.http?.req === undefined;
+  if (server === undefined || !lasts) return { ...common, era: 'legacy-stateless', mcpClientName: undefined };
+  return {
+    ...common,
+    era: 'legacy-session',
+    mcpClientName: server.server.getClientVersion()?.name,
+    declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
+    session: sessionOf(server),
+    async elicitUrl(request, signal) {
+      const { action } = await mcpReq.send(
+        { method: 'elicitation/create', params: { mode: 'url', ...request } },
+        // The gateway's own expiry bounds it: the signal aborts when the elicitation has ended.
+        { signal, timeout: 2_147_483_647 },
+      );
+      return action;
+    },
+  };
+}
+
+const envelopeSchema = z.object({
+  [PROTOCOL_VERSION_META_KEY]: z.string(),
+  [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }).optional().catch(undefined),
+  [CLIENT_CAPABILITIES_META_KEY]: z
+    .object({ elicitation: z.object({ url: z.looseObject({}).optional() }).optional() })
+    .optional()
+    .catch(undefined),
+});
+
+/**
+ * The per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, but not on a
+ * connection without a session: the SDK's HTTP entry classifies by exactly these keys.
+ */
+function modernEnvelope(ctx: ServerContext): z.infer<typeof envelopeSchema> | undefined {
+  if (ctx.sessionId !== undefined) return undefined;
+  const envelope = envelopeSchema.safeParse(ctx.mcpReq.envelope);
+  if (!envelope.success || envelope.data[PROTOCOL_VERSION_META_KEY] < FIRST_MODERN_REVISION) return undefined;
+  return envelope.data;
+}
+
+/** `Mcp-Name` (SEP-2243), whose agreement with the body the SDK has checked. */
+function toolNameHeader(ctx: ServerContext): string | undefined {
+  const value = ctx.http?.req?.headers.get('mcp-name')?.trim();
+  const encoded = value?.match(/^=\?base64\?(.*)\?=$/i)?.[1];
+  return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8');
+}
+
+function progressReporter({ mcpReq }: ServerContext) {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  return (progress: number, message: string) =>
+    mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } });
+}
