@@ -1,0 +1,35 @@
+import type {
+  BrowserSessionStore,
+  ConnectionStore,
+  ElicitationEvent,
+  ElicitationStore,
+  IdempotencyStore,
+  Notifier,
+  OneTimeStore,
+  Shard,
+} from '@postern/elicitation';
+import type { FakeClock } from '../fake-clock.ts';
+
+/** An implementation under test. One is shared by all tests of a suite, so each test takes a person of its own. */
+export interface ContractStores extends AsyncDisposable {
+  readonly elicitations: ElicitationStore;
+  readonly connections: ConnectionStore;
+  readonly oneTime: OneTimeStore;
+  readonly browserSessions: BrowserSessionStore;
+  readonly idempotency: IdempotencyStore;
+  readonly notifier: Notifier;
+  /** The clock the stores measure on. */
+  readonly clock: FakeClock;
+  /** What was announced about a shard, oldest first. */
+  events(shard: Shard): Promise<readonly ElicitationEvent[]>;
+}
+
+export type MakeStores = () => Promise<ContractStores>;
+
+/** Enough callers at once for a race to show. */
+export const CROWD = 50;
+
+/** The same call by many at once; the answers in no particular order. */
+export function crowd<T>(call: (nth: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: CROWD }, (_, nth) => call(nth)));
+}

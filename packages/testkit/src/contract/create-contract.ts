@@ -1,0 +1,192 @@
+import { eventOf, shardIn } from '@postern/elicitation';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
+import {
+  ask,
+  cancel,
+  complete,
+  created,
+  engage,
+  from,
+  MINUTE,
+  moved,
+  operation,
+  secretDigest,
+  somebody,
+  TTL_MS,
+} from './samples.ts';
+
+/** ElicitationStore.create: one open elicitation per ask, whoever asks how often. */
+export function describeCreate(name: string, makeStores: MakeStores): void {
+  describe(`${name}: create`, () => {
+    let stores: ContractStores;
+    beforeAll(async () => {
+      stores = await makeStores();
+    });
+    afterAll(() => stores[Symbol.asyncDispose]());
+
+    test('creates a pending elicitation in version 1 on the clock of the store', async () => {
+      const request = ask(somebody());
+      const elicitation = await created(stores.elicitations, request);
+      expect(elicitation).toEqual({
+        ...request.elicitation,
+        layout: 1,
+        version: 1,
+        status: 'pending',
+        createdAt: stores.clock.now(),
+        expiresAt: stores.clock.now() + TTL_MS,
+      });
+      expect(await stores.elicitations.read(elicitation.elicitationId)).toEqual(elicitation);
+    });
+
+    test('keeps everything optional as it was given', async () => {
+      const plain = ask(somebody());
+      const request = {
+        ...plain,
+        elicitation: {
+          ...plain.elicitation,
+          request: { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' },
+          message: 'Grüße 👩‍👩‍👧 "quoted" \\ {brace}',
+          requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
+          returnUrl: 'https://tracker.example.com/done',
+        },
+      };
+      const elicitation = await created(stores.elicitations, request);
+      expect(elicitation).toMatchObject(request.elicitation);
+      expect(await stores.elicitations.read(elicitation.elicitationId)).toEqual(elicitation);
+    });
+
+    test('a repeat under the same operation finds the first, and announces nothing', async () => {
+      const request = ask(somebody());
+      const first = await created(stores.elicitations, request);
+      expect(await stores.elicitations.create(request)).toEqual({ result: 'created', elicitation: first });
+      const engaged = await moved(stores.elicitations, first, engage);
+      expect(await stores.elicitations.create(request)).toEqual({ result: 'created', elicitation: engaged });
+      const announced = await stores.events(shardIn(first.elicitationId));
+      const ids = announced.filter(event => event.elicitationId === first.elicitationId).map(event => event.eventId);
+      expect(ids).toEqual([eventOf(first).eventId, eventOf(engaged).eventId]);
+    });
+
+    test('an id of another operation is refused', async () => {
+      const request = ask(somebody());
+      await created(stores.elicitations, request);
+      const other = { ...request, operationId: operation(), coalescingDigest: secretDigest() };
+      await expect(stores.elicitations.create(other)).rejects.toMatchObject({ code: 'contention' });
+    });
+
+    test('the same ask finds the open elicitation', async () => {
+      const person = somebody();
+      const first = await created(stores.elicitations, ask(person));
+      expect(await stores.elicitations.create(ask(person))).toEqual({
+        result: 'open',
+        elicitationId: first.elicitationId,
+      });
+      await moved(stores.elicitations, first, engage);
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'open' });
+    });
+
+    test('another ask of the same person is on its own', async () => {
+      const person = somebody();
+      await created(stores.elicitations, ask(person));
+      const other = await stores.elicitations.create(ask(person, { coalescingDigest: secretDigest() }));
+      expect(other.result).toBe('created');
+    });
+
+    test('an open elicitation that was seen and found useless is replaced, and its end frees nothing', async () => {
+      const person = somebody();
+      const first = await created(stores.elicitations, ask(person));
+      const second = await created(stores.elicitations, ask(person, { seen: { openId: first.elicitationId } }));
+      const third = ask(person, { seen: { openId: first.elicitationId } });
+      expect(await stores.elicitations.create(third)).toEqual({ result: 'open', elicitationId: second.elicitationId });
+      await moved(stores.elicitations, first, cancel);
+      expect(await stores.elicitations.create(third)).toEqual({ result: 'open', elicitationId: second.elicitationId });
+    });
+
+    test('an elicitation that ended is not open', async () => {
+      const person = somebody();
+      const first = await created(stores.elicitations, ask(person));
+      await moved(stores.elicitations, first, cancel);
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'created' });
+    });
+
+    test('an elicitation whose time is over is not open, even before it is ended', async () => {
+      const person = somebody();
+      await created(stores.elicitations, ask(person));
+      stores.clock.advance(TTL_MS - 1);
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'open' });
+      stores.clock.advance(1);
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'created' });
+    });
+
+    test('a connection nobody has looked at is reported instead', async () => {
+      const person = somebody();
+      const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
+      await moved(stores.elicitations, first, complete(first));
+      const result = await stores.elicitations.create(ask(person));
+      const { connectionId } = ask(person);
+      expect(result).toEqual({ result: 'connected', connection: await stores.connections.read(connectionId) });
+    });
+
+    test('a connection that was seen does not stand in the way until it changes', async () => {
+      const person = somebody();
+      const seen = { connectionGeneration: 1 };
+      const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
+      await moved(stores.elicitations, first, complete(first));
+      const second = await moved(
+        stores.elicitations,
+        await created(stores.elicitations, ask(person, { seen })),
+        engage,
+      );
+      await moved(stores.elicitations, second, complete(second));
+      expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({
+        result: 'connected',
+        connection: { generation: 2 },
+      });
+    });
+
+    test('the limit of a subject holds for one MCP server and one window, and a refusal writes nothing', async () => {
+      const person = somebody();
+      const limited = () =>
+        ask(person, { coalescingDigest: secretDigest(), subjectLimit: { max: 2, windowMs: MINUTE } });
+      await created(stores.elicitations, limited());
+      stores.clock.advance(MINUTE / 4);
+      await created(stores.elicitations, limited());
+
+      const refused = limited();
+      const refusal = { result: 'limited', retryAfterMs: (MINUTE * 3) / 4 };
+      expect(await stores.elicitations.create(refused)).toEqual(refusal);
+      expect(await stores.elicitations.read(refused.elicitation.elicitationId)).toBeUndefined();
+      const announced = await stores.events(shardIn(refused.elicitation.elicitationId));
+      expect(announced.map(event => event.elicitationId)).not.toContain(refused.elicitation.elicitationId);
+
+      expect(await stores.elicitations.create(from('calendar', limited()))).toMatchObject({ result: 'created' });
+      stores.clock.advance((MINUTE * 3) / 4 - 1);
+      expect(await stores.elicitations.create(refused)).toEqual({ result: 'limited', retryAfterMs: 1 });
+      stores.clock.advance(1);
+      expect(await stores.elicitations.create(refused)).toMatchObject({ result: 'created' });
+    });
+
+    test('of many who ask the same at once, exactly one creates', async () => {
+      const person = somebody();
+      const results = await crowd(() => stores.elicitations.create(ask(person)));
+      const winners = results.filter(result => result.result === 'created');
+      expect(winners).toHaveLength(1);
+      const openIds = results.filter(result => result.result === 'open').map(result => result.elicitationId);
+      expect(openIds).toHaveLength(results.length - 1);
+      expect(new Set(openIds)).toEqual(new Set(winners.map(({ elicitation }) => elicitation.elicitationId)));
+    });
+
+    test('many repeats at once of one operation create once', async () => {
+      const request = ask(somebody());
+      const results = await crowd(() => stores.elicitations.create(request));
+      expect(new Set(results.map(result => result.result))).toEqual(new Set(['created']));
+      const { elicitationId } = request.elicitation;
+      const announced = await stores.events(shardIn(elicitationId));
+      expect(announced.filter(event => event.elicitationId === elicitationId)).toHaveLength(1);
+    });
+
+    test('an unknown id reads as nothing', async () => {
+      expect(await stores.elicitations.read(ask(somebody()).elicitation.elicitationId)).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,33 @@
+import { describeBrowserSessionStore } from './browser-session-store-contract.ts';
+import { describeConnectionStore } from './connection-store-contract.ts';
+import type { MakeStores } from './contract-stores.ts';
+import { describeCreate } from './create-contract.ts';
+import { describeIdempotencyStore } from './idempotency-store-contract.ts';
+import { describeNotifier } from './notifier-contract.ts';
+import { describeOneTimeStore } from './one-time-store-contract.ts';
+import { describeTransition } from './transition-contract.ts';
+
+export { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+export * as samples from './samples.ts';
+export {
+  describeBrowserSessionStore,
+  describeConnectionStore,
+  describeIdempotencyStore,
+  describeNotifier,
+  describeOneTimeStore,
+};
+
+export function describeElicitationStore(name: string, makeStores: MakeStores): void {
+  describeCreate(name, makeStores);
+  describeTransition(name, makeStores);
+}
+
+/** The contract of every port. Each suite makes its own stores. */
+export function describeStores(name: string, makeStores: MakeStores): void {
+  describeElicitationStore(name, makeStores);
+  describeConnectionStore(name, makeStores);
+  describeOneTimeStore(name, makeStores);
+  describeBrowserSessionStore(name, makeStores);
+  describeIdempotencyStore(name, makeStores);
+  describeNotifier(name, makeStores);
+}

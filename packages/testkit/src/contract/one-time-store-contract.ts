@@ -1,0 +1,78 @@
+import { type OneTimeRecord, type Shard, shardIn } from '@postern/elicitation';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+import { ask, created, engage, MINUTE, moved, oneTimeFor, secretDigest, somebody } from './samples.ts';
+
+export function describeOneTimeStore(name: string, makeStores: MakeStores): void {
+  describe(`${name}: one-time records`, () => {
+    let stores: ContractStores;
+    beforeAll(async () => {
+      stores = await makeStores();
+    });
+    afterAll(() => stores[Symbol.asyncDispose]());
+
+    async function put(ttlMs = 5 * MINUTE): Promise<{ readonly shard: Shard; readonly record: OneTimeRecord }> {
+      const elicitation = await created(stores.elicitations, ask(somebody()));
+      const record = oneTimeFor(elicitation.elicitationId);
+      await moved(stores.elicitations, elicitation, { ...engage, putOneTime: { record, ttlMs } });
+      return { shard: shardIn(elicitation.elicitationId), record };
+    }
+
+    test('is read without being taken, then taken once', async () => {
+      const { shard, record } = await put();
+      expect(await stores.oneTime.read(shard, record.digest)).toEqual(record);
+      expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'taken', record });
+      const { sealed: _, ...known } = record;
+      expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'spent', record: known });
+      expect(await stores.oneTime.read(shard, record.digest)).toBeUndefined();
+    });
+
+    test('an unknown digest is unknown, also in another shard', async () => {
+      const { shard, record } = await put();
+      const elsewhere = (shard === '00' ? '01' : '00') as Shard;
+      expect(await stores.oneTime.consume(shard, secretDigest())).toEqual({ result: 'unknown' });
+      expect(await stores.oneTime.consume(elsewhere, record.digest)).toEqual({ result: 'unknown' });
+      expect(await stores.oneTime.read(shard, secretDigest())).toBeUndefined();
+    });
+
+    test('is over after its lifetime', async () => {
+      const { shard, record } = await put(MINUTE);
+      stores.clock.advance(MINUTE - 1);
+      expect(await stores.oneTime.read(shard, record.digest)).toBeDefined();
+      stores.clock.advance(1);
+      expect(await stores.oneTime.read(shard, record.digest)).toBeUndefined();
+      expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'unknown' });
+    });
+
+    test('is known to be spent for ten minutes at least', async () => {
+      const { shard, record } = await put(MINUTE);
+      await stores.oneTime.consume(shard, record.digest);
+      stores.clock.advance(10 * MINUTE - 1);
+      expect(await stores.oneTime.consume(shard, record.digest)).toMatchObject({ result: 'spent' });
+      stores.clock.advance(1);
+      expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'unknown' });
+    });
+
+    test('is known to be spent for the rest of a longer lifetime', async () => {
+      const { shard, record } = await put(60 * MINUTE);
+      await stores.oneTime.consume(shard, record.digest);
+      stores.clock.advance(60 * MINUTE - 1);
+      expect(await stores.oneTime.consume(shard, record.digest)).toMatchObject({ result: 'spent' });
+    });
+
+    test('of many takers at once, exactly one gets it', async () => {
+      const { shard, record } = await put();
+      const results = await crowd(() => stores.oneTime.consume(shard, record.digest));
+      expect(results.filter(({ result }) => result === 'taken')).toEqual([{ result: 'taken', record }]);
+      expect(results.filter(({ result }) => result === 'spent')).toHaveLength(CROWD - 1);
+    });
+
+    test('of many claims at once, exactly one succeeds, and none afterwards', async () => {
+      const digest = secretDigest();
+      const results = await crowd(() => stores.oneTime.claim(digest, 10 * MINUTE));
+      expect(results.filter(Boolean)).toHaveLength(1);
+      expect(await stores.oneTime.claim(digest, 10 * MINUTE)).toBe(false);
+      expect(await stores.oneTime.claim(secretDigest(), 10 * MINUTE)).toBe(true);
+    });
+  });
+}

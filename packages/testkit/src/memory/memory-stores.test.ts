@@ -1,0 +1,15 @@
+import { shardIn } from '@postern/elicitation';
+import { describeStores } from '../contract/index.ts';
+import { createFakeClock } from '../fake-clock.ts';
+import { createMemoryStores } from './index.ts';
+
+describeStores('memory', async () => {
+  const clock = createFakeClock();
+  const stores = createMemoryStores({ now: clock.now });
+  return {
+    ...stores,
+    clock,
+    events: async shard => stores.events.filter(event => shardIn(event.elicitationId) === shard),
+    [Symbol.asyncDispose]: stores.close,
+  };
+});
