@@ -62,7 +62,10 @@ export function createOauthClient(p: {
   fetch: OutboundFetch;
   now: () => number;
 }): OauthClient {
+  /** `uat` by our clock. */
   let knownKeys: client.ExportedJWKSCache | undefined;
+  /** Seconds by which our clock is ahead of the system's, which is the one the library reads. */
+  const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
   const guardedFetch = unlessUnavailable(p.fetch);
 
   /** A configuration per operation, because openid-client takes its clock as a fixed distance to the system's. */
@@ -72,13 +75,13 @@ export function createOauthClient(p: {
     const configuration = new client.Configuration(
       { ...server, issuer: metadata.issuer ?? noIssuer },
       p.registration.clientId,
-      { [client.clockSkew]: Math.round((p.now() - Date.now()) / 1000) },
+      { [client.clockSkew]: clockLead() },
       clientAuthentication(p.registration),
     );
     configuration.timeout = 0;
     configuration[client.customFetch] = fetch;
     if (isInsecure(metadata.token_endpoint)) client.allowInsecureRequests(configuration);
-    if (knownKeys) client.setJwksCache(configuration, knownKeys);
+    if (knownKeys) client.setJwksCache(configuration, { ...knownKeys, uat: knownKeys.uat - clockLead() });
     return configuration;
   }
 
@@ -120,7 +123,8 @@ export function createOauthClient(p: {
         // The answer itself passed parseTokenResponse; what the library refuses after that is the ID token.
         throw fromLibraryError(error, response === undefined ? 'invalid_token_response' : 'invalid_id_token');
       } finally {
-        knownKeys = client.getJwksCache(configuration) ?? knownKeys;
+        const readKeys = client.getJwksCache(configuration);
+        if (readKeys) knownKeys = { ...readKeys, uat: readKeys.uat + clockLead() };
       }
     },
 

@@ -38,7 +38,7 @@ export interface OutboundRequest {
  */
 export interface OutboundFetch extends AsyncDisposable {
   (url: string | URL, init?: OutboundRequest): Promise<Response>;
-  /** Closes idle connections; requests under way are finished. */
+  /** Ends all connections; requests under way fail. */
   close(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
     }
   }
 
-  const close = () => agent.close();
+  const close = () => agent.destroy();
   return Object.assign(outboundFetch, { close, [Symbol.asyncDispose]: close });
 }
 

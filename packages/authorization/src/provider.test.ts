@@ -1,51 +1,318 @@
+import { createHash } from 'node:crypto';
 import {
   createCookieJar,
   driveAuthorization,
   startOpenIdProvider,
   type TestProvider,
 } from '@postern/testkit/providers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
-import { providerConfigSchema } from './provider-config.ts';
+import type { Grant, Provider } from './provider.ts';
+import { type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
 import { createProviderRegistry } from './provider-registry.ts';
 
 const redirectUri = new URL('http://127.0.0.1:1/callback/issues/tracker');
-const state = 'state-of-this-transaction';
+const otherRedirectUri = new URL('http://127.0.0.1:1/callback/calendar/tracker');
+const { state, clientSecret } = canaries;
+const resource = 'https://api.tracker.example';
+const now = Date.now();
 
-describe('authorization at a real provider', () => {
-  let op: TestProvider;
-  const fetch = createOutboundFetch({ allowLoopback: true });
-  beforeAll(async () => {
-    op = await startOpenIdProvider({
-      scopes: ['repo', 'gist'],
-      clients: [{ clientId: 'postern', clientSecret: 'secret of postern', redirectUris: [redirectUri.href] }],
+let op: TestProvider;
+const fetch = createOutboundFetch({ allowLoopback: true });
+
+beforeAll(async () => {
+  op = await startOpenIdProvider({
+    scopes: ['repo', 'gist'],
+    clients: [
+      { clientId: 'postern', clientSecret, redirectUris: [redirectUri.href, otherRedirectUri.href] },
+      { clientId: 'postern-public', redirectUris: [redirectUri.href] },
+      {
+        clientId: 'postern-post',
+        clientSecret,
+        redirectUris: [redirectUri.href],
+        metadata: { token_endpoint_auth_method: 'client_secret_post' },
+      },
+    ],
+  });
+});
+beforeEach(() => {
+  op.clearRequests();
+  op.clearFaults();
+});
+afterAll(async () => {
+  await fetch.close();
+  await op.close();
+});
+
+function provider(changes: Partial<ProviderConfigInput> = {}): Provider {
+  const config = providerConfigSchema.parse({
+    name: 'tracker',
+    displayName: 'Tracker',
+    ...(!('authorizationEndpoint' in changes) && { issuer: op.issuer }),
+    clientId: 'postern',
+    ...(!('clientId' in changes) && { clientSecret }),
+    ...changes,
+  });
+  const found = createProviderRegistry({ providers: [config], fetch, now: () => now }).get('tracker');
+  if (!found) throw new Error('the registry does not know its provider');
+  return found;
+}
+
+const explicit = () => ({ authorizationEndpoint: `${op.issuer}/auth`, tokenEndpoint: `${op.issuer}/token` });
+
+/** From start to grant, as this user. */
+async function connect(
+  at: Provider,
+  p: { scopes?: string[]; resource?: string; user?: string; grantScopes?: string[] } = {},
+): Promise<Grant> {
+  const { scopes = ['repo'], user = 'alice', grantScopes, ...request } = p;
+  const start = await at.start({ redirectUri, state, scopes, ...request });
+  const callbackUrl = await driveAuthorization(start.authorizationUrl, user, grantScopes ? { grantScopes } : {});
+  return at.finish({ ...start, callbackUrl, redirectUri, state, scopes, ...request });
+}
+
+describe('connect flow at a real provider', () => {
+  it.each([
+    ['OpenID Connect discovery', () => provider()],
+    ['RFC 8414 discovery', () => provider({ discovery: 'oauth2' })],
+    ['explicit endpoints', () => provider(explicit())],
+    ['explicit endpoints and issuer', () => provider({ ...explicit(), issuer: op.issuer, requireIss: true })],
+    ['a public client', () => provider({ clientId: 'postern-public' })],
+    [
+      'client_secret_post',
+      () => provider({ clientId: 'postern-post', clientSecret, clientAuthentication: 'client_secret_post' }),
+    ],
+  ])('ends in a grant with %s', async (_, at) => {
+    const grant = await connect(at());
+    expect(grant).toMatchObject({ tokenType: 'bearer', scopes: ['repo'], expiresAt: now + 3_600_000 });
+    expect(grant.accessToken).not.toBe('');
+    expect(grant.refreshToken).not.toBe('');
+    expect(grant.idToken).toBeUndefined();
+    expect(op.requests('token')).toHaveLength(1);
+  });
+
+  it('S14: every authorization request carries PKCE with S256, and the token request its verifier', async () => {
+    for (const at of [provider(), provider({ discovery: 'oauth2' }), provider(explicit())]) {
+      op.clearRequests();
+      const start = await at.start({ redirectUri, state, scopes: ['repo'] });
+      const query = start.authorizationUrl.searchParams;
+      expect(query.get('code_challenge_method')).toBe('S256');
+      expect(query.get('code_challenge')).toBe(createHash('sha256').update(start.codeVerifier).digest('base64url'));
+      expect(start.codeVerifier).toMatch(/^[\w-]{43,128}$/);
+      expect(start.authorizationUrl.href).not.toContain(start.codeVerifier);
+
+      const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+      await at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+      expect(op.requests('token')[0]?.form['code_verifier']).toBe(start.codeVerifier);
+    }
+  });
+
+  it('T5: another code verifier gets nothing', async () => {
+    const at = provider();
+    const start = await at.start({ redirectUri, state, scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    const { codeVerifier } = canaries;
+    const error = await failureOf(
+      at.finish({ ...start, codeVerifier, callbackUrl, redirectUri, state, scopes: ['repo'] }),
+      [callbackUrl.searchParams.get('code') ?? ''],
+    );
+    expect(error).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant', retryable: true });
+  });
+
+  it('S16: a code issued to one redirect URI is worth nothing with another', async () => {
+    const at = provider();
+    const start = await at.start({ redirectUri, state, scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    const { code } = await at.validateCallback({ ...start, callbackUrl, redirectUri, state });
+    const exchange = at.exchange({ ...start, code, redirectUri: otherRedirectUri, scopes: ['repo'] });
+    expect(await failureOf(exchange, [code, start.codeVerifier])).toMatchObject({ providerError: 'invalid_grant' });
+  });
+
+  it('S21: the client secret is never in a URL', async () => {
+    await connect(provider());
+    await connect(provider({ clientId: 'postern-post', clientSecret, clientAuthentication: 'client_secret_post' }));
+    expect(op.requests().some(({ url }) => url.href.includes(clientSecret))).toBe(false);
+  });
+
+  it('says where the browser goes', async () => {
+    const { host } = new URL(op.issuer);
+    expect(provider(explicit()).destinationHost()).toBe(host);
+    expect(await provider().destinationHost()).toBe(host);
+    expect(await provider().start({ redirectUri, state, scopes: [] })).toMatchObject({
+      destinationHost: host,
+      expectedIssuer: op.issuer,
+      issRequired: true,
     });
   });
-  afterAll(async () => {
-    await op.close();
-    await fetch.close();
+
+  it('sends further parameters and the expected account', async () => {
+    const at = provider({ authorizationParameters: { access_type: 'offline' } });
+    const { authorizationUrl } = await at.start({ redirectUri, state, scopes: [], expectedAccount: 'octocat' });
+    expect(Object.fromEntries(authorizationUrl.searchParams)).toMatchObject({
+      access_type: 'offline',
+      login_hint: 'octocat',
+      redirect_uri: redirectUri.href,
+      response_type: 'code',
+      client_id: 'postern',
+      state,
+    });
+  });
+});
+
+describe('denial and trouble', () => {
+  it('a denial at the provider is told apart, and the token endpoint is never called', async () => {
+    const at = provider();
+    const start = await at.start({ redirectUri, state, scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice', { decision: 'deny' });
+    const error = await failureOf(at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] }));
+    expect(error).toMatchObject({ code: 'access_denied', retryable: false });
+    expect(op.requests('token')).toHaveLength(0);
   });
 
-  it('goes from start to grant', async () => {
-    const registry = createProviderRegistry({
-      providers: [
-        providerConfigSchema.parse({
-          name: 'tracker',
-          displayName: 'Tracker',
-          issuer: op.issuer,
-          clientId: 'postern',
-          clientSecret: 'secret of postern',
-          account: { from: 'id_token', nameClaim: 'preferred_username' },
-        }),
-      ],
-      fetch,
-      now: Date.now,
+  it('T5: a callback of another transaction never reaches the token endpoint', async () => {
+    const at = provider();
+    const start = await at.start({ redirectUri, state: 'of somebody else', scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    const finish = at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+    expect(await failureCodeOf(finish, [callbackUrl.searchParams.get('code') ?? ''])).toBe('state_mismatch');
+    expect(op.requests('token')).toHaveLength(0);
+  });
+
+  it.each([
+    ['429', { status: 429, headers: { 'retry-after': '30' } }],
+    ['500', { status: 500, body: canaries.description }],
+    ['502', { status: 502, body: '<html>' }],
+    ['503', { status: 503 }],
+    ['a broken connection', { drop: 'before' }],
+    ['N2: a lost answer', { drop: 'after' }],
+  ] as const)(
+    'N1: %s at the token endpoint can be retried by the user; the code is not sent twice',
+    async (_, fault) => {
+      const at = provider();
+      const start = await at.start({ redirectUri, state, scopes: ['repo'] });
+      const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+      op.fault({ endpoint: 'token', ...fault });
+      const finish = at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+      const error = await failureOf(finish, [callbackUrl.searchParams.get('code') ?? '', start.codeVerifier]);
+      expect(error).toMatchObject({ code: 'provider_unavailable', retryable: true });
+      expect(op.requests('token')).toHaveLength(1);
+
+      op.clearFaults();
+      expect((await connect(at)).scopes).toEqual(['repo']);
+    },
+  );
+
+  it('N2: no answer in time is the same', async () => {
+    await using impatient = createOutboundFetch({ allowLoopback: true, timeoutMs: 200 });
+    const config = providerConfigSchema.parse({
+      name: 'tracker',
+      displayName: 'Tracker',
+      ...explicit(),
+      clientId: 'postern',
+      clientSecret,
     });
-    const provider = registry.get('tracker');
-    if (!provider) throw new Error('not there');
-    const start = await provider.start({ redirectUri, state, scopes: ['repo', 'profile'] });
-    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice', { jar: createCookieJar() });
-    const grant = await provider.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo', 'profile'] });
-    expect(grant.account?.id).toBe('alice');
+    const at = createProviderRegistry({ providers: [config], fetch: impatient, now: () => now }).get('tracker');
+    op.fault({ endpoint: 'token', hang: true });
+    const exchange = at?.exchange({ ...canaries, redirectUri, scopes: [] }) ?? Promise.resolve();
+    expect(await failureOf(exchange)).toMatchObject({ code: 'provider_unavailable', retryable: true });
+  });
+
+  it('a wrong client secret is for the operator', async () => {
+    const at = provider({ clientId: 'postern', clientSecret: 'canary-wrong-secret' });
+    const exchange = at.exchange({ ...canaries, redirectUri, scopes: ['repo'] });
+    expect(await failureOf(exchange, ['canary-wrong-secret'])).toMatchObject({
+      code: 'provider_error',
+      providerError: 'invalid_client',
+      retryable: false,
+    });
+  });
+});
+
+describe('S19: scopes and resources', () => {
+  it('tells which of the requested scopes were granted', async () => {
+    const grant = await connect(provider(), { scopes: ['repo', 'gist'], user: 'bob', grantScopes: ['gist'] });
+    expect(grant.scopes).toEqual(['gist']);
+  });
+
+  it('asks for the default scopes when none is named, and for the base scopes always', () => {
+    const at = provider({ baseScopes: ['offline_access'], defaultScopes: ['repo'] });
+    expect(at.requestedScopes([])).toEqual(['offline_access', 'repo']);
+    expect(at.requestedScopes(['gist', 'gist'])).toEqual(['offline_access', 'gist']);
+  });
+
+  it('asks only for scopes that the configuration describes, where it describes any', async () => {
+    const at = provider({ scopes: { repo: 'Your repositories' }, baseScopes: ['offline_access'] });
+    expect(at.requestedScopes(['repo'])).toEqual(['offline_access', 'repo']);
+    expect(await failureCodeOf(at.start({ redirectUri, state, scopes: ['repo', 'gist'] }))).toBe('scope_not_allowed');
+    expect(at.scopeDescriptions).toEqual({ repo: 'Your repositories' });
+  });
+
+  it.each(['repo gist', '', 'a"b', 'a\\b', 'a\u0000'])('%j is no scope', async scope => {
+    expect(await failureCodeOf(() => provider().requestedScopes([scope]))).toBe('scope_not_allowed');
+  });
+
+  it('T9: sends a configured resource at both endpoints, and refuses any other', async () => {
+    const at = provider({ resources: [resource] });
+    const start = await at.start({ redirectUri, state, scopes: ['repo'], resource });
+    expect(start.authorizationUrl.searchParams.get('resource')).toBe(resource);
+    await connect(at, { resource });
+    expect(op.requests('token').at(-1)?.form['resource']).toBe(resource);
+
+    const other = { redirectUri, state, scopes: ['repo'], resource: 'https://other.example' };
+    expect(await failureCodeOf(at.start(other))).toBe('resource_not_allowed');
+  });
+});
+
+describe('the connected account', () => {
+  it('comes from the ID token, for which openid and a nonce are sent', async () => {
+    const at = provider({ account: { from: 'id_token', nameClaim: 'preferred_username' } });
+    const start = await at.start({ redirectUri, state, scopes: ['repo', 'profile'] });
+    expect(start.authorizationUrl.searchParams.get('nonce')).toBe(start.nonce);
+    const grant = await connect(at, { scopes: ['repo', 'profile'], user: 'bob' });
+    expect(grant.account).toEqual({ id: 'bob', name: 'bob' });
+    expect(grant.scopes).toEqual(['openid', 'repo', 'profile']);
+    expect(op.requests('userinfo')).toHaveLength(0);
+  });
+
+  it('comes from the userinfo endpoint', async () => {
+    const at = provider({ account: { from: 'userinfo', nameClaim: 'email' }, baseScopes: ['openid', 'email'] });
+    expect((await connect(at)).account).toEqual({ id: 'alice', name: 'alice@example.com' });
+  });
+
+  it('a failing userinfo endpoint is not taken for an account', async () => {
+    const at = provider({ account: { from: 'userinfo' }, baseScopes: ['openid'] });
+    op.fault({ endpoint: 'userinfo', status: 403, body: '{"sub":"alice"}' });
+    expect(await failureCodeOf(connect(at))).toBe('invalid_userinfo');
+  });
+});
+
+describe('single sign-on at the provider', () => {
+  it('consent given before leads straight back, with a new code', async () => {
+    const at = provider();
+    const jar = createCookieJar();
+    const first = await at.start({ redirectUri, state, scopes: ['repo'] });
+    await driveAuthorization(first.authorizationUrl, 'alice', { jar });
+    op.clearRequests();
+    const second = await at.start({ redirectUri, state, scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(second.authorizationUrl, 'nobody', { jar });
+    expect(op.requests('interaction')).toHaveLength(0);
+    expect(callbackUrl.searchParams.get('code')).not.toBeNull();
+  });
+});
+
+describe('createProviderRegistry', () => {
+  it('is built without network', () => {
+    const config = providerConfigSchema.parse({
+      name: 'tracker',
+      displayName: 'Tracker',
+      issuer: op.issuer,
+      clientId: 'postern',
+    });
+    const registry = createProviderRegistry({ providers: [config], fetch, now: () => now });
+    expect(registry.names).toEqual(['tracker']);
+    expect(registry.get('other')).toBeUndefined();
+    expect(op.requests()).toHaveLength(0);
+    expect(() => createProviderRegistry({ providers: [config, config], fetch, now: () => now })).toThrow(TypeError);
   });
 });

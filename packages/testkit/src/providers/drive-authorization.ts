@@ -40,7 +40,7 @@ export async function driveAuthorization(start: URL | string, user: string, opti
       continue;
     }
     const page = await response.text();
-    const action = /<form method="post" action="([^"]+)"/.exec(page)?.[1];
+    const action = /<form [^>]*action="([^"]+)"/.exec(page)?.[1];
     if (response.status !== 200 || action === undefined) {
       throw new Error(`the provider answered ${response.status} at ${next.url.pathname}`);
     }
@@ -50,6 +50,9 @@ export async function driveAuthorization(start: URL | string, user: string, opti
 }
 
 function answer(page: string, user: string, { decision = 'allow', grantScopes }: DriveOptions): URLSearchParams {
+  // Pages of oidc-provider that send themselves in a browser, such as the one that ends a session of another user.
+  const hidden = [...page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+  if (hidden.length > 0) return new URLSearchParams(hidden.map(([, name = '', value = '']) => [name, value]));
   if (decision === 'deny') return new URLSearchParams({ decision: 'deny' });
   if (page.includes('name="user"')) return new URLSearchParams({ user });
   const offered = [...page.matchAll(/name="scope" value="([^"]+)"/g)].map(([, scope = '']) => scope);

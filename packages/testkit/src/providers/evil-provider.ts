@@ -58,8 +58,8 @@ export async function honestTokens(
 }
 
 export async function startEvilProvider(options: { clientId: string; port?: number }): Promise<EvilProvider> {
-  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
-  const publicJwk = { ...(await exportJWK(publicKey)), kid: 'evil-key', alg: 'RS256', use: 'sig' };
+  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+  const publicJwk = { ...(await exportJWK(publicKey)), kid: 'evil-key', alg: 'ES256', use: 'sig' };
   const log = new RequestLog();
   let lastAuthorization = new URLSearchParams();
 
@@ -85,7 +85,7 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
       jwks_uri: `${issuer}/jwks`,
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['RS256'],
+      id_token_signing_alg_values_supported: ['ES256'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,
     },
@@ -112,7 +112,7 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
     privateKey,
     publicJwk,
     sign: (claims, header = {}, key = privateKey) =>
-      new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'evil-key', ...header }).sign(key),
+      new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'evil-key', ...header }).sign(key),
     requests: endpoint => log.of(endpoint),
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),

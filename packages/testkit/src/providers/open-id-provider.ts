@@ -36,7 +36,7 @@ export interface OpenIdProviderOptions {
   readonly accessTokenFormat?: 'jwt' | 'opaque';
   /** Lifetime of access tokens in seconds. Default 3600. */
   readonly accessTokenTtl?: number;
-  /** A different `sub` per client host; the claims `tid` and `oid` stay the same. */
+  /** A different `sub` for every client; the claims `tid` and `oid` stay the same. */
   readonly pairwise?: boolean;
   /** `skip`: nobody is asked for consent (a company's identity provider). Default `ask`. */
   readonly consent?: 'ask' | 'skip';
@@ -70,8 +70,8 @@ export interface TestProvider extends AsyncDisposable {
   clearFaults(): void;
   /** What has been issued, in order, without the values. */
   readonly issued: readonly IssuedToken[];
-  /** `sub` of an account as a client at this host sees it. */
-  subjectOf(sub: string, clientHost?: string): string;
+  /** `sub` of an account as this client sees it. */
+  subjectOf(sub: string, clientId: string): string;
   readonly provider: Provider;
   close(): Promise<void>;
 }
@@ -152,7 +152,7 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
     fault: fault => faults.add(fault),
     clearFaults: () => faults.clear(),
     issued,
-    subjectOf: (sub, clientHost = '127.0.0.1') => (options.pairwise ? pairwiseSubject(sub, clientHost) : sub),
+    subjectOf: (sub, clientId) => (options.pairwise ? pairwiseSubject(sub, clientId) : sub),
     provider,
     close: () => listener.close(),
     [Symbol.asyncDispose]: () => listener.close(),
@@ -183,8 +183,7 @@ async function configuration(
     },
     conformIdTokenClaims: options.profileInIdToken === false,
     subjectTypes: [options.pairwise ? 'pairwise' : 'public'],
-    pairwiseIdentifier: (_, accountId, oauthClient) =>
-      pairwiseSubject(accountId, String(oauthClient['sectorIdentifier'])),
+    pairwiseIdentifier: (_, accountId, oauthClient) => pairwiseSubject(accountId, oauthClient.clientId),
     findAccount: (_, accountId) => {
       const account = user(accountId);
       return account && { accountId, claims: () => ({ sub: accountId, ...claimsOf(account) }) };
@@ -267,8 +266,8 @@ async function grantEverything(context: KoaContextWithOIDC) {
   return grant;
 }
 
-function pairwiseSubject(accountId: string, sector: string): string {
-  return createHash('sha256').update(`${sector} ${accountId}`).digest('base64url');
+function pairwiseSubject(accountId: string, clientId: string): string {
+  return createHash('sha256').update(`${clientId} ${accountId}`).digest('base64url');
 }
 
 const paths: Record<string, ProviderEndpoint> = {

@@ -1,0 +1,242 @@
+import {
+  driveAuthorization,
+  type EvilProvider,
+  startEvilProvider,
+  startOpenIdProvider,
+} from '@postern/testkit/providers';
+import { exportSPKI, importJWK, type JWTPayload } from 'jose';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createAccessTokenVerifier } from './access-token-verifier.ts';
+import { failureCodeOf, failureOf } from './failure-of.ts';
+import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import { providerConfigSchema } from './provider-config.ts';
+import { createProviderRegistry } from './provider-registry.ts';
+
+const audience = 'https://mcp.example/issues';
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+function verifier(issuers: string[], changes: Partial<IdentityProviderConfigInput> = {}, now = Date.now) {
+  return createAccessTokenVerifier({
+    identityProviders: issuers.map((issuer, index) =>
+      identityProviderConfigSchema.parse({
+        name: `idp-${index}`,
+        issuer,
+        clientId: 'postern',
+        accessTokens: { audience },
+        ...changes,
+      }),
+    ),
+    fetch,
+    now,
+  });
+}
+
+describe('access tokens of a real provider', () => {
+  const redirectUri = new URL('http://127.0.0.1:2/mcp-client/callback');
+
+  /** The access token an MCP client gets for the MCP server, and the issuer it comes from. */
+  async function issued(p: { pairwise?: boolean; accessTokenFormat?: 'jwt' | 'opaque' } = {}) {
+    const op = await startOpenIdProvider({
+      clients: [{ clientId: 'mcp-client', redirectUris: [redirectUri.href] }],
+      scopes: ['issues'],
+      accessTokenFormat: 'jwt',
+      ...p,
+    });
+    const config = providerConfigSchema.parse({
+      name: 'mcp',
+      displayName: 'MCP',
+      issuer: op.issuer,
+      clientId: 'mcp-client',
+      resources: [audience],
+    });
+    const mcpClient = createProviderRegistry({ providers: [config], fetch, now: Date.now }).get('mcp');
+    if (!mcpClient) throw new Error('the registry does not know its provider');
+    const request = { redirectUri, state: 'state', scopes: ['issues'], resource: audience };
+    const start = await mcpClient.start(request);
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    const { accessToken } = await mcpClient.finish({ ...request, ...start, callbackUrl });
+    return { op, accessToken };
+  }
+
+  it('a JWT access token says who it is for', async () => {
+    const { op, accessToken } = await issued();
+    await using _ = op;
+    const verified = await verifier([op.issuer]).verify(accessToken, { allowedIssuers: [op.issuer] });
+    expect(verified).toEqual({ issuer: op.issuer, subject: 'alice' });
+  });
+
+  it('S05: with pairwise subjects, the claim that is the same everywhere', async () => {
+    const { op, accessToken } = await issued({ pairwise: true });
+    await using _ = op;
+    const allowedIssuers = [op.issuer];
+    const bySub = await verifier([op.issuer]).verify(accessToken, { allowedIssuers });
+    expect(bySub.subject).toBe(op.subjectOf('alice', 'mcp-client'));
+    expect(bySub.subject).not.toBe(op.subjectOf('alice', 'postern'));
+    const byClaims = verifier([op.issuer], { subjectClaim: 'tid+oid' });
+    expect((await byClaims.verify(accessToken, { allowedIssuers })).subject).toBe('tenant-1+oid-alice');
+    const own = verifier([op.issuer], { accessTokens: { audience, subjectClaim: 'oid' } });
+    expect((await own.verify(accessToken, { allowedIssuers })).subject).toBe('oid-alice');
+  });
+
+  it('an opaque access token is refused', async () => {
+    const { op, accessToken } = await issued({ accessTokenFormat: 'opaque' });
+    await using _ = op;
+    const verify = verifier([op.issuer]).verify(accessToken, { allowedIssuers: [op.issuer] });
+    expect(await failureCodeOf(verify, [accessToken])).toBe('invalid_access_token');
+  });
+});
+
+describe('access tokens of any kind', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+  });
+  afterEach(() => evil.close());
+
+  const seconds = () => Math.floor(Date.now() / 1000);
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const honest = (changes: JWTPayload = {}): JWTPayload => ({
+    iss: evil.issuer,
+    aud: audience,
+    sub: 'alice',
+    iat: seconds(),
+    exp: seconds() + 300,
+    ...changes,
+  });
+
+  const verify = (token: string, at = verifier([evil.issuer])) => at.verify(token, { allowedIssuers: [evil.issuer] });
+
+  it.each([undefined, 'at+jwt', 'application/at+jwt', 'JWT'])('typ %s → accepted', async typ => {
+    const token = await evil.sign(honest(), typ === undefined ? {} : { typ });
+    expect(await verify(token)).toEqual({ issuer: evil.issuer, subject: 'alice' });
+  });
+
+  it.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', 'oauth-authz-req+jwt'])('typ %s → refused', async typ => {
+    const token = await evil.sign(honest(), { typ });
+    expect(await failureCodeOf(verify(token), [token])).toBe('invalid_access_token');
+  });
+
+  it.each([
+    ['another audience', () => ({ aud: 'https://other.example' })],
+    ['the audience of ID tokens', () => ({ aud: 'postern' })],
+    ['no audience', () => ({ aud: undefined })],
+    ['expired', () => ({ exp: seconds() - 60 })],
+    ['no expiry', () => ({ exp: undefined })],
+    ['not valid yet', () => ({ nbf: seconds() + 60 })],
+    ['no subject', () => ({ sub: undefined })],
+    ['a number as subject', () => ({ sub: 7 as never })],
+  ])('%s → refused', async (_, changes) => {
+    const token = await evil.sign(honest(changes() as JWTPayload));
+    expect(await failureCodeOf(verify(token), [token])).toBe('invalid_access_token');
+  });
+
+  it.each([
+    ['alg none', async () => `${encode({ alg: 'none' })}.${encode(honest())}.`],
+    ['alg NONE', async () => `${encode({ alg: 'NONE' })}.${encode(honest())}.`],
+    [
+      'HS256 with the public key as PEM',
+      async () => {
+        const pem = await exportSPKI((await importJWK(evil.publicJwk, 'ES256')) as CryptoKey);
+        return evil.sign(honest(), { alg: 'HS256' }, Buffer.from(pem));
+      },
+    ],
+    [
+      'HS256 with the public key as JWK',
+      async () => evil.sign(honest(), { alg: 'HS256' }, Buffer.from(JSON.stringify(evil.publicJwk))),
+    ],
+    [
+      'another key under the known kid',
+      async () => {
+        await using other = await startEvilProvider({ clientId: 'x' });
+        return other.sign(honest());
+      },
+    ],
+    ['an unknown kid', async () => evil.sign(honest(), { kid: 'unknown' })],
+    ['no signature', async () => (await evil.sign(honest())).replace(/[^.]+$/, '')],
+    [
+      'changed after signing',
+      async () => {
+        const [header, , signature] = (await evil.sign(honest())).split('.');
+        return `${header}.${encode(honest({ sub: 'bob' }))}.${signature}`;
+      },
+    ],
+    ['no JWT', async () => 'canary-token'],
+    ['nothing', async () => ''],
+    ['a JWE', async () => `${encode({ alg: 'dir', enc: 'A256GCM' })}.a.b.c.d`],
+    ['one that is too long', async () => evil.sign(honest({ padding: 'x'.repeat(20_000) }))],
+  ])('%s → refused', async (_, make) => {
+    const token = await make();
+    expect(await failureCodeOf(verify(token), token === '' ? [] : [token])).toBe('invalid_access_token');
+  });
+
+  it('a key in the header of the token is not used', async () => {
+    await using other = await startEvilProvider({ clientId: 'x' });
+    const header: object = { jwk: other.publicJwk, jku: `${other.issuer}/jwks` };
+    const token = await other.sign(honest(), header);
+    expect(await failureCodeOf(verify(token))).toBe('invalid_access_token');
+    expect(other.requests()).toHaveLength(0);
+  });
+
+  it('an issuer that the MCP server may not name, or that nobody configured → refused before any request', async () => {
+    const token = await evil.sign(honest());
+    const other = await evil.sign(honest({ iss: `${evil.issuer}/` }));
+    const at = verifier([evil.issuer]);
+    expect(await failureCodeOf(at.verify(token, { allowedIssuers: ['https://other.example'] }))).toBe(
+      'issuer_not_allowed',
+    );
+    expect(await failureCodeOf(verify(other))).toBe('issuer_not_allowed');
+    expect(await failureCodeOf(verify(await evil.sign(honest({ iss: undefined as never }))))).toBe(
+      'issuer_not_allowed',
+    );
+    expect(evil.requests()).toHaveLength(0);
+  });
+
+  it('an issuer whose access tokens are not configured → refused', async () => {
+    const at = verifier([evil.issuer], { accessTokens: undefined });
+    expect(await failureCodeOf(verify(await evil.sign(honest()), at))).toBe('issuer_not_allowed');
+  });
+
+  it('T9: without any audience nothing is accepted; the MCP server can bring its own', async () => {
+    const at = verifier([evil.issuer], { accessTokens: {} });
+    const token = await evil.sign(honest());
+    const allowedIssuers = [evil.issuer];
+    expect(await failureCodeOf(at.verify(token, { allowedIssuers }))).toBe('invalid_access_token');
+    expect(await at.verify(token, { allowedIssuers, audience })).toMatchObject({ subject: 'alice' });
+    const other = at.verify(token, { allowedIssuers, audience: ['https://other.example'] });
+    expect(await failureCodeOf(other)).toBe('invalid_access_token');
+  });
+
+  it('one issuer cannot speak for another', async () => {
+    await using other = await startEvilProvider({ clientId: 'x' });
+    const at = verifier([evil.issuer, other.issuer]);
+    const forged = await other.sign(honest({ iss: evil.issuer }));
+    const verifyForged = at.verify(forged, { allowedIssuers: [evil.issuer, other.issuer] });
+    expect(await failureCodeOf(verifyForged)).toBe('invalid_access_token');
+  });
+
+  it('a configured key set needs no discovery', async () => {
+    const at = verifier([evil.issuer], { accessTokens: { audience, jwksUri: `${evil.issuer}/jwks` } });
+    expect(await verify(await evil.sign(honest()), at)).toMatchObject({ subject: 'alice' });
+    expect(evil.requests('metadata')).toHaveLength(0);
+  });
+
+  it('N11: our clock decides, with 30 seconds of tolerance', async () => {
+    const token = await evil.sign(honest());
+    const at = (ahead: number) => verifier([evil.issuer], {}, () => Date.now() + ahead * 1000);
+    expect(await verify(token, at(315))).toMatchObject({ subject: 'alice' });
+    expect(await failureCodeOf(verify(token, at(345)))).toBe('invalid_access_token');
+  });
+
+  it.each([
+    ['503', { status: 503, body: '' }],
+    ['a 404', { status: 404, body: '' }],
+    ['HTML', { body: '<html>' }],
+    ['no key set', { body: '{}' }],
+  ])('keys that answer %s say nothing about the token', async (_, answer) => {
+    evil.jwksAnswer = () => answer;
+    const error = await failureOf(verify(await evil.sign(honest())));
+    expect(error).toMatchObject({ code: 'provider_unavailable', retryable: true });
+  });
+});

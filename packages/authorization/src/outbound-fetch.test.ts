@@ -1,0 +1,215 @@
+import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { type HttpListener, listenHttp } from '@postern/testkit/providers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { OutboundError } from './outbound-error.ts';
+import { createOutboundFetch, type OutboundPolicy } from './outbound-fetch.ts';
+
+/** The code of the error with which a guarded request fails. */
+async function codeOf(request: Promise<unknown>): Promise<string> {
+  try {
+    await request;
+  } catch (error) {
+    if (error instanceof OutboundError) return error.code;
+    throw error;
+  }
+  return 'answered';
+}
+
+async function fetchOnce(policy: Partial<OutboundPolicy>, url: string) {
+  await using fetch = createOutboundFetch({ allowLoopback: false, ...policy });
+  const response = await fetch(url);
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+describe('S55: what may be reached', () => {
+  let target: HttpListener;
+  let before: number;
+  beforeAll(async () => {
+    target = await listenHttp((_, response) => response.end('reached'));
+  });
+  beforeEach(() => {
+    before = target.connections;
+  });
+  afterAll(() => target.close());
+
+  it.each([
+    'http://127.0.0.1:PORT/',
+    'https://127.0.0.1:PORT/',
+    'https://2130706433:PORT/',
+    'https://0x7f000001:PORT/',
+    'https://0177.0.0.1:PORT/',
+    'https://127.1:PORT/',
+    'https://localhost:PORT/',
+    'https://localhost.:PORT/',
+    'https://idp.localhost:PORT/',
+    'https://0.0.0.0:PORT/',
+    'https://[::1]:PORT/',
+    'https://[::]:PORT/',
+    'https://[::ffff:127.0.0.1]:PORT/',
+    'https://[::ffff:169.254.169.254]:PORT/',
+    'https://[64:ff9b::7f00:1]:PORT/',
+    'https://[2002:7f00:1::]:PORT/',
+    'https://100.64.0.1:PORT/',
+    'https://[fd00::8]:PORT/',
+    'https://user:password@example.com:PORT/',
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'data:application/json,%7B%7D',
+    'not a url',
+  ])('N6: %s is blocked before any connection', async url => {
+    const request = fetchOnce({ extraPorts: [target.port] }, url.replace('PORT', String(target.port)));
+    expect(await codeOf(request)).toBe('outbound_blocked');
+    expect(target.connections).toBe(before);
+  });
+
+  it.each([
+    ['a private address', ['127.0.0.1']],
+    ['CNAME to private beside a public one', ['93.184.216.34', '127.0.0.1']],
+    ['an IPv4-mapped loopback address', ['::ffff:127.0.0.1']],
+    ['the cloud metadata address', ['169.254.169.254']],
+    ['something that is no address', ['localhost']],
+  ])('N6: a name that resolves to %s is blocked before any connection', async (_, addresses) => {
+    const policy = { extraPorts: [target.port], resolve: async () => addresses };
+    expect(await codeOf(fetchOnce(policy, `https://rebind.example:${target.port}/`))).toBe('outbound_blocked');
+    expect(target.connections).toBe(before);
+  });
+
+  it('N6: also in development a public name does not lead to loopback', async () => {
+    const policy = { allowLoopback: true, extraPorts: [target.port], resolve: async () => ['127.0.0.1'] };
+    expect(await codeOf(fetchOnce(policy, `https://rebind.example:${target.port}/`))).toBe('outbound_blocked');
+    expect(await codeOf(fetchOnce(policy, `http://rebind.example:${target.port}/`))).toBe('outbound_blocked');
+    expect(await codeOf(fetchOnce(policy, `http://localhost.:${target.port}/`))).toBe('outbound_blocked');
+    expect(target.connections).toBe(before);
+  });
+
+  it('N6: a loopback name that resolves elsewhere is blocked', async () => {
+    const policy = { allowLoopback: true, resolve: async () => ['127.0.0.1', '192.168.0.1'] };
+    expect(await codeOf(fetchOnce(policy, `http://app.localhost:${target.port}/`))).toBe('outbound_blocked');
+    expect(target.connections).toBe(before);
+  });
+
+  it('S55: ports are 443 and those listed', async () => {
+    const resolve = async () => [];
+    expect(await codeOf(fetchOnce({ resolve }, 'https://example.com:8443/'))).toBe('outbound_blocked');
+    expect(await codeOf(fetchOnce({ resolve, extraPorts: [8443] }, 'https://example.com:8443/'))).toBe(
+      'outbound_unreachable',
+    );
+  });
+
+  it('S57: http is for loopback hosts only', async () => {
+    expect(await codeOf(fetchOnce({ allowLoopback: true }, 'http://example.com/'))).toBe('outbound_blocked');
+  });
+
+  it('reaches loopback hosts in development, on any port', async () => {
+    expect(await fetchOnce({ allowLoopback: true }, `http://localhost:${target.port}/`)).toMatchObject({
+      status: 200,
+      text: 'reached',
+    });
+    expect(target.connections).toBe(before + 1);
+  });
+});
+
+describe('S55: DNS', () => {
+  it('N6: connects to exactly the address that was checked, whatever the next answer would be', async () => {
+    await using checked = await listenHttp((_, response) => response.end('checked'), { address: '127.0.0.2' });
+    await using other = await listenHttp((_, response) => response.end('other'), { port: checked.port });
+    let answers = 0;
+    const resolve = async () => {
+      answers += 1;
+      return answers === 1 ? ['127.0.0.2'] : ['127.0.0.1'];
+    };
+    const answer = await fetchOnce({ allowLoopback: true, resolve }, `http://app.localhost:${checked.port}/`);
+    expect(answer.text).toBe('checked');
+    expect({ answers, other: other.connections }).toEqual({ answers: 1, other: 0 });
+  });
+
+  it('N6: tries the next address when one cannot be reached', async () => {
+    await using target = await listenHttp((_, response) => response.end('reached'));
+    const resolve = async () => ['127.0.0.3', '127.0.0.1'];
+    const answer = await fetchOnce({ allowLoopback: true, resolve }, `http://app.localhost:${target.port}/`);
+    expect(answer.text).toBe('reached');
+  });
+
+  it('N6: NXDOMAIN is unreachable', async () => {
+    const resolve = () => Promise.reject(new Error('getaddrinfo ENOTFOUND no.example'));
+    expect(await codeOf(fetchOnce({ resolve }, 'https://no.example/'))).toBe('outbound_unreachable');
+  });
+
+  it('N6: slow DNS runs into the total time', async () => {
+    const resolve = () => new Promise<never>(() => {});
+    expect(await codeOf(fetchOnce({ resolve, timeoutMs: 20 }, 'https://slow.example/'))).toBe('outbound_timeout');
+  });
+});
+
+describe('S55: what may come back', () => {
+  const local = { allowLoopback: true };
+
+  it.each([301, 302, 303, 307, 308])('a %i is an error and is not followed', async status => {
+    await using inside = await listenHttp((_, response) => response.end('inside'));
+    await using target = await listenHttp((_, response) =>
+      response.writeHead(status, { location: `http://localhost:${inside.port}/` }).end(),
+    );
+    expect(await codeOf(fetchOnce(local, `http://localhost:${target.port}/`))).toBe('outbound_redirect');
+    expect(inside.connections).toBe(0);
+  });
+
+  it('cuts a body that does not end', async () => {
+    let sent = 0;
+    await using target = await listenHttp((_, response) => {
+      const chunk = Buffer.alloc(64 * 1024);
+      const more = () => {
+        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+      };
+      response.on('drain', more);
+      more();
+    });
+    expect(await codeOf(fetchOnce(local, `http://localhost:${target.port}/`))).toBe('outbound_too_large');
+    expect(sent).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  it('counts bytes after decompression', async () => {
+    const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024));
+    expect(bomb.length).toBeLessThan(1024 * 1024);
+    await using target = await listenHttp((_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
+    );
+    expect(await codeOf(fetchOnce(local, `http://localhost:${target.port}/`))).toBe('outbound_too_large');
+  });
+
+  it('gives compressed answers decompressed', async () => {
+    await using target = await listenHttp((_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('plain')),
+    );
+    const answer = await fetchOnce(local, `http://localhost:${target.port}/`);
+    expect(answer.text).toBe('plain');
+    expect(answer.headers.has('content-encoding')).toBe(false);
+  });
+
+  it.each([
+    ['never answers', () => {}],
+    ['stops in the middle of the body', (response: { write(text: string): unknown }) => response.write('{')],
+  ])('gives up in time when the host %s', async (_, answer) => {
+    await using target = await listenHttp((_request, response) => void answer(response));
+    const policy = { ...local, timeoutMs: 100 };
+    expect(await codeOf(fetchOnce(policy, `http://localhost:${target.port}/`))).toBe('outbound_timeout');
+  });
+
+  it('reports a broken connection', async () => {
+    await using target = await listenHttp(request => request.socket.destroy());
+    expect(await codeOf(fetchOnce(local, `http://localhost:${target.port}/`))).toBe('outbound_unreachable');
+  });
+
+  it('S53: an error shows the host, and neither path, query, headers nor body', async () => {
+    await using target = await listenHttp(request => request.socket.destroy());
+    await using fetch = createOutboundFetch(local);
+    const error: unknown = await fetch(`http://localhost:${target.port}/canary-path?code=canary-code`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer canary-token' },
+      body: new URLSearchParams({ code: 'canary-body' }),
+    }).catch((thrown: unknown) => thrown);
+    const printed = inspect(error, { depth: 10, showHidden: true });
+    expect(printed).toContain(`localhost:${target.port}`);
+    expect(printed).not.toContain('canary');
+  });
+});

@@ -1,0 +1,325 @@
+import {
+  createCookieJar,
+  driveAuthorization,
+  type EvilProvider,
+  honestTokens,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import type { JWTPayload } from 'jose';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
+import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import { createSignIn, type SignIn, type SignInCallback } from './sign-in.ts';
+
+const redirectUri = new URL('http://127.0.0.1:1/login/callback');
+const { state, nonce, clientSecret } = canaries;
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+function signInAt(issuer: string, changes: Partial<IdentityProviderConfigInput> = {}, now = Date.now): SignIn {
+  const identityProvider = identityProviderConfigSchema.parse({
+    name: 'company',
+    issuer,
+    clientId: 'postern',
+    clientSecret,
+    ...changes,
+  });
+  return createSignIn({ identityProvider, fetch, now });
+}
+
+async function signIn(
+  at: SignIn,
+  p: { user?: string; prompt?: 'login'; maxAge?: number; finish?: Partial<SignInCallback> } = {},
+  jar = createCookieJar(),
+) {
+  const { user = 'alice', finish, ...request } = p;
+  const { authorizationUrl, codeVerifier } = await at.start({ redirectUri, state, nonce, ...request });
+  const callbackUrl = await driveAuthorization(authorizationUrl, user, { jar });
+  return at.finish({
+    callbackUrl,
+    redirectUri,
+    state,
+    nonce,
+    codeVerifier,
+    ...(request.maxAge !== undefined && { maxAge: request.maxAge }),
+    ...finish,
+  });
+}
+
+describe('S08: sign-in at a real provider', () => {
+  let op: TestProvider;
+  const clients = [{ clientId: 'postern', clientSecret, redirectUris: [redirectUri.href] }];
+  beforeAll(async () => {
+    op = await startOpenIdProvider({ clients, consent: 'skip' });
+  });
+  beforeEach(() => {
+    op.clearRequests();
+    op.clearFaults();
+  });
+  afterAll(() => op.close());
+
+  it('tells who signed in', async () => {
+    expect(await signIn(signInAt(op.issuer))).toMatchObject({
+      issuer: op.issuer,
+      subject: 'alice',
+      displayName: 'Alice Example',
+      detail: 'alice@example.com',
+    });
+  });
+
+  it('uses code, PKCE S256, state and nonce', async () => {
+    const { authorizationUrl } = await signInAt(op.issuer).start({ redirectUri, state, nonce });
+    expect(Object.fromEntries(authorizationUrl.searchParams)).toMatchObject({
+      response_type: 'code',
+      scope: 'openid profile email',
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    });
+    await signIn(signInAt(op.issuer));
+    expect(op.requests('token')[0]?.form['code_verifier']).toMatch(/^[\w-]{43,128}$/);
+  });
+
+  it('T5: another nonce, another state, another verifier → refused', async () => {
+    const at = signInAt(op.issuer);
+    expect(await failureCodeOf(signIn(at, { finish: { nonce: 'another' } }))).toBe('invalid_id_token');
+    expect(await failureCodeOf(signIn(at, { finish: { state: 'another' } }))).toBe('state_mismatch');
+    const { codeVerifier } = canaries;
+    expect(await failureOf(signIn(at, { finish: { codeVerifier } }))).toMatchObject({ providerError: 'invalid_grant' });
+  });
+
+  it('a denial → access_denied', async () => {
+    const at = signInAt(op.issuer);
+    const { authorizationUrl, codeVerifier } = await at.start({ redirectUri, state, nonce });
+    const callbackUrl = await driveAuthorization(authorizationUrl, 'alice', { decision: 'deny' });
+    const finish = at.finish({ callbackUrl, redirectUri, state, nonce, codeVerifier });
+    expect(await failureCodeOf(finish)).toBe('access_denied');
+    expect(op.requests('token')).toHaveLength(0);
+  });
+
+  it('N12: the identity provider is down → retryable', async () => {
+    op.fault({ endpoint: 'metadata', status: 503 });
+    const start = signInAt(op.issuer).start({ redirectUri, state, nonce });
+    expect(await failureOf(start)).toMatchObject({ code: 'provider_unavailable', retryable: true });
+  });
+
+  it('single sign-on is used, unless a fresh login is asked for', async () => {
+    const at = signInAt(op.issuer);
+    const jar = createCookieJar();
+    await signIn(at, {}, jar);
+    op.clearRequests();
+    expect((await signIn(at, { user: 'nobody' }, jar)).subject).toBe('alice');
+    expect(op.requests('interaction')).toHaveLength(0);
+    expect((await signIn(at, { user: 'bob', prompt: 'login' }, jar)).subject).toBe('bob');
+  });
+
+  it('S10: max_age is sent, and auth_time comes back', async () => {
+    const before = Math.floor(Date.now() / 1000) * 1000;
+    const { authorizationUrl } = await signInAt(op.issuer, { maxAgeSeconds: 300 }).start({ redirectUri, state, nonce });
+    expect(authorizationUrl.searchParams.get('max_age')).toBe('300');
+    const { authTime } = await signIn(signInAt(op.issuer), { maxAge: 300 });
+    expect(authTime).toBeGreaterThanOrEqual(before);
+  });
+
+  it('S05: takes another claim than sub where configured', async () => {
+    expect((await signIn(signInAt(op.issuer, { subjectClaim: 'tid+oid' }))).subject).toBe('tenant-1+oid-alice');
+    expect(await failureCodeOf(signIn(signInAt(op.issuer, { subjectClaim: 'employee_id' })))).toBe('invalid_id_token');
+  });
+
+  it('S05: works with pairwise subjects', async () => {
+    await using pairwise = await startOpenIdProvider({ clients, consent: 'skip', pairwise: true });
+    const { subject } = await signIn(signInAt(pairwise.issuer));
+    expect(subject).toBe(pairwise.subjectOf('alice', 'postern'));
+    expect(subject).not.toBe('alice');
+    expect((await signIn(signInAt(pairwise.issuer, { subjectClaim: 'tid+oid' }))).subject).toBe('tenant-1+oid-alice');
+  });
+
+  it('reads the name from userinfo when the ID token has none', async () => {
+    await using lean = await startOpenIdProvider({ clients, consent: 'skip', profileInIdToken: false });
+    expect(await signIn(signInAt(lean.issuer), { user: 'bob' })).toMatchObject({
+      subject: 'bob',
+      displayName: 'Bob Example',
+    });
+    expect(lean.requests('userinfo')).toHaveLength(1);
+  });
+
+  it.each([
+    ['ten hours ahead', 10 * 3_600_000],
+    ['ten hours behind', -10 * 3_600_000],
+  ])('N11: with a clock %s ID tokens are refused', async (_, offset) => {
+    const at = signInAt(op.issuer, {}, () => Date.now() + offset);
+    expect(await failureCodeOf(signIn(at))).toBe('invalid_id_token');
+  });
+});
+
+describe('N4: ID tokens', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+  });
+  afterEach(() => evil.close());
+
+  /** Signs in while the honest claims of the ID token are changed like this; `undefined` leaves a claim out. */
+  async function signInWith(changes: JWTPayload): Promise<unknown> {
+    const honest = evil.idTokenClaims;
+    evil.idTokenClaims = given => ({ ...honest(given), ...changes });
+    return signIn(signInAt(evil.issuer));
+  }
+
+  /** Signs in while the token answer contains this ID token. */
+  async function signInWithToken(idToken: (claims: JWTPayload) => Promise<string> | string): Promise<unknown> {
+    evil.tokenAnswer = async () => {
+      const claims = evil.idTokenClaims(evil.lastAuthorization.get('nonce') ?? undefined);
+      return { body: await honestTokens(evil, { id_token: await idToken(claims) }) };
+    };
+    return signIn(signInAt(evil.issuer));
+  }
+
+  const seconds = () => Math.floor(Date.now() / 1000);
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+  it('an honest one is accepted', async () => {
+    expect(await signInWith({})).toEqual({ issuer: evil.issuer, subject: 'alice', displayName: 'Alice Example' });
+  });
+
+  it.each([
+    ['another issuer', () => ({ iss: 'https://other.example' })],
+    ['the issuer with a slash', () => ({ iss: `${evil.issuer}/` })],
+    ['no issuer', () => ({ iss: undefined })],
+    ['another audience', () => ({ aud: 'somebody else' })],
+    ['several audiences without azp', () => ({ aud: ['postern', 'somebody else'] })],
+    ['several audiences and another azp', () => ({ aud: ['postern', 'x'], azp: 'x' })],
+    ['no audience', () => ({ aud: undefined })],
+    ['another nonce', () => ({ nonce: 'another' })],
+    ['no nonce', () => ({ nonce: undefined })],
+    ['an expiry in the past', () => ({ exp: seconds() - 120 })],
+    ['no expiry', () => ({ exp: undefined })],
+    ['a text as expiry', () => ({ exp: 'never' as never })],
+    ['issued a week ago', () => ({ iat: seconds() - 7 * 24 * 3600 })],
+    ['issued in an hour', () => ({ iat: seconds() + 3600 })],
+    ['no time of issue', () => ({ iat: undefined })],
+    ['not valid before an hour', () => ({ nbf: seconds() + 3600 })],
+    ['no subject', () => ({ sub: undefined })],
+    ['an empty subject', () => ({ sub: '' })],
+    ['a number as subject', () => ({ sub: 7 as never })],
+  ])('%s → refused', async (_, changes) => {
+    expect(await failureCodeOf(signInWith(changes() as JWTPayload))).toBe('invalid_id_token');
+  });
+
+  it.each([
+    ['not signed (alg none)', (claims: JWTPayload) => `${encode({ alg: 'none' })}.${encode(claims)}.`],
+    [
+      'signed by another key',
+      (claims: JWTPayload) =>
+        startEvilProvider({ clientId: 'x' }).then(async other => {
+          const token = await other.sign(claims);
+          await other.close();
+          return token;
+        }),
+    ],
+    ['of an unknown kid', (claims: JWTPayload) => evil.sign(claims, { kid: 'unknown' })],
+    [
+      'HS256 with the public key as secret',
+      (claims: JWTPayload) => evil.sign(claims, { alg: 'HS256' }, Buffer.from(JSON.stringify(evil.publicJwk))),
+    ],
+    [
+      'HS256 with the client secret',
+      (claims: JWTPayload) => evil.sign(claims, { alg: 'HS256' }, Buffer.from(clientSecret)),
+    ],
+    [
+      'changed after signing',
+      async (claims: JWTPayload) => {
+        const [header, , signature] = (await evil.sign(claims)).split('.');
+        return `${header}.${encode({ ...claims, sub: 'bob' })}.${signature}`;
+      },
+    ],
+    ['no JWT', () => 'canary'],
+    ['a JWE', () => 'a.b.c.d.e'],
+  ])('%s → refused', async (_, idToken) => {
+    expect(await failureCodeOf(signInWithToken(idToken))).toBe('invalid_id_token');
+  });
+
+  it('alg none and HS256 stay refused when the metadata offers them', async () => {
+    evil.metadata['id_token_signing_alg_values_supported'] = ['none', 'HS256', 'ES256'];
+    const none = signInWithToken(claims => `${encode({ alg: 'none' })}.${encode(claims)}.`);
+    expect(await failureCodeOf(none)).toBe('invalid_id_token');
+    const hmac = signInWithToken(claims => evil.sign(claims, { alg: 'HS256' }, Buffer.from(clientSecret)));
+    expect(await failureCodeOf(hmac)).toBe('invalid_id_token');
+  });
+
+  it('missing → refused', async () => {
+    evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { id_token: undefined }) });
+    expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('invalid_id_token');
+  });
+
+  it('a key set of 1,000 keys is searched, one that does not end is not', async () => {
+    const others = Array.from({ length: 999 }, (_, index) => ({ ...evil.publicJwk, kid: `other-${index}` }));
+    evil.jwksAnswer = () => ({ body: { keys: [...others, evil.publicJwk] } });
+    expect(await signInWith({})).toMatchObject({ subject: 'alice' });
+
+    const chunk = Buffer.alloc(64 * 1024, ' ');
+    evil.jwksAnswer = () => ({ body: Array.from({ length: 4096 }, () => chunk) });
+    expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('outbound_too_large');
+  });
+
+  it('keys are read once and kept; an unknown kid does not make us read them again at once', async () => {
+    const at = signInAt(evil.issuer);
+    await signIn(at);
+    await signIn(at);
+    expect(evil.requests('jwks')).toHaveLength(1);
+    const honest = evil.sign;
+    evil.sign = claims => honest(claims, { kid: 'unknown' });
+    expect(await failureCodeOf(signIn(at))).toBe('invalid_id_token');
+    expect(evil.requests('jwks')).toHaveLength(1);
+  });
+
+  it('rotated keys are read again after the cooldown', async () => {
+    let now = Date.now();
+    const at = signInAt(evil.issuer, {}, () => now);
+    await signIn(at);
+    // Two minutes on, for us and (because the claims follow) for the provider.
+    now += 120_000;
+    const { sign, idTokenClaims } = evil;
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), iat: seconds() + 120, exp: seconds() + 300 });
+    evil.sign = claims => sign(claims, { kid: 'next-key' });
+    evil.jwksAnswer = () => ({ body: { keys: [{ ...evil.publicJwk, kid: 'next-key' }] } });
+    expect((await signIn(at)).subject).toBe('alice');
+    expect(evil.requests('jwks')).toHaveLength(2);
+  });
+
+  it('S10: an old or absent auth_time → refused when max_age was asked for', async () => {
+    const { idTokenClaims } = evil;
+    const at = signInAt(evil.issuer);
+    expect(await failureCodeOf(signIn(at, { maxAge: 60 }))).toBe('invalid_id_token');
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: seconds() - 3600 });
+    expect(await failureCodeOf(signIn(at, { maxAge: 60 }))).toBe('invalid_id_token');
+    expect(await signIn(at, { maxAge: 7200 })).toMatchObject({ subject: 'alice' });
+  });
+
+  it('passes sid on', async () => {
+    expect(await signInWith({ sid: 'session-1' })).toMatchObject({ sessionId: 'session-1' });
+  });
+
+  it('a name that hides its direction is shown plainly', async () => {
+    expect(await signInWith({ name: 'Bob\u202e ecilA' })).toMatchObject({ displayName: 'Bob ecilA' });
+  });
+
+  it('S14: metadata without PKCE → refused, unless the operator opted out', async () => {
+    evil.metadata['code_challenge_methods_supported'] = undefined;
+    expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('pkce_unsupported');
+    expect(await signIn(signInAt(evil.issuer, { allowMissingPkceMetadata: true }))).toMatchObject({ subject: 'alice' });
+  });
+
+  it('S15: N5 iss of another issuer → no token request', async () => {
+    evil.authorizationResponse = query => ({
+      code: 'x',
+      state: query.get('state') ?? undefined,
+      iss: 'https://other.example',
+    });
+    expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('issuer_mismatch');
+    expect(evil.requests('token')).toHaveLength(0);
+  });
+});
