@@ -76,6 +76,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'connect-denied': context => connectPage(context, { ...sampleConnect, notice: 'provider_denied' }),
   'connect-unavailable': context => connectPage(context, { ...sampleConnect, notice: 'provider_unavailable' }),
   'connect-refused': context => connectPage(context, { ...sampleConnect, notice: 'provider_refused' }),
+  'connect-wrong-account': context => connectPage(context, { ...sampleConnect, notice: 'wrong_account' }),
   'connect-start-again': context => connectPage(context, { ...sampleConnect, notice: 'start_again' }),
   'connect-extreme': context => connectPage(context, extremeConnect),
   leaving: context =>

@@ -32,6 +32,8 @@ export const en = {
   'connect.providerDenied': '{provider} reports that you did not agree. You can try again, or decline.',
   'connect.providerUnavailable': '{provider} did not answer. Wait a moment, then try again.',
   'connect.providerRefused': '{provider} turned the request down. You can try again, or decline.',
+  'connect.wrongAccount':
+    'That was a different {provider} account than the one needed here. Please choose the right one, or decline.',
   'connect.startAgain': 'The last try was interrupted. Please start again from here.',
 
   'leaving.heading': 'You are leaving for {provider}',

@@ -31,6 +31,7 @@ export const zhHans: Messages = {
   'connect.providerDenied': '{provider} 表示您没有同意。您可以重试，也可以拒绝。',
   'connect.providerUnavailable': '{provider} 没有响应。请稍等片刻再试。',
   'connect.providerRefused': '{provider} 没有接受此请求。您可以重试，也可以拒绝。',
+  'connect.wrongAccount': '这不是此处所需的 {provider} 账户。请选择正确的账户，或者拒绝。',
   'connect.startAgain': '上次操作中断了，请从这里重新开始。',
 
   'leaving.heading': '即将前往 {provider}',

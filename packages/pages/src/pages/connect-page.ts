@@ -5,7 +5,12 @@ import { type Translator, translatorFor } from '../translator.ts';
 import type { AuthorizationView, PageContext } from '../views.ts';
 
 /** What happened on the last try, when the person is asked again. */
-export type ConnectNotice = 'provider_denied' | 'provider_unavailable' | 'provider_refused' | 'start_again';
+export type ConnectNotice =
+  | 'provider_denied'
+  | 'provider_unavailable'
+  | 'provider_refused'
+  | 'wrong_account'
+  | 'start_again';
 
 export interface ConnectView extends DecisionView {
   readonly authorization: AuthorizationView;
@@ -46,6 +51,8 @@ function noticeText(notice: ConnectNotice, provider: string, t: Translator): Htm
       return t.html('connect.providerUnavailable', { provider });
     case 'provider_refused':
       return t.html('connect.providerRefused', { provider });
+    case 'wrong_account':
+      return t.html('connect.wrongAccount', { provider });
     case 'start_again':
       return t.html('connect.startAgain');
   }

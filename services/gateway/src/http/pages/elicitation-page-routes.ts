@@ -56,7 +56,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
       browser.readSession(request),
     ]);
     const visitor = elicitation === undefined ? undefined : visitorOf(elicitation, browserSession);
-    if (elicitation === undefined) {
+    if (elicitation === undefined || !views.isRegistered(elicitation)) {
       if (browserSession === undefined && deps.identityProviders.length > 0) return undefined;
       throw new NotFoundError();
     }
@@ -119,17 +119,17 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
     );
   }
 
-  /** Empty while the provider's metadata cannot be read: the page then says that the provider does not answer. */
+  /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
   async function destinationHost(provider: string): Promise<string> {
     try {
-      return (await deps.providers.get(provider)?.destinationHost()) ?? '';
+      return (await deps.providers.get(provider)?.destinationHost()) ?? views.issuerHost(provider);
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
       deps.logger.warn(
         { event: 'provider.unavailable', provider, code: error.code },
         'provider metadata cannot be used',
       );
-      return '';
+      return views.issuerHost(provider);
     }
   }
 

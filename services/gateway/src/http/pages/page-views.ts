@@ -33,15 +33,27 @@ export function createPageViews(p: {
       stylesheetPath: p.stylesheetPath,
     }),
 
-    /** From the registration, never from what the MCP server says. One that is no longer registered keeps its id. */
+    /** Whether MCP server and provider are still configured; what no longer is cannot be shown truthfully. */
+    isRegistered: (elicitation: Elicitation): boolean =>
+      p.mcpServers.has(elicitation.mcpServerId) && providers.has(elicitation.request.provider),
+
+    /** From the registration, never from what the MCP server says. */
     mcpServer(elicitation: Elicitation): McpServerView {
       const config = p.mcpServers.get(elicitation.mcpServerId)?.config;
-      if (config === undefined) return { name: elicitation.mcpServerId, host: '' };
+      if (config === undefined) throw new TypeError('the MCP server is not registered');
       return {
         name: config.name,
         host: displayHost(new URL(config.url)),
         ...(config.logoPath === undefined ? {} : { logoPath: config.logoPath }),
       };
+    },
+
+    /** Host of the provider as configured. */
+    issuerHost(name: string): string {
+      const config = providers.get(name);
+      const url = config?.authorizationEndpoint ?? config?.issuer;
+      if (url === undefined) throw new TypeError('the provider is not configured');
+      return displayHost(new URL(url));
     },
 
     person(session: BrowserSession): PersonView {

@@ -1,0 +1,227 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { Writable } from 'node:stream';
+import type { AccessTokenBody, ElicitationBody, IssueElicitationInput, ProblemBody } from '@postern/api';
+import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
+import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+
+type McpServerInput = GatewayConfigInput['mcpServers'][number];
+
+export interface WorldOptions {
+  /** Default: one on a port of its own that ends with the world. */
+  readonly redisUrl?: string;
+  /** Extends or replaces what the MCP server `tracker` is registered with. */
+  readonly mcpServer?: Partial<McpServerInput>;
+  /** Further MCP servers, each with the API key `keyOf(id)`. */
+  readonly otherMcpServers?: readonly (Partial<McpServerInput> & { readonly id: string })[];
+  readonly config?: Partial<GatewayConfigInput>;
+  readonly now?: () => number;
+  /** Gateways on the same Redis behind the same public URL. Default 1. */
+  readonly replicas?: number;
+  readonly provider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
+  readonly identityProvider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
+  /** The address people use, where a TLS proxy stands before the gateway. */
+  readonly publicUrl?: string;
+  readonly accessTokenAudience?: string;
+}
+
+/** Everything around one or more gateways, real and on loopback. */
+export interface World extends AsyncDisposable {
+  readonly publicUrl: string;
+  readonly gateways: readonly Gateway[];
+  readonly redis: { readonly url: string; readonly server: RedisServer | undefined };
+  readonly identityProvider: TestProvider;
+  readonly provider: TestProvider;
+  /** Everything any gateway logged, as text. */
+  readonly log: () => string;
+  readonly api: (p?: { replica?: number; apiKey?: string }) => Api;
+}
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+}
+
+export type Api = ReturnType<typeof createApi>;
+
+export const ALICE = 'alice';
+export const BOB = 'bob';
+
+/** The API key of an MCP server in these worlds. */
+export const keyOf = (mcpServerId: string): string => `pk_${mcpServerId}_only-for-tests-0123456789`;
+export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+function createApi(base: string, apiKey: string) {
+  async function call<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text === '' ? undefined : JSON.parse(text)) as T,
+    };
+  }
+  return {
+    call,
+    issue: (body: IssueElicitationInput, headers?: Record<string, string>) =>
+      call<ElicitationBody & ProblemBody>('POST', '/v1/elicitations', body, headers),
+    read: (id: string, wait?: number) =>
+      call<ElicitationBody & ProblemBody>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
+    cancel: (id: string) => call<ElicitationBody & ProblemBody>('POST', `/v1/elicitations/${id}/cancel`),
+    accessToken: (connectionId: string) =>
+      call<AccessTokenBody & ProblemBody>('POST', `/v1/connections/${connectionId}/access-token`),
+  };
+}
+
+/** Starts Redis, an identity provider, a third-party provider and the gateways between them. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const server = options.redisUrl === undefined ? stack.use(await startRedis()) : undefined;
+  const redisUrl = options.redisUrl ?? server?.url ?? '';
+  const ports = await Promise.all(Array.from({ length: options.replicas ?? 1 }, freePort));
+  const publicUrl = options.publicUrl ?? `http://localhost:${ports[0]}`;
+  const mcpServerIds = ['tracker', ...(options.otherMcpServers ?? []).map(other => other.id)];
+
+  const identityProvider = stack.use(
+    await startOpenIdProvider({
+      name: 'Example ID',
+      consent: 'skip',
+      clients: [
+        { clientId: 'postern', clientSecret: 'postern-login-secret', redirectUris: [`${publicUrl}/login/callback`] },
+      ],
+      accessTokenFormat: 'jwt',
+      ...options.identityProvider,
+    }),
+  );
+  const provider = stack.use(
+    await startOpenIdProvider({
+      name: 'Code Forge',
+      clients: [
+        {
+          clientId: 'postern-at-forge',
+          clientSecret: 'forge-client-secret',
+          redirectUris: mcpServerIds.map(id => `${publicUrl}/callback/${id}/forge`),
+        },
+      ],
+      scopes: ['repo', 'issues'],
+      ...options.provider,
+    }),
+  );
+
+  const mcpServer = (overrides: Partial<McpServerInput> & { id: string }): McpServerInput => ({
+    name: 'Issue Tracker',
+    url: 'http://localhost:7001/mcp',
+    apiKeys: [{ hash: hashOf(keyOf(overrides.id)) }],
+    providers: ['forge'],
+    issuers: [identityProvider.issuer],
+    ...overrides,
+  });
+  const vaultKey = randomBytes(32).toString('base64');
+  const chunks: string[] = [];
+  const logger = createLogger({
+    level: 'debug',
+    destination: new Writable({
+      write(chunk, _encoding, done) {
+        chunks.push(String(chunk));
+        done();
+      },
+    }),
+  });
+
+  const gateways: Gateway[] = [];
+  for (const port of ports) {
+    const config = parseConfig({
+      publicUrl,
+      listen: { host: '127.0.0.1', port },
+      redis: { url: redisUrl },
+      vault: { keys: [{ kid: 'test', key: vaultKey }] },
+      identityProviders: [
+        {
+          name: 'example-id',
+          displayName: 'Example ID',
+          issuer: identityProvider.issuer,
+          clientId: 'postern',
+          clientSecret: 'postern-login-secret',
+          accessTokens: { audience: options.accessTokenAudience ?? 'http://localhost:7001/mcp' },
+        },
+      ],
+      providers: [
+        {
+          name: 'forge',
+          displayName: 'Code Forge',
+          issuer: provider.issuer,
+          clientId: 'postern-at-forge',
+          clientSecret: 'forge-client-secret',
+          baseScopes: ['openid', 'profile'],
+          defaultScopes: ['repo'],
+          scopes: {
+            repo: { en: 'read the list of your repositories', 'zh-Hans': '读取你的代码库列表' },
+            issues: { en: 'create issues in your name', 'zh-Hans': '以你的名义创建议题' },
+          },
+          account: { from: 'id_token', nameClaim: 'name' },
+        },
+      ],
+      mcpServers: [
+        mcpServer({ id: 'tracker', ...options.mcpServer }),
+        ...(options.otherMcpServers ?? []).map(mcpServer),
+      ],
+      ...options.config,
+    } satisfies GatewayConfigInput);
+    gateways.push(
+      stack.use(await startGateway(config, { logger, ...(options.now === undefined ? {} : { now: options.now }) })),
+    );
+  }
+
+  const owned = stack.move();
+  return {
+    publicUrl,
+    gateways,
+    redis: { url: redisUrl, server },
+    identityProvider,
+    provider,
+    log: () => chunks.join(''),
+    api: ({ replica = 0, apiKey = keyOf('tracker') } = {}) =>
+      createApi(gateways[replica]?.address ?? publicUrl, apiKey),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** An ask for repositories in the name of `user`. */
+export function askFor(
+  world: World,
+  user: string,
+  overrides: Partial<IssueElicitationInput> = {},
+): IssueElicitationInput {
+  return {
+    kind: 'authorization',
+    subject: { issuer: world.identityProvider.issuer, subject: user },
+    message: 'Connect Code Forge to list your repositories',
+    authorization: { provider: 'forge', scopes: ['repo'] },
+    ...overrides,
+  };
+}
