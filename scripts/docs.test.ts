@@ -1,0 +1,33 @@
+/** What the documents for people name must exist. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { root } from './child.ts';
+
+const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const { scripts } = z.object({ scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')));
+const pnpmOwn = ['install', 'exec'];
+
+describe.each(documents)('%s', document => {
+  test('exists', () => {
+    expect(existsSync(join(root, document))).toBe(true);
+  });
+
+  test('names only commands that exist', () => {
+    const named = [...read(document).matchAll(/(?:pnpm@12|`pnpm) ([a-z][a-z-]*)\b/g)].map(([, name]) => name ?? '');
+    expect(named.filter(name => !(name in scripts) && !pnpmOwn.includes(name))).toEqual([]);
+  });
+
+  test('names only files and folders that exist', () => {
+    const named = [...read(document).matchAll(/`((?:\.ci|packages|services|scripts|test|infra)\/[\w./-]*)`/g)];
+    expect(named.map(([, path]) => path ?? '').filter(path => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+test('the commands of CONTRIBUTING.md are all there are', () => {
+  const commands = read('CONTRIBUTING.md').split('## Commands')[1]?.split('## ')[0] ?? '';
+  const missing = Object.keys(scripts).filter(name => !new RegExp(`\`${name}(?: \\[|\`)`).test(commands));
+  expect(missing).toEqual([]);
+});
