@@ -59,9 +59,16 @@ describe('setup.ts', () => {
     `printf '#!/bin/sh\\necho Redis server v=7.0.15\\n' > ${folder}/redis-server; chmod 755 ${folder}/redis-server`;
 
   function runSetup(...args: readonly string[]): Promise<{ exitCode: number | null; output: string }> {
+    return runSetupWith({}, ...args);
+  }
+
+  function runSetupWith(
+    env: NodeJS.ProcessEnv,
+    ...args: readonly string[]
+  ): Promise<{ exitCode: number | null; output: string }> {
     const notRoot = 'data:text/javascript,process.getuid = () => 1000';
     const child = spawn(process.execPath, ['--import', notRoot, join(root, 'scripts/setup.ts'), ...args], {
-      env: { PATH: folder },
+      env: { ...env, PATH: folder },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -74,6 +81,15 @@ describe('setup.ts', () => {
     program('redis-server', redis('7.0.15'));
     program('chromium', 'exit 1');
     expect(await runSetup('redis', 'chromium')).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('takes the chromium that CHROMIUM_PATH names', async () => {
+    program('my-browser', 'exit 0');
+    expect(await runSetupWith({ CHROMIUM_PATH: join(folder, 'my-browser') }, 'chromium')).toEqual({
+      exitCode: 0,
+      output: '',
+    });
+    expect((await runSetupWith({ CHROMIUM_PATH: join(folder, 'not-there') }, 'chromium')).exitCode).toBe(1);
   });
 
   test('installs what is missing, without recommended packages, without questions and without an update', async () => {

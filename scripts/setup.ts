@@ -12,13 +12,21 @@ export type Requirement = 'redis' | 'chromium';
 
 type DebianPackage = {
   readonly name: string;
-  readonly program: string;
+  /** Any of these will do; the first is the one the package brings. */
+  readonly programs: readonly [string, ...string[]];
+  /** Names the program's path, where it is not on the PATH. */
+  readonly pathVariable?: string;
   readonly minimumMajor: number;
 };
 
 const packages: Readonly<Record<Requirement, DebianPackage>> = {
-  redis: { name: 'redis-server', program: 'redis-server', minimumMajor: 7 },
-  chromium: { name: 'chromium', program: 'chromium', minimumMajor: 1 },
+  redis: { name: 'redis-server', programs: ['redis-server'], minimumMajor: 7 },
+  chromium: {
+    name: 'chromium',
+    programs: ['chromium', 'chromium-browser'],
+    pathVariable: 'CHROMIUM_PATH',
+    minimumMajor: 1,
+  },
 };
 
 /** apt-get waits this many seconds for another package manager to finish before it gives up. */
@@ -111,8 +119,10 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function isPresent({ program, minimumMajor }: DebianPackage): boolean {
-  const path = findProgram(program);
+function isPresent({ programs, pathVariable, minimumMajor }: DebianPackage): boolean {
+  const named = pathVariable === undefined ? undefined : process.env[pathVariable];
+  if (named !== undefined && isExecutable(named)) return true;
+  const path = programs.map(findProgram).find(found => found !== undefined);
   if (path === undefined) return false;
   if (minimumMajor <= 1) return true;
   const major = majorVersion(spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout ?? '');
@@ -148,7 +158,7 @@ function privilegePrefix(): readonly string[] | undefined {
 }
 
 function byHand(missing: readonly DebianPackage[], reason: string): string {
-  const wishes = missing.map(({ program, minimumMajor }) =>
+  const wishes = missing.map(({ programs: [program], minimumMajor }) =>
     minimumMajor > 1 ? `${program} (version ${minimumMajor} or newer)` : program,
   );
   return `${reason}\nPlease install ${wishes.join(' and ')} so that it is on the PATH, then run the same command again.`;
