@@ -1,9 +1,13 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OutboundError } from './outbound-error.ts';
 import { createOutboundFetch, type OutboundPolicy } from './outbound-fetch.ts';
+import { certificateOfNamedLocalhost, keyOfNamedLocalhost, testAuthority } from './tls-fixture.ts';
 
 /** The code of the error with which a guarded request fails. */
 async function codeOf(request: Promise<unknown>): Promise<string> {
@@ -139,6 +143,32 @@ describe('S55: DNS', () => {
   it('N6: slow DNS runs into the total time', async () => {
     const resolve = () => new Promise<never>(() => {});
     expect(await codeOf(fetchOnce({ resolve, timeoutMs: 20 }, 'https://slow.example/'))).toBe('outbound_timeout');
+  });
+});
+
+describe('S57: TLS', () => {
+  const trusted = getCACertificates('default');
+  const httpsServer = createServer({ cert: certificateOfNamedLocalhost, key: keyOfNamedLocalhost }, (_, response) =>
+    response.end('encrypted'),
+  );
+  beforeAll(() => new Promise<void>(resolve => httpsServer.listen(0, '127.0.0.1', resolve)));
+  afterEach(() => setDefaultCACertificates(trusted));
+  afterAll(() => new Promise(resolve => httpsServer.close(resolve)));
+
+  const request = (host: string) => {
+    const { port } = httpsServer.address() as AddressInfo;
+    return fetchOnce({ allowLoopback: true, resolve: async () => ['127.0.0.1'] }, `https://${host}:${port}/`);
+  };
+
+  it('a certificate nobody vouches for is refused', async () => {
+    expect(await codeOf(request('named.localhost'))).toBe('outbound_unreachable');
+  });
+
+  it('a certificate is checked against the name in the URL, not against the address connected to', async () => {
+    setDefaultCACertificates([...trusted, testAuthority]);
+    expect((await request('named.localhost')).text).toBe('encrypted');
+    expect(await codeOf(request('other.localhost'))).toBe('outbound_unreachable');
+    expect(await codeOf(request('127.0.0.1'))).toBe('outbound_unreachable');
   });
 });
 

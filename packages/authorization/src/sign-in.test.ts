@@ -303,6 +303,11 @@ describe('N4: ID tokens', () => {
     expect(await signInWith({ sid: 'session-1' })).toMatchObject({ sessionId: 'session-1' });
   });
 
+  it('userinfo of another person → refused', async () => {
+    evil.userinfoAnswer = () => ({ body: { sub: 'mallory', name: 'Alice Example' } });
+    expect(await failureCodeOf(signInWith({ name: undefined }))).toBe('invalid_userinfo');
+  });
+
   it('a name that hides its direction is shown plainly', async () => {
     expect(await signInWith({ name: 'Bob\u202e ecilA' })).toMatchObject({ displayName: 'Bob ecilA' });
   });
