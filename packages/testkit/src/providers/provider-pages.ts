@@ -32,6 +32,8 @@ export function loginPage(p: {
     `${p.fault === undefined ? '' : `<p role="alert">${escapeHtml(p.fault)}</p>`}
 <form method="post" action="${escapeHtml(p.action)}">
 ${buttons}
+</form>
+<form method="post" action="${escapeHtml(p.action)}">
 <p><label>User name <input name="username" autocomplete="username"></label></p>
 <p><label>Password <input name="password" type="password" autocomplete="current-password"></label></p>
 <p><button id="sign-in" name="decision" value="sign-in">Sign in</button>
