@@ -45,6 +45,13 @@ export interface Answer<T> {
   readonly body: T;
 }
 
+/** Set when the call was refused. */
+interface Refusal {
+  readonly code?: ProblemBody['code'];
+  readonly errors?: ProblemBody['errors'];
+}
+export type ElicitationAnswer = ElicitationBody & Refusal;
+
 export type Api = ReturnType<typeof createApi>;
 
 export const ALICE = 'alice';
@@ -89,12 +96,12 @@ function createApi(base: string, apiKey: string) {
   return {
     call,
     issue: (body: IssueElicitationInput, headers?: Record<string, string>) =>
-      call<ElicitationBody & ProblemBody>('POST', '/v1/elicitations', body, headers),
+      call<ElicitationAnswer>('POST', '/v1/elicitations', body, headers),
     read: (id: string, wait?: number) =>
-      call<ElicitationBody & ProblemBody>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
-    cancel: (id: string) => call<ElicitationBody & ProblemBody>('POST', `/v1/elicitations/${id}/cancel`),
+      call<ElicitationAnswer>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
+    cancel: (id: string) => call<ElicitationAnswer>('POST', `/v1/elicitations/${id}/cancel`),
     accessToken: (connectionId: string) =>
-      call<AccessTokenBody & ProblemBody>('POST', `/v1/connections/${connectionId}/access-token`),
+      call<AccessTokenBody & Refusal>('POST', `/v1/connections/${connectionId}/access-token`),
   };
 }
 

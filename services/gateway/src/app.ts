@@ -4,6 +4,7 @@ import type { GatewayDeps } from './deps.ts';
 import { apiRoutes } from './http/api/api-routes.ts';
 import { pageRoutes } from './http/pages/page-routes.ts';
 import { errorsPlugin } from './http/plugins/errors-plugin.ts';
+import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
 import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
@@ -32,6 +33,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     return503OnClosing: true,
   });
 
+  await app.register(gracefulClosePlugin);
   await app.register(requestLogPlugin, { logger: deps.logger });
   await app.register(securityHeadersPlugin, { publicUrl: deps.config.publicUrl });
   await app.register(errorsPlugin, { deps });

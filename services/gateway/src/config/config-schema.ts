@@ -26,6 +26,9 @@ const webUrl = z
   })
   .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' });
 
+/** A file of our own origin, served by whatever stands before the gateway. */
+const ownPath = z.string().regex(/^\/(?!\/)[^\s?#]*$/, { error: 'must be a path on the public origin' });
+
 const apiKeySchema = z.strictObject({
   hash: z
     .string()
@@ -66,7 +69,7 @@ const mcpServerSchema = z
     id: slug.describe('Part of redirect URIs; never changes.'),
     name: z.string().min(1).max(80).describe('Shown to people.'),
     url: webUrl.describe('The MCP endpoint; its host is shown to people.'),
-    logoPath: z.string().startsWith('/').optional(),
+    logoPath: ownPath.optional(),
     apiKeys: z.array(apiKeySchema).default([]),
     jwks: jwksSchema.optional().describe('Keys of JWTs that this MCP server may sign instead of using an API key.'),
     kinds: z
@@ -142,10 +145,13 @@ export const configSchema = z.strictObject({
   branding: z
     .strictObject({
       name: z.string().min(1).max(60).default('Postern'),
-      logoPath: z.string().startsWith('/').optional(),
+      logoPath: ownPath.optional(),
       accent: colour.optional(),
       accentDark: colour.optional(),
-      supportUrl: z.string().optional(),
+      supportUrl: z
+        .string()
+        .regex(/^(https:\/\/|mailto:)[^\s]+$/, { error: 'must be an https or mailto URL' })
+        .optional(),
     })
     .prefault({}),
   browserSession: z
