@@ -1,5 +1,6 @@
 import type { ElicitationBody } from '@postern/api';
 import { isTerminal } from './elicitation-status.ts';
+import { GatewayError } from './errors.ts';
 import type { Run } from './run.ts';
 
 /** Seconds between progress notifications; MCP clients that count them reset a timeout of a minute or less. */
@@ -9,9 +10,10 @@ const SLACK_MS = 8_000;
 
 /**
  * Reads the stored status until it is terminal or `holdMs` is over, and returns the last reading. The time is cut into
- * waiting reads, so nothing here keeps a clock.
+ * waiting reads that the gateway measures.
  *
  * @throws the signal's reason when the MCP client gave up; the elicitation lives on
+ * @throws {GatewayError}
  */
 export async function hold(
   run: Run,
@@ -19,17 +21,32 @@ export async function hold(
   provider: string,
   signal: AbortSignal,
 ): Promise<ElicitationBody> {
-  const { client, holdMs, text } = run.environment;
-  const { reportProgress } = run.call;
-  const slices = cut(Math.floor(holdMs / 1000), reportProgress === undefined ? 55 : PROGRESS_SECONDS);
+  const { client, holdMs } = run.environment;
+  const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
+  const either = AbortSignal.any([signal, deadline]);
   let latest: ElicitationBody | undefined;
-  for (const [index, seconds] of slices.entries()) {
-    await reportProgress?.(index + 1, text({ kind: 'waiting', provider }));
-    latest = await client.read(elicitationId, seconds, signal);
-    if (isTerminal(latest) || deadline.aborted) return latest;
+  try {
+    for (const [index, seconds] of slices.entries()) {
+      await report(run, index + 1, provider);
+      latest = await client.read(elicitationId, seconds, either);
+      if (isTerminal(latest)) return latest;
+    }
+    return latest ?? (await client.read(elicitationId, 0, either));
+  } catch (error) {
+    if (signal.aborted || !deadline.aborted) throw error;
+    if (latest !== undefined) return latest;
+    throw new GatewayError('timeout', 'The gateway did not answer in time.', { cause: error });
   }
-  return latest ?? (await client.read(elicitationId, 0, signal));
+}
+
+/** A notification that cannot be delivered is no reason to fail the call that it decorates. */
+async function report(run: Run, progress: number, provider: string): Promise<void> {
+  try {
+    await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', provider }));
+  } catch (error) {
+    run.environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
+  }
 }
 
 function cut(total: number, size: number): number[] {

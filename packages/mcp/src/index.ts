@@ -1,25 +1,2 @@
-export type { AuthorizeOptions } from './ask.ts';
-export type {
-  Authorization,
-  AuthorizationAccepted,
-  AuthorizationCancelled,
-  AuthorizationDeclined,
-  GateContext,
-} from './authorize.ts';
-export {
-  ElicitationFailedError,
-  type ElicitationFailureCode,
-  GatewayError,
-  type GatewayTransportCode,
-  PosternUsageError,
-  SubjectUnavailableError,
-  type UsageErrorCode,
-} from './errors.ts';
-export type { PrivateKeyAuth } from './gateway-auth.ts';
-export type { PosternOptions } from './options.ts';
-export type { StateKey } from './request-state.ts';
-export type { Subject, SubjectOption } from './subject.ts';
-export { isElicitationPending } from './suspension.ts';
-export { englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { ELICITATION_META_KEY, type PlainToolResult } from './tool-result.ts';
-export { type Gate, type GatedContext, type GatedTool, type GatedToolOptions, postern } from './v2/gate.ts';
+export * from './common.ts';
+export { type Gate, type GatedContext, postern } from './v2/gate.ts';

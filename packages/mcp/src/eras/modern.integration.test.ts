@@ -1,74 +1,357 @@
-import { Client, type ClientOptions, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
-import { expect, test } from 'vitest';
-import { z } from 'zod';
-import { type Gate, type PosternOptions, postern } from '../index.ts';
-import { ACCESS_TOKEN, API_KEY, ContractGateway } from '../testing/contract-gateway.ts';
-import { asNodeHandler, McpHttpServer } from '../testing/mcp-http-server.ts';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { describe, expect, test } from 'vitest';
+import { ELICITATION_META_KEY } from '../index.ts';
+import { ACCESS_TOKEN, API_KEY } from '../testing/contract-gateway.ts';
+import { accepted, modernWorld, textOf } from '../testing/modern-world.ts';
 
-type Answer = { action: 'accept' | 'decline' | 'cancel' };
-type Elicit = (params: { url?: string | undefined; message: string }) => Answer | Promise<Answer>;
-
-function issueTracker(gate: Gate): McpServer {
-  const server = new McpServer({ name: 'issues', version: '1.0.0' });
-  server.registerTool(
-    'create_issue',
-    { inputSchema: z.object({ title: z.string() }) },
-    gate.tool(async ({ title }, ctx) => {
-      const github = await ctx.gate.authorize('github', { scopes: ['repo'] });
-      if (github.action !== 'accept') return github.toToolResult();
-      const token = await github.accessToken();
-      return { content: [{ type: 'text', text: `created ${title} with ${token === ACCESS_TOKEN}` }] };
-    }),
-  );
-  return server;
-}
-
-async function world(options: Partial<PosternOptions<ServerContext>> = {}, build = issueTracker) {
-  const stack = new AsyncDisposableStack();
-  const gateway = stack.use(await ContractGateway.start());
-  const gate = postern({ url: gateway.url, apiKey: API_KEY, ...options });
-  const handler = createMcpHandler(() => build(gate));
-  const mcp = stack.use(await McpHttpServer.start(asNodeHandler(toNodeHandler(handler))));
-  stack.defer(() => handler.close());
-
-  async function connect(elicit: Elicit | undefined, client: ClientOptions = {}, subject = 'alice') {
-    const mcpClient = new Client(
+describe('the SDK client', () => {
+  test('asks the user once, holds the retry, and goes on when the user has finished', async () => {
+    await using world = await modernWorld();
+    const asked: (string | undefined)[] = [];
+    const client = new Client(
       { name: 'host', version: '1.0.0' },
-      {
-        versionNegotiation: { mode: 'auto' },
-        capabilities: elicit === undefined ? {} : { elicitation: { form: {}, url: {} } },
-        ...client,
-      },
+      { versionNegotiation: { mode: 'auto' }, capabilities: { elicitation: { form: {}, url: {} } } },
     );
-    if (elicit !== undefined) {
-      mcpClient.setRequestHandler('elicitation/create', async request => await elicit(request.params));
-    }
-    const transport = new StreamableHTTPClientTransport(mcp.url, {
-      requestInit: { headers: { authorization: `Bearer ${subject}` } },
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      asked.push('url' in params ? params.url : undefined, params.message);
+      void world.gateway.untilWaiting().then(() => world.gateway.end('completed'));
+      return { action: 'accept' };
     });
-    await mcpClient.connect(transport);
-    stack.defer(() => mcpClient.close());
-    return mcpClient;
-  }
-  return { gateway, gate, mcp, connect, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-}
+    await client.connect(
+      new StreamableHTTPClientTransport(world.mcp.url, { requestInit: { headers: { authorization: 'Bearer alice' } } }),
+    );
+    const result = await client.callTool({ name: 'create_issue', arguments: { title: 'Broken' } });
+    await client.close();
 
-const call = { name: 'create_issue', arguments: { title: 'Broken' } };
-
-test('asks, holds the retry, and goes on when the user has finished', async () => {
-  await using w = await world();
-  const asked: string[] = [];
-  const client = await w.connect(params => {
-    asked.push(params.url ?? '', params.message);
-    void w.gateway.untilWaiting().then(() => w.gateway.end('completed'));
-    return { action: 'accept' };
+    expect(result.content).toEqual([{ type: 'text', text: 'created Broken with true' }]);
+    expect(asked).toHaveLength(2);
+    expect(asked[0]).toBe(world.gateway.elicitations[0]?.url);
+    expect(asked[1]).toContain(world.gateway.elicitations[0]?.matchCode);
+    expect(world.gateway.issueCount).toBe(1);
   });
-  const result = await client.callTool(call);
-  expect(result.isError).toBeUndefined();
-  expect(result.content).toEqual([{ type: 'text', text: 'created Broken with true' }]);
-  expect(asked[0]).toBe(w.gateway.elicitations[0]?.url);
-  expect(asked[1]).toContain(w.gateway.elicitations[0]?.matchCode);
-  expect(w.gateway.issueCount).toBe(1);
 });
+
+describe('asking', () => {
+  test('an existing connection answers at once', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    await world.call({ name: 'create_issue' });
+    world.gateway.end('completed');
+    expect(textOf(await world.call({ name: 'create_issue' }))).toBe('created Broken with true');
+  });
+
+  test('tells the gateway who asks and for whom', async () => {
+    await using world = await modernWorld();
+    await world.call({ name: 'create_issue' });
+    expect(world.gateway.requests[0]?.body).toEqual({
+      kind: 'authorization',
+      subject: { issuer: 'https://idp.example.com', subject: 'alice' },
+      requestedBy: { tool: 'create_issue', mcpClient: 'host' },
+      authorization: { provider: 'github', scopes: ['repo'] },
+    });
+  });
+
+  test('parallel calls share one elicitation and one end', async () => {
+    await using world = await modernWorld();
+    const first = await Promise.all([1, 2, 3].map(() => world.call({ name: 'create_issue' })));
+    expect(new Set(first.map(({ result }) => result.inputRequests?.['gate']?.params.url)).size).toBe(1);
+    const retries = first.map(({ result }) =>
+      world.call({ name: 'create_issue', inputResponses: accepted, requestState: result.requestState }),
+    );
+    await world.gateway.untilWaiting(3);
+    world.gateway.end('completed');
+    expect((await Promise.all(retries)).map(textOf)).toEqual(Array(3).fill('created Broken with true'));
+    expect(world.gateway.elicitations).toHaveLength(1);
+  });
+
+  test('one handler may ask for two things in turn', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await world.call({ name: 'two_accounts' });
+    world.gateway.end('completed');
+    const second = await world.call({
+      name: 'two_accounts',
+      inputResponses: accepted,
+      requestState: first.result.requestState,
+    });
+    expect(second.result.inputRequests?.['gate']?.params.url).toBe(world.gateway.elicitations.at(-1)?.url);
+    expect(second.result.inputRequests).not.toEqual(first.result.inputRequests);
+    world.gateway.end('completed', 'el-2');
+    const third = await world.call({
+      name: 'two_accounts',
+      inputResponses: accepted,
+      requestState: second.result.requestState,
+    });
+    expect(textOf(third)).toBe('accept accept');
+  });
+
+  test('no verified user means no question', async () => {
+    await using world = await modernWorld();
+    const answer = await world.call({ name: 'outcome', subject: null });
+    expect(textOf(answer)).toBe('error: subject_unavailable');
+    expect(world.gateway.requests).toHaveLength(0);
+  });
+
+  test('a connection that the provider withdrew is asked for again', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await world.call({ name: 'create_issue' });
+    world.gateway.end('completed');
+    world.gateway.breakConnection('co-el-1');
+    const second = await world.call({
+      name: 'create_issue',
+      inputResponses: accepted,
+      requestState: first.result.requestState,
+    });
+    expect(second.result.resultType).toBe('input_required');
+    world.gateway.end('completed');
+    const third = await world.call({
+      name: 'create_issue',
+      inputResponses: accepted,
+      requestState: second.result.requestState,
+    });
+    expect(textOf(third)).toBe('created Broken with true');
+  });
+});
+
+describe('how it ends', () => {
+  test.each([
+    ['completed', 'accept'],
+    ['declined', 'decline: declined'],
+    ['cancelled', 'cancel: cancelled'],
+    ['expired', 'cancel: expired'],
+    ['failed', 'error: provider_refused'],
+  ] as const)('%s reaches the handler', async (status, said) => {
+    await using world = await modernWorld();
+    const { result } = await world.call({ name: 'outcome' });
+    const retry = world.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });
+    await world.gateway.untilWaiting();
+    world.gateway.end(status);
+    expect(textOf(await retry)).toBe(said);
+  });
+
+  test.each([
+    ['decline', 'decline: client_declined'],
+    ['cancel', 'cancel: client_cancelled'],
+  ])('a %s of the MCP client ends this attempt only', async (action, said) => {
+    await using world = await modernWorld();
+    const { result } = await world.call({ name: 'outcome' });
+    const inputResponses = { gate: { action } };
+    const retry = await world.call({ name: 'outcome', inputResponses, requestState: result.requestState });
+    expect(textOf(retry)).toBe(said);
+    expect(world.gateway.elicitations[0]?.status).toBe('pending');
+    world.gateway.end('completed');
+    const again = await world.call({ name: 'outcome', inputResponses, requestState: result.requestState });
+    expect(textOf(again)).toBe('accept');
+  });
+
+  test('a refusal is a plain error result, also for a tool with an output schema', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const { result } = await world.call({ name: 'structured' });
+    world.gateway.end('declined');
+    const retry = await world.call({
+      name: 'structured',
+      inputResponses: accepted,
+      requestState: result.requestState,
+    });
+    expect(retry.error).toBeUndefined();
+    expect(retry.result.isError).toBe(true);
+    expect(textOf(retry)).toContain('declined');
+  });
+});
+
+describe('rounds', () => {
+  test('held retries become state-only rounds and at last a plain result that is honest when called again', async () => {
+    await using world = await modernWorld({ maxRounds: 3 });
+    world.gateway.answersAtOnce = true;
+    const first = await world.call({ name: 'outcome' });
+    const second = await world.call({
+      name: 'outcome',
+      inputResponses: accepted,
+      requestState: first.result.requestState,
+    });
+    const third = await world.call({ name: 'outcome', requestState: second.result.requestState });
+    for (const { result } of [second, third]) {
+      expect(result.resultType).toBe('input_required');
+      expect(result.inputRequests).toBeUndefined();
+    }
+    const last = await world.call({ name: 'outcome', requestState: third.result.requestState });
+    const elicitation = world.gateway.elicitations[0];
+    expect(last.result.isError).toBe(true);
+    expect(last.result._meta?.[ELICITATION_META_KEY]).toEqual({
+      url: elicitation?.url,
+      matchCode: elicitation?.matchCode,
+      expiresAt: elicitation?.expiresAt,
+    });
+    expect(textOf(last)).toContain(elicitation?.url);
+    expect(textOf(last)).toContain(elicitation?.matchCode);
+
+    world.gateway.end('declined');
+    expect(textOf(await world.call({ name: 'outcome' }))).toBe('decline: declined');
+    expect((await world.call({ name: 'outcome' })).result.resultType).toBe('input_required');
+    expect(world.gateway.elicitations).toHaveLength(2);
+  });
+
+  test('holdMs 0 never waits', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const { result } = await world.call({ name: 'outcome' });
+    const retry = await world.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });
+    expect(retry.result.resultType).toBe('input_required');
+    expect(world.gateway.waiting).toBe(0);
+  });
+
+  test.each([undefined, {}, { gate: { wrong: 1 } }, { other: { action: 'accept' } }])(
+    'a retry without an answer is asked again: %j',
+    async inputResponses => {
+      await using world = await modernWorld();
+      const first = await world.call({ name: 'outcome' });
+      const retry = await world.call({
+        name: 'outcome',
+        requestState: first.result.requestState,
+        ...(inputResponses === undefined ? {} : { inputResponses }),
+      });
+      expect(retry.result.inputRequests).toEqual(first.result.inputRequests);
+    },
+  );
+
+  test('progress is reported while a retry is held', async () => {
+    await using world = await modernWorld({ holdMs: 20_000 });
+    const { result } = await world.call({ name: 'outcome' });
+    const retry = world.call({
+      name: 'outcome',
+      inputResponses: accepted,
+      requestState: result.requestState,
+      progressToken: 7,
+    });
+    await world.gateway.untilWaiting();
+    world.gateway.timeIsOver();
+    await world.gateway.untilWaiting();
+    world.gateway.end('completed');
+    const answer = await retry;
+    expect(textOf(answer)).toBe('accept');
+    expect(answer.notifications.map(({ method, params }) => [method, params])).toEqual([
+      ['notifications/progress', expect.objectContaining({ progressToken: 7, progress: 1 })],
+      ['notifications/progress', expect.objectContaining({ progressToken: 7, progress: 2 })],
+    ]);
+  });
+
+  test('an aborted request stops waiting; the elicitation lives on', async () => {
+    await using world = await modernWorld();
+    const { result } = await world.call({ name: 'outcome' });
+    const abort = new AbortController();
+    const retry = world.call({
+      name: 'outcome',
+      inputResponses: accepted,
+      requestState: result.requestState,
+      signal: abort.signal,
+    });
+    await world.gateway.untilWaiting();
+    abort.abort();
+    await expect(retry).rejects.toThrow();
+    await world.gateway.untilIdle();
+    expect(world.gateway.elicitations[0]?.status).toBe('pending');
+    world.gateway.end('completed');
+    expect(textOf(await world.call({ name: 'outcome' }))).toBe('accept');
+  });
+});
+
+describe('an MCP client without URL mode', () => {
+  test.each([{ form: {} }, {}, null])('gets the link in a plain result: %j', async elicitation => {
+    await using world = await modernWorld();
+    const answer = await world.call({ name: 'outcome', elicitation });
+    expect(answer.httpStatus).toBe(200);
+    expect(answer.result.resultType).toBe('complete');
+    expect(textOf(answer)).toContain(world.gateway.elicitations[0]?.url);
+    world.gateway.end('expired');
+    expect(textOf(await world.call({ name: 'outcome', elicitation }))).toBe('cancel: expired');
+    expect(textOf(await world.call({ name: 'outcome', elicitation }))).toContain(world.gateway.elicitations[1]?.url);
+  });
+
+  test('gets −32021 where that is configured', async () => {
+    await using world = await modernWorld({ missingCapability: 'error' });
+    const answer = await world.call({ name: 'outcome', elicitation: { form: {} } });
+    expect(answer.httpStatus).toBe(400);
+    expect(answer.error?.code).toBe(-32021);
+    expect(answer.error?.data).toEqual({ requiredCapabilities: { elicitation: { url: {} } } });
+  });
+});
+
+describe('requestState', () => {
+  const rejected = { code: -32602, data: { reason: 'invalid_request_state' } };
+
+  test('is refused in other hands, for another tool, with other arguments, and altered', async () => {
+    await using world = await modernWorld();
+    const { result } = await world.call({ name: 'outcome' });
+    const requestState = result.requestState ?? '';
+    const [header, ...parts] = requestState.split('.');
+    const altered = [header, ...parts.slice(0, -1), 'A'.repeat(22)].join('.');
+    const issued = world.gateway.requests.length;
+    const attempts = await Promise.all([
+      world.call({ name: 'outcome', inputResponses: accepted, requestState, subject: 'mallory' }),
+      world.call({ name: 'create_issue', inputResponses: accepted, requestState }),
+      world.call({ name: 'outcome', args: { title: 'Other' }, inputResponses: accepted, requestState }),
+      world.call({ name: 'outcome', inputResponses: accepted, requestState: altered }),
+      world.call({ name: 'outcome', inputResponses: accepted, requestState: 'v1.made-up' }),
+    ]);
+    for (const { error } of attempts) expect(error).toMatchObject(rejected);
+    expect(world.gateway.requests).toHaveLength(issued);
+  });
+
+  test('survives a replica: another instance with the same API key opens it', async () => {
+    await using one = await modernWorld();
+    await using other = await modernWorld({ holdMs: 0, fetch: redirectTo(() => one.gateway.url) });
+    const { result } = await one.call({ name: 'outcome' });
+    one.gateway.end('declined');
+    const retry = await other.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });
+    expect(textOf(retry)).toBe('decline: declined');
+  });
+
+  test('a replay reads the stored status', async () => {
+    await using world = await modernWorld();
+    const { result } = await world.call({ name: 'outcome' });
+    world.gateway.end('completed');
+    for (let replay = 0; replay < 3; replay += 1) {
+      const retry = await world.call({ name: 'outcome', inputResponses: accepted, requestState: result.requestState });
+      expect(textOf(retry)).toBe('accept');
+    }
+    expect(world.gateway.issueCount).toBe(1);
+  });
+});
+
+describe('a handler that catches broadly', () => {
+  test('is told so when it swallows the suspension', async () => {
+    await using world = await modernWorld();
+    const answer = await world.call({ name: 'swallows' });
+    expect(answer.result.isError).toBe(true);
+    expect(textOf(answer)).toContain('isElicitationPending');
+  });
+
+  test('may wrap it with a cause', async () => {
+    await using world = await modernWorld();
+    expect((await world.call({ name: 'wraps' })).result.resultType).toBe('input_required');
+  });
+});
+
+test('no MCP frame carries a credential, and the sealed state hides its contents', async () => {
+  await using world = await modernWorld({ holdMs: 0 });
+  const first = await world.call({ name: 'create_issue' });
+  const waiting = await world.call({
+    name: 'create_issue',
+    inputResponses: accepted,
+    requestState: first.result.requestState,
+  });
+  world.gateway.end('completed');
+  const done = await world.call({ name: 'create_issue', requestState: waiting.result.requestState });
+  expect(textOf(done)).toBe('created Broken with true');
+  for (const { frames } of [first, waiting, done]) {
+    expect(frames).not.toContain(ACCESS_TOKEN);
+    expect(frames).not.toContain(API_KEY);
+  }
+  const opened = (first.result.requestState ?? '').split('.').map(part => Buffer.from(part, 'base64url').toString());
+  for (const secret of ['alice', 'el-1']) expect(opened.join()).not.toContain(secret);
+});
+
+/** A gateway client of one world that talks to the gateway of another. */
+function redirectTo(target: () => string): typeof fetch {
+  return (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    return fetch(new URL(`${url.pathname}${url.search}`, target()), init);
+  };
+}

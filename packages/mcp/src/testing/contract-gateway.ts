@@ -42,6 +42,7 @@ export class ContractGateway implements AsyncDisposable {
   readonly #idempotent = new Map<string, { readonly fingerprint: string; readonly elicitationId: string }>();
   readonly #httpServer = createServer((request, response) => void this.#serve(request, response));
   readonly #arrivals = new Set<() => void>();
+  readonly #departures = new Set<() => void>();
   #failures: ((response: ServerResponse) => void)[] = [];
   #count = 0;
   /** When set, waiting reads answer at once, as if the time were always over. */
@@ -92,6 +93,11 @@ export class ContractGateway implements AsyncDisposable {
   /** Resolves when at least `count` waiting reads are open. */
   async untilWaiting(count = 1): Promise<void> {
     while (this.waiting < count) await new Promise<void>(resolve => this.#arrivals.add(resolve));
+  }
+
+  /** Resolves when no waiting read is open any more. */
+  async untilIdle(): Promise<void> {
+    while (this.waiting > 0) await new Promise<void>(resolve => this.#departures.add(resolve));
   }
 
   /** Forgets an elicitation, as Redis does some time after it has ended. */
@@ -212,6 +218,8 @@ export class ContractGateway implements AsyncDisposable {
         for (const arrived of this.#arrivals) arrived();
         this.#arrivals.clear();
       });
+      for (const departed of this.#departures) departed();
+      this.#departures.clear();
     }
     json(response, 200, stored.body);
   }

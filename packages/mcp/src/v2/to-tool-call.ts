@@ -7,14 +7,14 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import type { SessionOf } from '../session-of.ts';
 import type { ToolCall } from '../tool-call.ts';
 import { INPUT_REQUEST_KEY } from './answers.ts';
-import type { SessionOf } from './legacy-session.ts';
 
 interface Surroundings {
   readonly name: string | undefined;
   readonly server: McpServer | undefined;
-  readonly sessionOf: SessionOf;
+  readonly sessionOf: SessionOf<McpServer>;
 }
 
 /** The first revision of the modern era; revisions are dates, so they compare as text. */

@@ -1,10 +1,20 @@
-import type { McpServer } from '@modelcontextprotocol/server';
-import type { LegacySession } from '../legacy-session-port.ts';
+import type { LegacySession } from './legacy-session-port.ts';
 
-export type SessionOf = (server: McpServer) => LegacySession;
+/** The part of both SDKs' `McpServer` that outlives a request. */
+export interface ConnectedServer {
+  readonly server: {
+    onclose?: () => void;
+    notification(notification: {
+      method: 'notifications/elicitation/complete';
+      params: { elicitationId: string };
+    }): Promise<void>;
+  };
+}
+
+export type SessionOf<McpServer> = (server: McpServer) => LegacySession;
 
 /** One {@link LegacySession} per connection of an attached `McpServer`. */
-export function createSessionOf(): SessionOf {
+export function createSessionOf<McpServer extends ConnectedServer>(): SessionOf<McpServer> {
   const sessions = new WeakMap<McpServer, LegacySession>();
   return server => {
     const open = sessions.get(server);
@@ -15,8 +25,7 @@ export function createSessionOf(): SessionOf {
   };
 }
 
-function openSession(server: McpServer): LegacySession {
-  const protocol = server.server;
+function openSession({ server: protocol }: ConnectedServer): LegacySession {
   const closed = new AbortController();
   const previous = protocol.onclose;
   protocol.onclose = () => {

@@ -1,0 +1,161 @@
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import { type Gate, isElicitationPending, type PosternOptions, postern } from '../index.ts';
+import { ACCESS_TOKEN, API_KEY, ContractGateway } from './contract-gateway.ts';
+import { asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+
+const REVISION = '2026-07-28';
+
+/** Tools that say exactly what reached the handler. */
+export function exampleServer(gate: Gate): McpServer {
+  const server = new McpServer({ name: 'issues', version: '1.0.0' });
+  const inputSchema = z.object({ title: z.string() });
+  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+
+  server.registerTool(
+    'create_issue',
+    { inputSchema },
+    gate.tool(async ({ title }, ctx) => {
+      const github = await ctx.gate.authorize('github', { scopes: ['repo'] });
+      if (github.action !== 'accept') return github.toToolResult();
+      return say(`created ${title} with ${(await github.accessToken()) === ACCESS_TOKEN}`);
+    }),
+  );
+  server.registerTool(
+    'outcome',
+    { inputSchema },
+    gate.tool(async (_args, ctx) => {
+      try {
+        const { action, ...rest } = await ctx.gate.authorize('github');
+        return say('reason' in rest ? `${action}: ${rest.reason}` : action);
+      } catch (error) {
+        if (isElicitationPending(error)) throw error;
+        return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
+      }
+    }),
+  );
+  server.registerTool(
+    'two_accounts',
+    {},
+    gate.tool(async (_args, ctx) => {
+      const first = await ctx.gate.authorize('github');
+      if (first.action !== 'accept') return first.toToolResult();
+      const second = await ctx.gate.authorize('gitlab');
+      return say(`${first.action} ${second.action}`);
+    }),
+  );
+  server.registerTool(
+    'swallows',
+    {},
+    gate.tool(async (_args, ctx) => {
+      await ctx.gate.authorize('github').catch(() => undefined);
+      return say('went on');
+    }),
+  );
+  server.registerTool(
+    'wraps',
+    {},
+    gate.tool(async (_args, ctx) => {
+      try {
+        return say((await ctx.gate.authorize('github')).action);
+      } catch (cause) {
+        throw new Error('wrapped', { cause });
+      }
+    }),
+  );
+  server.registerTool(
+    'structured',
+    { inputSchema, outputSchema: z.object({ ok: z.boolean() }) },
+    gate.tool(async (_args, ctx) => {
+      const github = await ctx.gate.authorize('github');
+      if (github.action !== 'accept') return github.toToolResult();
+      return { content: [], structuredContent: { ok: true } };
+    }),
+  );
+  return server;
+}
+
+export interface RawCall {
+  readonly name: string;
+  readonly args?: Record<string, unknown>;
+  readonly elicitation?: Record<string, unknown> | null;
+  readonly inputResponses?: Record<string, unknown>;
+  readonly requestState?: string | undefined;
+  /** The bearer token, which is the subject; null sends none. */
+  readonly subject?: string | null;
+  readonly progressToken?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface RawAnswer {
+  readonly httpStatus: number;
+  readonly frames: string;
+  readonly notifications: Record<string, unknown>[];
+  readonly result: {
+    readonly resultType?: string;
+    readonly isError?: boolean;
+    readonly content?: { readonly text: string }[];
+    readonly requestState?: string;
+    readonly inputRequests?: Record<string, { params: { mode: string; url: string; message: string } }>;
+    readonly _meta?: Record<string, unknown>;
+  };
+  readonly error: { code: number; message: string; data?: Record<string, unknown> } | undefined;
+}
+
+/** An MCP server of this package behind the real SDK, and raw requests of revision 2026-07-28 to it. */
+export async function modernWorld(options: Partial<PosternOptions<ServerContext>> = {}) {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await ContractGateway.start());
+  const gate = postern({ url: gateway.url, apiKey: API_KEY, ...options });
+  const handler = createMcpHandler(() => exampleServer(gate));
+  stack.defer(() => handler.close());
+  const mcp = stack.use(await McpHttpServer.start(asNodeHandler(toNodeHandler(handler))));
+  let nextId = 0;
+
+  async function call({ name, args = { title: 'Broken' }, ...request }: RawCall): Promise<RawAnswer> {
+    nextId += 1;
+    const elicitation = request.elicitation === undefined ? { form: {}, url: {} } : request.elicitation;
+    const response = await fetch(mcp.url, {
+      method: 'POST',
+      signal: request.signal ?? null,
+      headers: {
+        ...(request.subject === null ? {} : { authorization: `Bearer ${request.subject ?? 'alice'}` }),
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': REVISION,
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: nextId,
+        method: 'tools/call',
+        params: {
+          name,
+          arguments: args,
+          ...(request.inputResponses === undefined ? {} : { inputResponses: request.inputResponses }),
+          ...(request.requestState === undefined ? {} : { requestState: request.requestState }),
+          _meta: {
+            ...(request.progressToken === undefined ? {} : { progressToken: request.progressToken }),
+            'io.modelcontextprotocol/protocolVersion': REVISION,
+            'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1.0.0' },
+            'io.modelcontextprotocol/clientCapabilities': elicitation === null ? {} : { elicitation },
+          },
+        },
+      }),
+    });
+    const frames = await response.text();
+    const messages = frames.startsWith('{')
+      ? [JSON.parse(frames)]
+      : [...frames.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data ?? ''));
+    const answer = messages.find(message => 'id' in message);
+    const notifications = messages.filter(message => !('id' in message));
+    return { httpStatus: response.status, frames, notifications, result: answer?.result ?? {}, error: answer?.error };
+  }
+
+  return { gateway, gate, mcp, call, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+export const accepted = { gate: { action: 'accept' } };
+export const textOf = (answer: RawAnswer) => answer.result.content?.[0]?.text;
