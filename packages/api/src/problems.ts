@@ -22,6 +22,12 @@ export const problems = {
   unsupported_media_type: { status: 415, title: 'The media type is not supported.' },
   idempotency_key_reused: { status: 422, title: 'The Idempotency-Key was used for another request.' },
   subject_token_invalid: { status: 422, title: 'The access token of the subject could not be verified.' },
+  scope_not_allowed: { status: 422, title: 'A scope is not among those configured for the provider.' },
+  resource_not_allowed: { status: 422, title: 'The resource is not among those configured for the provider.' },
+  expected_account_unsupported: {
+    status: 422,
+    title: 'The provider is not configured to tell which account was connected.',
+  },
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },

@@ -78,13 +78,25 @@ export function personFact(
 }
 
 /** Permissions in plain words; the provider's own identifier only where there are none. */
-export function scopeList(scopes: readonly ScopeView[]): Html {
-  const items = scopes.map(({ scope, description }) =>
-    description === undefined
-      ? html`<li><code dir="ltr" translate="no">${scope}</code></li>`
-      : html`<li>${description}</li>`,
-  );
+export function scopeList(scopes: readonly ScopeView[], t: Translator): Html {
+  const items = scopes.map(({ scope, description }) => html`<li>${description ?? standardScope(scope, t)}</li>`);
   return html`<ul class="scopes">${items}</ul>`;
+}
+
+/** The scopes that mean the same everywhere (OpenID Connect Core 1.0 sections 5.4 and 11); any other as it is. */
+function standardScope(scope: string, t: Translator): Html {
+  switch (scope) {
+    case 'openid':
+      return t.html('scope.openid');
+    case 'profile':
+      return t.html('scope.profile');
+    case 'email':
+      return t.html('scope.email');
+    case 'offline_access':
+      return t.html('scope.offlineAccess');
+    default:
+      return html`<code dir="ltr" translate="no">${scope}</code>`;
+  }
 }
 
 /** The MCP server's own words and claims: labelled as such and set apart, so that they cannot pass for ours. */

@@ -36,6 +36,11 @@ export const en = {
     'That was a different {provider} account than the one needed here. Please choose the right one, or decline.',
   'connect.startAgain': 'The last try was interrupted. Please start again from here.',
 
+  'scope.openid': 'recognise your account',
+  'scope.profile': 'see your name',
+  'scope.email': 'see your email address',
+  'scope.offlineAccess': 'stay connected while you are away',
+
   'leaving.heading': 'You are leaving for {provider}',
   'leaving.text': '{provider} will ask whether {mcpServer} may use your account. Afterwards you come back here.',
   'leaving.continue': 'Continue to {host}',

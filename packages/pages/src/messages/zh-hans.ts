@@ -34,6 +34,11 @@ export const zhHans: Messages = {
   'connect.wrongAccount': '这不是此处所需的 {provider} 账户。请选择正确的账户，或者拒绝。',
   'connect.startAgain': '上次操作中断了，请从这里重新开始。',
 
+  'scope.openid': '识别您的账户',
+  'scope.profile': '查看您的姓名',
+  'scope.email': '查看您的电子邮件地址',
+  'scope.offlineAccess': '在您离开时保持连接',
+
   'leaving.heading': '即将前往 {provider}',
   'leaving.text': '{provider} 会询问您是否允许 {mcpServer} 使用您的账户。完成后，您将回到这里。',
   'leaving.continue': '前往 {host}',

@@ -39,7 +39,7 @@ function permissions({ providerName, scopes }: AuthorizationView, t: Translator)
   }
   return html`<section class="permissions" aria-labelledby="permissions-heading">
 <h2 id="permissions-heading">${t.html('connect.scopes')}</h2>
-${scopeList(scopes)}
+${scopeList(scopes, t)}
 </section>`;
 }
 

@@ -30,7 +30,7 @@ export function donePage(context: PageContext, view: DoneView): string {
       ? undefined
       : html`<section class="permissions granted" aria-labelledby="permissions-heading">
 <h2 id="permissions-heading">${t.html('done.scopes', { mcpServer })}</h2>
-${scopeList(view.scopes)}
+${scopeList(view.scopes, t)}
 </section>`;
   return messagePage(context, t, {
     title: t.plain('done.heading', { provider }),

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ElicitationBody, IssueElicitation } from '@postern/api';
 import { TTL_SECONDS } from '@postern/api';
-import type { AccessTokenVerifier } from '@postern/authorization';
-import { AuthorizationError } from '@postern/authorization';
+import { type AccessTokenVerifier, AuthorizationError, type ProviderRegistry } from '@postern/authorization';
 import {
   DomainError,
   digestOf,
@@ -13,6 +12,7 @@ import {
   shardOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import { presentConnectionAsElicitation, presentElicitation } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
@@ -29,7 +29,8 @@ const RETENTION_MS = 24 * 3600 * 1000;
 
 /** Issuing over the API: who is meant, once per Idempotency-Key, and what to answer. */
 export function createIssueFlow(p: {
-  config: { publicUrl: string };
+  config: Pick<GatewayConfig, 'publicUrl' | 'providers'>;
+  providers: ProviderRegistry;
   service: ElicitationService;
   stores: Pick<RedisStores, 'idempotency'>;
   accessTokens: AccessTokenVerifier;
@@ -50,11 +51,33 @@ export function createIssueFlow(p: {
     }
   }
 
+  /** Refuses now what the provider could only refuse later, in front of the user. Unknown providers are the domain's to refuse. */
+  function assertAskable({
+    provider,
+    scopes = [],
+    resource,
+    expectedAccount,
+  }: IssueElicitation['authorization']): void {
+    const config = p.config.providers.find(candidate => candidate.name === provider);
+    if (config === undefined) return;
+    if (resource !== undefined && !config.resources.includes(resource)) throw new ProblemError('resource_not_allowed');
+    if (expectedAccount !== undefined && config.account === undefined)
+      throw new ProblemError('expected_account_unsupported');
+    try {
+      p.providers.get(provider)?.requestedScopes(scopes);
+    } catch (error) {
+      if (error instanceof AuthorizationError && error.code === 'scope_not_allowed')
+        throw new ProblemError('scope_not_allowed');
+      throw error;
+    }
+  }
+
   async function issue(
     mcpServer: RegisteredMcpServer,
     request: IssueElicitation,
     reservation?: string,
   ): Promise<IssueAnswer> {
+    if (mcpServer.providers.includes(request.authorization.provider)) assertAskable(request.authorization);
     const subject = await subjectOf(mcpServer, request.subject);
     const { provider, scopes, resource, expectedAccount } = request.authorization;
     const issued = await p.service.issue(mcpServer, {

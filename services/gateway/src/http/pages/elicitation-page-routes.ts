@@ -104,7 +104,8 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
         authorization: {
           providerName: views.providerName(asked.provider),
           destinationHost: await destinationHost(asked.provider),
-          scopes: views.scopes(asked.provider, asked.scopes, context.locale),
+          // What the provider will be asked for, which includes what its configuration always adds.
+          scopes: views.scopes(asked.provider, requestedScopes(asked), context.locale),
         },
         ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
         ...(elicitation.requestedBy === undefined ? {} : { requestedBy: elicitation.requestedBy }),
@@ -117,6 +118,16 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
         ...(notice === undefined ? {} : { notice }),
       }),
     );
+  }
+
+  function requestedScopes(asked: Elicitation['request']): readonly string[] {
+    try {
+      return deps.providers.get(asked.provider)?.requestedScopes(asked.scopes) ?? asked.scopes;
+    } catch (error) {
+      // Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked.
+      if (error instanceof AuthorizationError) return asked.scopes;
+      throw error;
+    }
   }
 
   /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
