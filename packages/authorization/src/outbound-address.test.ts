@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLoopbackHost, isPublicAddress } from './outbound-address.ts';
+import { isLoopbackHost, isPrivateAddress, isPublicAddress } from './outbound-address.ts';
 
 describe('isPublicAddress', () => {
   it.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '2a00:1450:4001:80b::200e'])(
@@ -67,4 +67,23 @@ describe('isLoopbackHost', () => {
       expect(isLoopbackHost(host)).toBe(false);
     },
   );
+});
+
+describe('isPrivateAddress', () => {
+  it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', 'fd00::8'])('%s is', address => {
+    expect(isPrivateAddress(address)).toBe(true);
+  });
+  it.each([
+    '127.0.0.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '8.8.8.8',
+    '::1',
+    'fe80::1',
+    '::ffff:10.0.0.1',
+    'x',
+  ])('%s is not', address => {
+    expect(isPrivateAddress(address)).toBe(false);
+  });
 });

@@ -68,6 +68,29 @@ describe('S55: what may be reached', () => {
   });
 
   it.each([
+    ['loopback', '127.0.0.1'],
+    ['link-local', '169.254.169.254'],
+    ['shared space', '100.64.0.1'],
+    ['IPv6 loopback', '::1'],
+  ])('a host named as private still may not be %s', async (_, address) => {
+    const policy = { privateHosts: [`id.corp.example:${target.port}`], resolve: async () => [address] };
+    expect(await codeOf(fetchOnce(policy, `https://id.corp.example:${target.port}/`))).toBe('outbound_blocked');
+    expect(target.connections).toBe(before);
+  });
+
+  it('a private address stays blocked for every host but the named one', async () => {
+    const policy = { privateHosts: ['id.corp.example:8443'], extraPorts: [8443], resolve: async () => ['10.0.0.1'] };
+    for (const url of [
+      'http://id.corp.example:8443/',
+      'https://id.corp.example:9443/',
+      'https://other.corp.example:8443/',
+      'https://sub.id.corp.example:8443/',
+    ]) {
+      expect(await codeOf(fetchOnce(policy, url))).toBe('outbound_blocked');
+    }
+  });
+
+  it.each([
     ['a private address', ['127.0.0.1']],
     ['CNAME to private beside a public one', ['93.184.216.34', '127.0.0.1']],
     ['an IPv4-mapped loopback address', ['::ffff:127.0.0.1']],

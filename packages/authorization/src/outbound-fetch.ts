@@ -1,7 +1,13 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
-import { isLoopbackAddress, isLoopbackHost, isPublicAddress, withoutBrackets } from './outbound-address.ts';
+import {
+  isLoopbackAddress,
+  isLoopbackHost,
+  isPrivateAddress,
+  isPublicAddress,
+  withoutBrackets,
+} from './outbound-address.ts';
 import { OutboundError } from './outbound-error.ts';
 
 /** All IP addresses of a host name. Rejects when the name has none. */
@@ -16,6 +22,11 @@ export interface OutboundPolicy {
   readonly timeoutMs?: number;
   /** Ports allowed beside 443. */
   readonly extraPorts?: readonly number[];
+  /**
+   * Hosts inside the operator's own network, as `host` or `host:port`, whose names may resolve to private addresses. Named
+   * exactly, https only, never loopback or link-local.
+   */
+  readonly privateHosts?: readonly string[];
   /** Replaces the system's name resolution. */
   readonly resolve?: ResolveAddresses;
 }
@@ -102,7 +113,8 @@ function allowedUrl(target: string | URL, policy: OutboundPolicy): URL {
     return url;
   }
   if (url.protocol !== 'https:') throw blocked();
-  if (url.port !== '' && !policy.extraPorts?.includes(Number(url.port))) throw blocked();
+  const isNamed = policy.privateHosts?.includes(url.host) === true;
+  if (url.port !== '' && !isNamed && !policy.extraPorts?.includes(Number(url.port))) throw blocked();
   return url;
 }
 
@@ -138,9 +150,14 @@ async function checkedAddresses(
   policy: OutboundPolicy,
 ): Promise<readonly string[]> {
   const addresses = isIP(hostname) === 0 ? await resolve(hostname) : [hostname];
-  const isAllowed = policy.allowLoopback && isLoopbackHost(hostname) ? isLoopbackAddress : isPublicAddress;
-  if (!addresses.every(isAllowed)) throw new OutboundError('outbound_blocked', hostname);
+  if (!addresses.every(allowedAddresses(hostname, policy))) throw new OutboundError('outbound_blocked', hostname);
   return addresses;
+}
+
+function allowedAddresses(hostname: string, policy: OutboundPolicy): (address: string) => boolean {
+  if (isLoopbackHost(hostname)) return policy.allowLoopback ? isLoopbackAddress : () => false;
+  const isNamed = policy.privateHosts?.some(host => host.replace(/:\d+$/, '') === hostname) === true;
+  return isNamed ? address => isPublicAddress(address) || isPrivateAddress(address) : isPublicAddress;
 }
 
 async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number, host: string): Promise<Buffer<ArrayBuffer>> {

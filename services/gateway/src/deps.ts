@@ -73,7 +73,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const entropy = options.entropy ?? systemEntropy;
   const events = createEvents(logger);
   const vault = createVault(createKeyRing(config.vault.keys));
-  const fetch = createOutboundFetch({ allowLoopback: isLoopbackUrl(config.publicUrl) });
+  const fetch = createOutboundFetch({
+    allowLoopback: isLoopbackUrl(config.publicUrl),
+    privateHosts: config.outbound.privateHosts,
+  });
   const providers = createProviderRegistry({ providers: config.providers, fetch, now });
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,

@@ -20,7 +20,11 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const port = await freePort();
   const password = randomBytes(32).toString('hex');
-  const child = spawn('redis-server', ['-'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn('redis-server', ['-'], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    // A process group of its own: Ctrl-C in a terminal must not end it before the gateway has finished.
+    detached: true,
+  });
   const failed = new Promise<never>((_, reject) => {
     child.once('error', () =>
       reject(

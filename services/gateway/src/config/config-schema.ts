@@ -162,6 +162,16 @@ export const configSchema = z.strictObject({
     .prefault({}),
   identityProviders: z.array(identityProviderConfigSchema).default([]),
   providers: z.array(providerConfigSchema).default([]),
+  outbound: z
+    .strictObject({
+      privateHosts: z
+        .array(
+          z.string().regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$/, { error: 'must be host or host:port' }),
+        )
+        .default([])
+        .describe('Identity providers and providers inside your own network: hosts that may have private addresses.'),
+    })
+    .prefault({}),
   mcpServers: z.array(mcpServerSchema).min(1),
   limits: z
     .strictObject({
