@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest';
+import { ELICITATION_META_KEY } from '../index.ts';
+import { legacyWorld, type SdkName } from '../testing/legacy-world.ts';
+
+const pairs: { server: SdkName; client: SdkName }[] = [
+  { server: 'v2', client: 'v2' },
+  { server: 'v2', client: 'v1' },
+  { server: 'v1', client: 'v1' },
+  { server: 'v1', client: 'v2' },
+];
+
+const ends = [
+  ['completed', 'accept'],
+  ['declined', 'decline: declined'],
+  ['cancelled', 'cancel: cancelled'],
+  ['expired', 'cancel: expired'],
+  ['failed', 'error: provider_refused'],
+] as const;
+
+describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client }) => {
+  describe('−32042', () => {
+    test.each(ends)('%s is completed truthfully', async (status, said) => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client);
+      const first = await host.call();
+      const elicitation = world.gateway.elicitations[0];
+      expect(first.error).toEqual({
+        code: -32042,
+        data: {
+          elicitations: [
+            {
+              mode: 'url',
+              elicitationId: elicitation?.elicitationId,
+              url: elicitation?.url,
+              message: expect.stringContaining(elicitation?.matchCode ?? 'no match code'),
+            },
+          ],
+        },
+      });
+      world.gateway.end(status);
+      await host.untilCompleted(1);
+      expect(host.completions).toEqual([elicitation?.elicitationId]);
+      expect((await host.call()).text).toBe(said);
+    });
+
+    test('a terminal status is reported once; then the user may be asked again', async () => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client);
+      await host.call();
+      world.gateway.end('declined');
+      expect((await host.call()).text).toBe('decline: declined');
+      expect((await host.call()).error?.code).toBe(-32042);
+      expect(world.gateway.elicitations).toHaveLength(2);
+    });
+
+    test('the notice reaches the initiating session only, once for parallel calls', async () => {
+      await using world = await legacyWorld(server);
+      const initiator = await world.connect(client);
+      const bystander = await world.connect(client);
+      const stranger = await world.connect(client, { subject: 'bob' });
+      await Promise.all([initiator.call('a'), initiator.call('b'), initiator.call('c')]);
+      expect(world.gateway.elicitations).toHaveLength(1);
+      await stranger.call();
+      world.gateway.end('completed', 'el-1');
+      await initiator.untilCompleted(1);
+      world.gateway.end('declined', 'el-2');
+      await stranger.untilCompleted(1);
+      expect((await bystander.call()).text).toBe('accept');
+      expect(initiator.completions).toEqual(['el-1']);
+      expect(stranger.completions).toEqual(['el-2']);
+      expect(bystander.completions).toEqual([]);
+    });
+
+    test('two sessions that were both told each get their notice', async () => {
+      await using world = await legacyWorld(server);
+      const one = await world.connect(client);
+      const other = await world.connect(client);
+      await one.call();
+      await other.call();
+      world.gateway.end('completed');
+      await Promise.all([one.untilCompleted(1), other.untilCompleted(1)]);
+      expect([...one.completions, ...other.completions]).toEqual(['el-1', 'el-1']);
+    });
+
+    test('without room for another notice the link goes out in a plain result', async () => {
+      await using world = await legacyWorld(server, { maxWaiters: 0 });
+      const host = await world.connect(client);
+      const answer = await host.call();
+      expect(answer.text).toContain(world.gateway.elicitations[0]?.url);
+      expect(world.gateway.waiting).toBe(0);
+    });
+  });
+
+  describe('push', () => {
+    test.each(ends)('%s reaches the waiting handler', async (status, said) => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const asked: string[] = [];
+      const host = await world.connect(client, {
+        async elicit({ elicitationId, url }) {
+          asked.push(elicitationId, url);
+          await world.gateway.untilWaiting(1);
+          world.gateway.end(status);
+          return { action: 'accept' };
+        },
+      });
+      expect((await host.call()).text).toBe(said);
+      await host.untilCompleted(1);
+      expect(asked).toEqual(['el-1', world.gateway.elicitations[0]?.url]);
+      expect(host.completions).toEqual(['el-1']);
+    });
+
+    test('the page may be finished before the MCP client answers', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const never = Promise.withResolvers<{ action: 'accept' }>();
+      const host = await world.connect(client, {
+        elicit() {
+          void world.gateway.untilWaiting().then(() => world.gateway.end('completed'));
+          return never.promise;
+        },
+      });
+      expect((await host.call()).text).toBe('accept');
+    });
+
+    test.each([
+      ['decline', 'decline: client_declined'],
+      ['cancel', 'cancel: client_cancelled'],
+    ] as const)('a %s of the MCP client ends this attempt only', async (action, said) => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const host = await world.connect(client, { elicit: () => ({ action }) });
+      expect((await host.call()).text).toBe(said);
+      expect(world.gateway.elicitations[0]?.status).toBe('pending');
+    });
+
+    test('a completed page wins over a faked decline', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const host = await world.connect(client, {
+        elicit() {
+          world.gateway.end('completed');
+          return { action: 'decline' };
+        },
+      });
+      expect((await host.call()).text).toBe('accept');
+    });
+
+    test('a user who takes longer gets a plain result, and the notice later', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push', holdMs: 0 });
+      const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
+      const answer = await host.call();
+      expect(answer.meta?.[ELICITATION_META_KEY]).toMatchObject({ url: world.gateway.elicitations[0]?.url });
+      world.gateway.end('expired');
+      await host.untilCompleted(1);
+      expect((await host.call()).text).toBe('cancel: expired');
+    });
+
+    test('an MCP client that cannot answer gets a plain result', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const host = await world.connect(client, {
+        elicit() {
+          throw new Error('no browser');
+        },
+      });
+      expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
+    });
+
+    test('parallel calls push one question', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      let asked = 0;
+      const host = await world.connect(client, {
+        elicit() {
+          asked += 1;
+          return { action: 'accept' };
+        },
+      });
+      const calls = Promise.all([host.call('a'), host.call('b')]);
+      // The watch of the session, and one held read for each call.
+      await world.gateway.untilWaiting(3);
+      world.gateway.end('completed');
+      expect((await calls).map(({ text }) => text)).toEqual(['accept', 'accept']);
+      expect(asked).toBe(1);
+    });
+  });
+
+  test.each([{ elicitation: { form: {} } }, { elicitation: {} }, {}])(
+    'a client that did not declare url gets the link in a plain result: %j',
+    async capabilities => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client, { capabilities });
+      const answer = await host.call();
+      expect(answer.error).toBeUndefined();
+      expect(answer.text).toContain(world.gateway.elicitations[0]?.url);
+      world.gateway.end('completed');
+      expect((await host.call()).text).toBe('accept');
+      expect(host.completions).toEqual([]);
+    },
+  );
+});

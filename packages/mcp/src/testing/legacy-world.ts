@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { Transport as TransportInterfaceV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  CallToolResultSchema,
+  ElicitationCompleteNotificationSchema,
+  ElicitRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { McpServer } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { GateContext } from '../authorize.ts';
+import { isElicitationPending, type PosternOptions, postern } from '../index.ts';
+import { posternV1 } from '../v1/index.ts';
+import { API_KEY, ContractGateway } from './contract-gateway.ts';
+import { type AuthenticatedRequest, asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+
+type Options = Partial<PosternOptions<object>>;
+type Answer = { action: 'accept' | 'decline' | 'cancel' };
+type Elicit = (params: { elicitationId: string; url: string; message: string }) => Answer | Promise<Answer>;
+
+/** What both SDKs' server transports share. */
+interface SessionTransport {
+  sessionId?: string | undefined;
+  handle(request: AuthenticatedRequest, response: ServerResponse): Promise<void>;
+}
+
+interface ServerKind {
+  open(onOpened: (sessionId: string, transport: SessionTransport) => void): Promise<SessionTransport>;
+  close(): void;
+}
+
+export type SdkName = 'v1' | 'v2';
+
+async function outcome(gate: GateContext) {
+  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+  try {
+    const github = await gate.authorize('github');
+    return github.action === 'accept' ? say('accept') : say(`${github.action}: ${github.reason}`);
+  } catch (error) {
+    if (isElicitationPending(error)) throw error;
+    return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
+  }
+}
+
+const shape = { title: z.string() };
+
+function kindV2(url: string, options: Options): ServerKind {
+  const gate = postern({ url, apiKey: API_KEY, ...options });
+  return {
+    close: () => gate.close(),
+    async open(onOpened) {
+      const server = new McpServer({ name: 'issues', version: '1.0.0' });
+      const attached = gate.attach(server);
+      server.registerTool(
+        'outcome',
+        { inputSchema: z.object(shape) },
+        attached.tool((_args, ctx) => outcome(ctx.gate)),
+      );
+      const transport = new NodeStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: sessionId => onOpened(sessionId, session),
+      });
+      const handle = asNodeHandler(transport.handleRequest.bind(transport));
+      const session = {
+        handle: async (request: AuthenticatedRequest, response: ServerResponse) => handle(request, response),
+      };
+      await server.connect(transport);
+      return session;
+    },
+  };
+}
+
+function kindV1(url: string, options: Options): ServerKind {
+  const gate = posternV1({ url, apiKey: API_KEY, ...options });
+  return {
+    close: () => gate.close(),
+    async open(onOpened) {
+      const server = new McpServerV1({ name: 'issues', version: '1.0.0' });
+      const attached = gate.attach(server);
+      server.registerTool(
+        'outcome',
+        { inputSchema: shape },
+        attached.tool((_args, extra) => outcome(extra.gate)),
+      );
+      const transport = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: sessionId => onOpened(sessionId, session),
+      });
+      const handle = asNodeHandler(transport.handleRequest.bind(transport));
+      const session = {
+        handle: async (request: AuthenticatedRequest, response: ServerResponse) => handle(request, response),
+      };
+      // SDK v1's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+      await server.connect(transport as unknown as TransportInterfaceV1);
+      return session;
+    },
+  };
+}
+
+export interface CallAnswer {
+  readonly text?: string | undefined;
+  readonly meta?: Record<string, unknown> | undefined;
+  readonly error?: { readonly code: unknown; readonly data: unknown };
+}
+
+export interface LegacyHost {
+  call(title?: string, signal?: AbortSignal): Promise<CallAnswer>;
+  /** Ids of the completion notices so far. */
+  readonly completions: string[];
+  untilCompleted(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface HostOptions {
+  readonly capabilities?: Record<string, object>;
+  readonly elicit?: Elicit;
+  readonly subject?: string;
+}
+
+/** A sessionful MCP server of one SDK with this package, and MCP clients of either SDK. */
+export async function legacyWorld(serverSdk: SdkName, options: Options = {}) {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await ContractGateway.start());
+  const kind = (serverSdk === 'v2' ? kindV2 : kindV1)(gateway.url, options);
+  stack.defer(() => kind.close());
+  const sessions = new Map<string, SessionTransport>();
+  const streams = new Set<() => void>();
+
+  const mcp = stack.use(
+    await McpHttpServer.start(async (request, response) => {
+      if (request.method === 'GET') announceStream(response, streams);
+      const known = sessions.get(sessionIdOf(request) ?? '');
+      const session = known ?? (await kind.open((sessionId, opened) => sessions.set(sessionId, opened)));
+      await session.handle(request, response);
+    }),
+  );
+
+  async function connect(clientSdk: SdkName, hostOptions: HostOptions = {}): Promise<LegacyHost> {
+    const { promise: streaming, resolve } = Promise.withResolvers<void>();
+    streams.add(resolve);
+    const host = await (clientSdk === 'v2' ? connectV2 : connectV1)(mcp.url, hostOptions);
+    stack.defer(() => host.close());
+    await streaming;
+    return host;
+  }
+  return { gateway, mcp, connect, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+const sessionIdOf = (request: IncomingMessage) => request.headers['mcp-session-id']?.toString();
+
+/** Notices go to the session's GET stream, so a test begins when that stream is open. */
+function announceStream(response: ServerResponse, streams: Set<() => void>): void {
+  const writeHead = response.writeHead.bind(response) as (...parameters: unknown[]) => ServerResponse;
+  response.writeHead = (...parameters: unknown[]) => {
+    for (const open of streams) open();
+    streams.clear();
+    return writeHead(...parameters);
+  };
+}
+
+class Completions {
+  readonly ids: string[] = [];
+  readonly #listeners = new Set<() => void>();
+
+  add(elicitationId: string): void {
+    this.ids.push(elicitationId);
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+
+  async until(count: number): Promise<void> {
+    while (this.ids.length < count) await new Promise<void>(resolve => this.#listeners.add(resolve));
+  }
+}
+
+const requestInit = ({ subject = 'alice' }: HostOptions) => ({ headers: { authorization: `Bearer ${subject}` } });
+
+async function connectV2(url: URL, options: HostOptions): Promise<LegacyHost> {
+  const client = new ClientV2({ name: 'host', version: '1.0.0' }, { capabilities: options.capabilities ?? urlMode });
+  const completions = new Completions();
+  client.setNotificationHandler('notifications/elicitation/complete', ({ params }) =>
+    completions.add(params.elicitationId),
+  );
+  const { elicit } = options;
+  if (elicit !== undefined) {
+    client.setRequestHandler('elicitation/create', ({ params }) =>
+      params.mode === 'url' ? elicit(params) : { action: 'cancel' },
+    );
+  }
+  await client.connect(new TransportV2(url, { requestInit: requestInit(options) }));
+  return {
+    completions: completions.ids,
+    untilCompleted: count => completions.until(count),
+    close: () => client.close(),
+    call: (title = 'Broken', signal) =>
+      answerOf(client.callTool({ name: 'outcome', arguments: { title } }, signal === undefined ? {} : { signal })),
+  };
+}
+
+async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
+  const client = new ClientV1({ name: 'host', version: '1.0.0' }, { capabilities: options.capabilities ?? urlMode });
+  const completions = new Completions();
+  client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
+    completions.add(params.elicitationId),
+  );
+  const { elicit } = options;
+  if (elicit !== undefined) {
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) =>
+      params.mode === 'url' ? elicit(params) : { action: 'cancel' as const },
+    );
+  }
+  const transport = new TransportV1(url, { requestInit: requestInit(options) });
+  await client.connect(transport as unknown as TransportInterfaceV1);
+  return {
+    completions: completions.ids,
+    untilCompleted: count => completions.until(count),
+    close: () => client.close(),
+    call: (title = 'Broken', signal) =>
+      answerOf(
+        client.callTool(
+          { name: 'outcome', arguments: { title } },
+          CallToolResultSchema,
+          signal === undefined ? {} : { signal },
+        ),
+      ),
+  };
+}
+
+const urlMode = { elicitation: { form: {}, url: {} } };
+
+const resultSchema = z.looseObject({
+  content: z.array(z.looseObject({ text: z.string().optional() })),
+  _meta: z.record(z.string(), z.unknown()).optional(),
+});
+const errorSchema = z.object({ code: z.unknown(), data: z.unknown().optional() });
+
+async function answerOf(call: Promise<unknown>): Promise<CallAnswer> {
+  try {
+    const result = resultSchema.parse(await call);
+    return { text: result.content[0]?.text, meta: result._meta };
+  } catch (error) {
+    const parsed = errorSchema.safeParse(error);
+    if (!parsed.success || parsed.data.code === undefined) throw error;
+    return { error: { code: parsed.data.code, data: parsed.data.data } };
+  }
+}
