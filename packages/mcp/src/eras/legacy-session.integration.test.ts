@@ -82,6 +82,16 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect([...one.completions, ...other.completions]).toEqual(['el-1', 'el-1']);
     });
 
+    test('a closed session is waited for no longer', async () => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client);
+      await host.call();
+      await world.gateway.untilWaiting();
+      await host.terminate();
+      await world.gateway.untilIdle();
+      expect(world.gateway.elicitations[0]?.status).toBe('pending');
+    });
+
     test('without room for another notice the link goes out in a plain result', async () => {
       await using world = await legacyWorld(server, { maxWaiters: 0 });
       const host = await world.connect(client);

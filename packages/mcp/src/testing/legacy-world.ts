@@ -35,6 +35,10 @@ interface ServerKind {
   close(): void;
 }
 
+interface Wiring {
+  readonly attach: boolean;
+}
+
 export type SdkName = 'v1' | 'v2';
 
 async function outcome(gate: GateContext) {
@@ -50,13 +54,13 @@ async function outcome(gate: GateContext) {
 
 const shape = { title: z.string() };
 
-function kindV2(url: string, options: Options): ServerKind {
+function kindV2(url: string, options: Options, { attach }: Wiring): ServerKind {
   const gate = postern({ url, apiKey: API_KEY, ...options });
   return {
     close: () => gate.close(),
     async open(onOpened) {
       const server = new McpServer({ name: 'issues', version: '1.0.0' });
-      const attached = gate.attach(server);
+      const attached = attach ? gate.attach(server) : gate;
       server.registerTool(
         'outcome',
         { inputSchema: z.object(shape) },
@@ -76,13 +80,13 @@ function kindV2(url: string, options: Options): ServerKind {
   };
 }
 
-function kindV1(url: string, options: Options): ServerKind {
+function kindV1(url: string, options: Options, { attach }: Wiring): ServerKind {
   const gate = posternV1({ url, apiKey: API_KEY, ...options });
   return {
     close: () => gate.close(),
     async open(onOpened) {
       const server = new McpServerV1({ name: 'issues', version: '1.0.0' });
-      const attached = gate.attach(server);
+      const attached = attach ? gate.attach(server) : gate;
       server.registerTool(
         'outcome',
         { inputSchema: shape },
@@ -114,6 +118,8 @@ export interface LegacyHost {
   /** Ids of the completion notices so far. */
   readonly completions: string[];
   untilCompleted(count: number): Promise<void>;
+  /** Ends the MCP session (HTTP DELETE). */
+  terminate(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -124,10 +130,10 @@ interface HostOptions {
 }
 
 /** A sessionful MCP server of one SDK with this package, and MCP clients of either SDK. */
-export async function legacyWorld(serverSdk: SdkName, options: Options = {}) {
+export async function legacyWorld(serverSdk: SdkName, options: Options = {}, wiring: Wiring = { attach: true }) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await ContractGateway.start());
-  const kind = (serverSdk === 'v2' ? kindV2 : kindV1)(gateway.url, options);
+  const kind = (serverSdk === 'v2' ? kindV2 : kindV1)(gateway.url, options, wiring);
   stack.defer(() => kind.close());
   const sessions = new Map<string, SessionTransport>();
   const streams = new Set<() => void>();
@@ -193,10 +199,12 @@ async function connectV2(url: URL, options: HostOptions): Promise<LegacyHost> {
       params.mode === 'url' ? elicit(params) : { action: 'cancel' },
     );
   }
-  await client.connect(new TransportV2(url, { requestInit: requestInit(options) }));
+  const transport = new TransportV2(url, { requestInit: requestInit(options) });
+  await client.connect(transport);
   return {
     completions: completions.ids,
     untilCompleted: count => completions.until(count),
+    terminate: () => transport.terminateSession(),
     close: () => client.close(),
     call: (title = 'Broken', signal) =>
       answerOf(client.callTool({ name: 'outcome', arguments: { title } }, signal === undefined ? {} : { signal })),
@@ -220,6 +228,7 @@ async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
   return {
     completions: completions.ids,
     untilCompleted: count => completions.until(count),
+    terminate: () => transport.terminateSession(),
     close: () => client.close(),
     call: (title = 'Broken', signal) =>
       answerOf(

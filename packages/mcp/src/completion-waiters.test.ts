@@ -1,0 +1,106 @@
+import type { ElicitationBody } from '@postern/api';
+import { expect, test } from 'vitest';
+import { CompletionWaiters } from './completion-waiters.ts';
+import { GatewayError } from './errors.ts';
+import { exampleElicitation } from './testing/example-elicitation.ts';
+
+const pending = exampleElicitation({ expiresAt: new Date(1_000_000).toISOString() });
+const declined = exampleElicitation({ status: 'declined' });
+
+/** Reads answer from a script; a pause moves the clock. */
+function world(script: (ElicitationBody | Error)[], limit = 10) {
+  let now = 0;
+  const pauses: number[] = [];
+  const errors: Error[] = [];
+  const notified: string[] = [];
+  const closed = new AbortController();
+  const waiters = new CompletionWaiters({
+    client: {
+      async read() {
+        const next = script.shift();
+        if (next === undefined) return await new Promise<never>(() => undefined);
+        if (next instanceof Error) throw next;
+        return next;
+      },
+    },
+    limit,
+    now: () => now,
+    async sleep(ms) {
+      pauses.push(ms);
+      now += ms;
+    },
+    onError: error => errors.push(error),
+  });
+  const session = { closed: closed.signal, notifyComplete: async (id: string) => void notified.push(id) };
+  return { waiters, session, closed, pauses, errors, notified };
+}
+
+test('notifies once per session and elicitation', async () => {
+  const { waiters, session, notified } = world([declined]);
+  const watch = waiters.watch(session, pending);
+  expect(waiters.watch(session, pending)).toBe(watch);
+  expect(await watch?.ended).toBe(declined);
+  expect(waiters.watch(session, pending)?.phase).toBe('notified');
+  expect(notified).toEqual([pending.elicitationId]);
+});
+
+test('outlasts a gateway that fails or answers too early, with growing pauses', async () => {
+  const failure = new GatewayError('unavailable', 'down');
+  const { waiters, session, pauses, errors, notified } = world([failure, pending, failure, declined]);
+  await waiters.watch(session, pending)?.ended;
+  expect(pauses).toEqual([1_000, 2_000, 4_000]);
+  expect(errors).toEqual([failure, failure]);
+  expect(notified).toHaveLength(1);
+});
+
+test('notifies when the gateway no longer knows the elicitation', async () => {
+  const { waiters, session, notified } = world([new GatewayError('not_found', 'gone')]);
+  expect(await waiters.watch(session, pending)?.ended).toBeUndefined();
+  expect(notified).toHaveLength(1);
+});
+
+test('notifies after the expiry even when the gateway never answers', async () => {
+  const down = Array.from({ length: 100 }, () => new GatewayError('network_error', 'down'));
+  const { waiters, session, notified, pauses } = world(down);
+  await waiters.watch(session, pending)?.ended;
+  expect(notified).toHaveLength(1);
+  expect(Math.max(...pauses)).toBe(30_000);
+});
+
+test('says nothing on a closed session', async () => {
+  const { waiters, session, closed, notified } = world([declined]);
+  const watch = waiters.watch(session, pending);
+  closed.abort();
+  expect(await watch?.ended).toBeUndefined();
+  expect(notified).toEqual([]);
+});
+
+test('has no room beyond its limit, and room again after an end', async () => {
+  const { waiters, session } = world([declined], 1);
+  const first = waiters.watch(session, pending);
+  expect(waiters.watch(session, { ...pending, elicitationId: 'other' })).toBeUndefined();
+  await first?.ended;
+  expect(waiters.watch(session, { ...pending, elicitationId: 'other' })?.phase).toBe('waiting');
+});
+
+test('a session remembers a bounded number of notices', async () => {
+  const { waiters, session } = world(Array.from({ length: 65 }, () => declined));
+  for (let index = 0; index < 65; index += 1) {
+    await waiters.watch(session, { ...pending, elicitationId: `el-${index}` })?.ended;
+  }
+  expect(waiters.watch(session, { ...pending, elicitationId: 'el-64' })?.phase).toBe('notified');
+  expect(waiters.watch(session, { ...pending, elicitationId: 'el-0' })?.phase).toBe('waiting');
+});
+
+test('reports a notice that could not be sent', async () => {
+  const { waiters, session, errors } = world([declined]);
+  const broken = { ...session, notifyComplete: () => Promise.reject(new Error('no stream')) };
+  expect(await waiters.watch(broken, pending)?.ended).toBe(declined);
+  expect(errors).toEqual([new Error('no stream')]);
+});
+
+test('starts nothing after close', () => {
+  const { waiters, session } = world([declined]);
+  waiters.close();
+  expect(waiters.watch(session, pending)).toBeUndefined();
+});

@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { canonicalJson, digest } from './digest.ts';
+
+test('the order of members does not matter, the order of items does', () => {
+  expect(digest({ a: 1, b: { c: [1, 2], d: null } })).toBe(digest({ b: { d: null, c: [1, 2] }, a: 1 }));
+  expect(digest([1, 2])).not.toBe(digest([2, 1]));
+});
+
+test('agrees with JSON on what JSON can say', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), value => {
+      expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+test('a member that is undefined is absent', () => {
+  expect(digest({ a: 1, b: undefined })).toBe(digest({ a: 1 }));
+});
+
+test('values that a schema may produce stay apart', () => {
+  const values = [undefined, 1, 1n, '1', new Date(1), new Map([[1, 1]]), new Set([1]), [1], Number.NaN, { a: 1 }, true];
+  expect(new Set(values.map(digest)).size).toBe(values.length);
+});
+
+test('a value may appear twice, but not inside itself', () => {
+  const shared = { a: 1 };
+  expect(canonicalJson([shared, shared])).toBe('[{"a":1},{"a":1}]');
+  const cycle: Record<string, unknown> = {};
+  cycle['self'] = cycle;
+  expect(() => digest(cycle)).toThrow(expect.objectContaining({ code: 'arguments_not_serializable' }));
+  expect(() => digest(() => 1)).toThrow(expect.objectContaining({ code: 'arguments_not_serializable' }));
+});

@@ -1,0 +1,67 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { expect, test } from 'vitest';
+import { legacyWorld } from '../testing/legacy-world.ts';
+import { modernWorld } from '../testing/modern-world.ts';
+
+/** A 2025-11-25 client of `createMcpHandler`, which serves it without a session. */
+async function connect(url: URL) {
+  const client = new Client({ name: 'host', version: '1.0.0' }, { capabilities: { elicitation: { url: {} } } });
+  await client.connect(
+    new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: 'Bearer alice' } } }),
+  );
+  return {
+    async outcome(): Promise<unknown> {
+      const { content } = await client.callTool({ name: 'outcome', arguments: { title: 'Broken' } });
+      return content[0]?.type === 'text' ? content[0].text : undefined;
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+test('capabilities are unknown, so the link goes out in a plain result', async () => {
+  await using world = await modernWorld();
+  await using client = await connect(world.mcp.url);
+  expect(await client.outcome()).toContain(world.gateway.elicitations[0]?.url);
+  world.gateway.end('completed');
+  expect(await client.outcome()).toBe('accept');
+});
+
+test('the refusal that is configured has no code in this revision', async () => {
+  await using world = await modernWorld({ missingCapability: 'error' });
+  await using client = await connect(world.mcp.url);
+  expect(await client.outcome()).not.toContain(world.gateway.elicitations[0]?.url);
+});
+
+test('−32042 where the operator vouches for it; the retried call reads the status and reports it once', async () => {
+  await using world = await modernWorld({ assumeUrlCapability: true });
+  await using client = await connect(world.mcp.url);
+  await expect(client.outcome()).rejects.toMatchObject({
+    code: -32042,
+    data: { elicitations: [expect.objectContaining({ mode: 'url', elicitationId: 'el-1' })] },
+  });
+  // Still open: the same elicitation, not another.
+  await expect(client.outcome()).rejects.toMatchObject({
+    data: { elicitations: [expect.objectContaining({ elicitationId: 'el-1' })] },
+  });
+  world.gateway.end('declined');
+  expect(await client.outcome()).toBe('decline: declined');
+  await expect(client.outcome()).rejects.toMatchObject({
+    data: { elicitations: [expect.objectContaining({ elicitationId: 'el-2' })] },
+  });
+});
+
+test('what the gateway has forgotten is asked anew', async () => {
+  await using world = await modernWorld();
+  await using client = await connect(world.mcp.url);
+  await client.outcome();
+  world.gateway.forget('el-1');
+  expect(await client.outcome()).toContain(world.gateway.elicitations[0]?.url);
+  expect(world.gateway.elicitations[0]?.elicitationId).toBe('el-2');
+});
+
+test.each(['v1', 'v2'] as const)('a session whose server was not attached is treated alike: SDK %s', async sdk => {
+  await using world = await legacyWorld(sdk, {}, { attach: false });
+  const host = await world.connect('v2');
+  expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
+  expect(world.gateway.waiting).toBe(0);
+});

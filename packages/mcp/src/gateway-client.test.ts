@@ -1,0 +1,172 @@
+import type { ServerResponse } from 'node:http';
+import { generateKeyPair, jwtVerify } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { GatewayError } from './errors.ts';
+import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
+import { createGatewayClient, type GatewayClientOptions } from './gateway-client.ts';
+import { API_KEY, ContractGateway, problem } from './testing/contract-gateway.ts';
+
+const ask = {
+  kind: 'authorization',
+  subject: { issuer: 'https://idp.example.com', subject: 'alice' },
+  authorization: { provider: 'github' },
+} as const;
+
+async function world(options: Partial<GatewayClientOptions> = {}) {
+  const gateway = await ContractGateway.start();
+  const pauses: number[] = [];
+  const client = createGatewayClient({
+    url: gateway.url,
+    authorize: apiKeyAuthorizer(API_KEY),
+    random: () => 0.5,
+    sleep: ms => Promise.resolve(pauses.push(ms)),
+    ...options,
+  });
+  return { gateway, client, pauses, [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose]() };
+}
+
+const code = async (call: Promise<unknown>) =>
+  await call.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof GatewayError ? error.code : error),
+  );
+
+describe('repetition', () => {
+  test('an answer lost on the way is asked for again under the same key', async () => {
+    await using w = await world();
+    w.gateway.failNext(response => response.destroy());
+    const elicitation = await w.client.issue(ask);
+    expect(elicitation.status).toBe('pending');
+    const keys = w.gateway.requests.map(request => request.idempotencyKey);
+    expect(keys).toHaveLength(2);
+    expect(keys[0]).toBe(keys[1]);
+    expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('two issues have two keys', async () => {
+    await using w = await world();
+    await w.client.issue(ask);
+    await w.client.issue(ask);
+    expect(new Set(w.gateway.requests.map(request => request.idempotencyKey)).size).toBe(2);
+  });
+
+  test('503 is repeated after the pause it asks for', async () => {
+    await using w = await world();
+    w.gateway.failNext(response => problem(response, 'unavailable', { 'retry-after': '2' }));
+    expect((await w.client.issue(ask)).status).toBe('pending');
+    expect(w.pauses).toEqual([2_100]);
+  });
+
+  test('repetition is bounded, with growing pauses', async () => {
+    await using w = await world();
+    w.gateway.failNext(
+      ...Array.from({ length: 9 }, () => (response: ServerResponse) => problem(response, 'unavailable')),
+    );
+    expect(await code(w.client.issue(ask))).toBe('unavailable');
+    expect(w.gateway.requests).toHaveLength(3);
+    expect(w.pauses).toEqual([100, 200]);
+  });
+
+  test('a pause longer than a user waits is reported instead', async () => {
+    await using w = await world();
+    w.gateway.failNext(response => problem(response, 'rate_limited', { 'retry-after': '60' }));
+    expect(await code(w.client.issue(ask))).toBe('rate_limited');
+    expect(w.pauses).toEqual([]);
+  });
+
+  test.each(['unauthenticated', 'invalid_request', 'too_many_elicitations', 'internal_error'] as const)(
+    '%s is not repeated',
+    async refused => {
+      await using w = await world();
+      w.gateway.failNext(response => problem(response, refused));
+      expect(await code(w.client.issue(ask))).toBe(refused);
+      expect(w.gateway.requests).toHaveLength(1);
+    },
+  );
+
+  test('an idempotent request in flight is asked again', async () => {
+    await using w = await world();
+    w.gateway.failNext(response => problem(response, 'idempotency_in_flight'));
+    expect((await w.client.issue(ask)).status).toBe('pending');
+  });
+});
+
+describe('refusals', () => {
+  test('carry the code, the status and the request id, and no credential', async () => {
+    await using w = await world({ authorize: apiKeyAuthorizer('wrong-key-0123456789') });
+    const error = await w.client.issue(ask).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'unauthenticated', httpStatus: 401, requestId: 'req-1' });
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('wrong-key');
+  });
+
+  test('an unreachable gateway is a network error without the request in it', async () => {
+    const w = await world();
+    await w[Symbol.asyncDispose]();
+    const error = await w.client.issue(ask).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'network_error', cause: { message: 'ECONNREFUSED' } });
+  });
+
+  test.each([
+    ['no JSON', 'hello'],
+    ['another shape', '{"elicitationId":"el-1"}'],
+  ])('%s is outside the contract', async (_name, text) => {
+    await using w = await world();
+    w.gateway.failNext(response => response.writeHead(200).end(text));
+    expect(await code(w.client.issue(ask))).toBe('invalid_response');
+  });
+
+  test('a URL that is no web page is outside the contract', async () => {
+    await using w = await world();
+    const elicitation = await w.client.issue(ask);
+    w.gateway.failNext(response =>
+      response.writeHead(200).end(JSON.stringify({ ...elicitation, url: 'javascript:alert(1)' })),
+    );
+    expect(await code(w.client.read('el-1', 0))).toBe('invalid_response');
+  });
+
+  test('a redirect is not followed', async () => {
+    await using w = await world({ maxAttempts: 1 });
+    w.gateway.failNext(response => response.writeHead(307, { location: `${w.gateway.url}/elsewhere` }).end());
+    expect(await code(w.client.issue(ask))).toBe('network_error');
+    expect(w.gateway.requests).toHaveLength(1);
+  });
+
+  test('silence ends with a timeout', async () => {
+    await using w = await world({ timeoutMs: 1 });
+    w.gateway.failNext(() => undefined);
+    expect(await code(w.client.issue(ask))).toBe('timeout');
+  });
+});
+
+test('the caller can stop waiting', async () => {
+  await using w = await world();
+  await w.client.issue(ask);
+  const abort = new AbortController();
+  const reading = w.client.read('el-1', 45, abort.signal);
+  await w.gateway.untilWaiting();
+  abort.abort(new Error('enough'));
+  await expect(reading).rejects.toThrow('enough');
+  await w.gateway.untilIdle();
+});
+
+describe('a private key', () => {
+  test('signs a short token for this gateway alone, another for each call', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const now = () => 1_800_000_000_000;
+    const authorize = privateKeyAuthorizer(
+      { privateKey, kid: 'k1', mcpServerId: 'issues' },
+      'https://postern.example.com',
+      now,
+    );
+    const [one, other] = [await authorize(), await authorize()];
+    expect(one).not.toBe(other);
+    const { payload, protectedHeader } = await jwtVerify(one.replace('Bearer ', ''), publicKey, {
+      issuer: 'issues',
+      subject: 'issues',
+      audience: 'https://postern.example.com',
+      currentDate: new Date(now()),
+    });
+    expect(protectedHeader).toMatchObject({ alg: 'ES256', kid: 'k1' });
+    expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(60);
+  });
+});

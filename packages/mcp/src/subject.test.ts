@@ -1,0 +1,49 @@
+import { UnsecuredJWT } from 'jose';
+import { expect, test } from 'vitest';
+import { resolvePrincipal } from './subject.ts';
+
+const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
+const unavailable = { code: 'subject_unavailable' };
+const token = new UnsecuredJWT({ iss: alice.issuer, sub: alice.subject }).encode();
+
+test('default: iss and sub that the token verifier put into extra', async () => {
+  const authInfo = { token: 'opaque', extra: { iss: alice.issuer, sub: alice.subject } };
+  expect(await resolvePrincipal(undefined, authInfo, {})).toEqual({ ...alice, input: alice });
+});
+
+test.each([
+  undefined,
+  { token },
+  { token, extra: { sub: 'alice' } },
+  { token, extra: { iss: alice.issuer, sub: '' } },
+  { token, extra: { iss: alice.issuer, sub: 7 } },
+])('default: never guesses from %j', async authInfo => {
+  await expect(resolvePrincipal(undefined, authInfo, {})).rejects.toMatchObject(unavailable);
+});
+
+test('access-token: passed on for the gateway to verify, bound by its claims', async () => {
+  expect(await resolvePrincipal('access-token', { token }, {})).toEqual({ ...alice, input: { accessToken: token } });
+});
+
+test.each([undefined, { token: 'opaque-token' }, { token: new UnsecuredJWT({ iss: alice.issuer }).encode() }])(
+  'access-token: refuses %j and does not quote it',
+  async authInfo => {
+    const error = await resolvePrincipal('access-token', authInfo, {}).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject(unavailable);
+    expect(String(error)).not.toContain(authInfo?.token ?? 'opaque-token');
+    expect(error).not.toHaveProperty('cause');
+  },
+);
+
+test('fixed: serves one person, and nobody who brings a token', async () => {
+  expect(await resolvePrincipal(alice, undefined, {})).toEqual({ ...alice, input: alice });
+  await expect(resolvePrincipal(alice, { token }, {})).rejects.toMatchObject(unavailable);
+});
+
+test('function: sees the context; no user is no answer', async () => {
+  const bySession = async (context: { user?: string }) =>
+    context.user === undefined ? undefined : { ...alice, subject: context.user };
+  expect(await resolvePrincipal(bySession, undefined, { user: 'bob' })).toMatchObject({ subject: 'bob' });
+  await expect(resolvePrincipal(bySession, undefined, {})).rejects.toMatchObject(unavailable);
+  await expect(resolvePrincipal(bySession, undefined, { user: 'has spaces' })).rejects.toMatchObject(unavailable);
+});
