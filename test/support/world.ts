@@ -16,7 +16,8 @@ export interface WorldOptions {
   readonly mcpServer?: Partial<McpServerInput>;
   /** Further MCP servers, each with the API key `keyOf(id)`. */
   readonly otherMcpServers?: readonly (Partial<McpServerInput> & { readonly id: string })[];
-  readonly config?: Partial<GatewayConfigInput>;
+  /** Replaces top-level members of the configuration; a function sees what is there already. */
+  readonly config?: Partial<GatewayConfigInput> | ((parts: ConfigParts) => Partial<GatewayConfigInput>);
   readonly now?: () => number;
   /** Gateways on the same Redis behind the same public URL. Default 1. */
   readonly replicas?: number;
@@ -25,6 +26,12 @@ export interface WorldOptions {
   /** The address people use, where a TLS proxy stands before the gateway. */
   readonly publicUrl?: string;
   readonly accessTokenAudience?: string;
+}
+
+export interface ConfigParts {
+  readonly base: GatewayConfigInput;
+  readonly identityProvider: TestProvider;
+  readonly provider: TestProvider;
 }
 
 /** Everything around one or more gateways, real and on loopback. */
@@ -162,7 +169,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 
   const gateways: Gateway[] = [];
   for (const port of ports) {
-    const config = parseConfig({
+    const base: GatewayConfigInput = {
       publicUrl,
       listen: { host: '127.0.0.1', port },
       redis: { url: redisUrl },
@@ -197,7 +204,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         mcpServer({ id: 'tracker', ...options.mcpServer }),
         ...(options.otherMcpServers ?? []).map(mcpServer),
       ],
-      ...options.config,
+    };
+    const { config: changes } = options;
+    const config = parseConfig({
+      ...base,
+      ...(typeof changes === 'function' ? changes({ base, identityProvider, provider }) : changes),
     } satisfies GatewayConfigInput);
     gateways.push(
       stack.use(await startGateway(config, { logger, ...(options.now === undefined ? {} : { now: options.now }) })),

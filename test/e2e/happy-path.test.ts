@@ -1,0 +1,151 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atProvider, connect, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+describe('the happy path', () => {
+  it('leads two people at the same time each to their own connection', async () => {
+    const users = [stage.subject(), stage.subject()] as const;
+    const outcomes = await Promise.all(
+      users.map(async (user, at) => {
+        await using person = await newPerson(browser, user);
+        const issued = await stage.ask(user);
+        await person.page.goto(issued.url);
+        await signIn(person.page, user);
+        await connect(person.page, at === 0 ? 'alice' : 'bob');
+        await person.page.waitForURL(issued.url);
+        return stage.api.read(issued.elicitationId);
+      }),
+    );
+    const tokens = await Promise.all(
+      outcomes.map(({ body }) => stage.api.accessToken(body.outcome?.connectionId ?? '')),
+    );
+    const accounts = await Promise.all(
+      tokens.map(async ({ body }) => {
+        const answer = await fetch(`${stage.world.provider.issuer}/me`, {
+          headers: { authorization: `Bearer ${body.accessToken}` },
+        });
+        return ((await answer.json()) as { sub: string }).sub;
+      }),
+    );
+    expect(accounts).toEqual(['alice', 'bob']);
+    expect(outcomes[0]?.body.outcome?.connectionId).not.toBe(outcomes[1]?.body.outcome?.connectionId);
+  });
+
+  it('asks nobody again for what is already granted, and asks again for more', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const first = await stage.ask(user);
+    await person.page.goto(first.url);
+    await signIn(person.page, user);
+    await connect(person.page, 'alice');
+    await person.page.waitForURL(first.url);
+
+    const { issuer } = stage.world.identityProvider;
+    const request = (scopes: string[]) => ({
+      kind: 'authorization' as const,
+      subject: { issuer, subject: user },
+      authorization: { provider: 'forge', scopes },
+    });
+    expect(await stage.api.issue(request(['repo']))).toMatchObject({ status: 200, body: { status: 'completed' } });
+    const more = await stage.api.issue(request(['repo', 'issues']));
+    expect(more).toMatchObject({ status: 201, body: { status: 'pending' } });
+
+    // Signed in at the gateway and at the provider already.
+    await person.page.goto(more.body.url);
+    await person.page.getByRole('button', { name: 'Continue' }).click();
+    await atProvider(person.page, 'alice');
+    await person.page.waitForURL(more.body.url);
+    expect((await stage.api.read(more.body.elicitationId)).body.outcome?.scopes).toEqual(
+      expect.arrayContaining(['repo', 'issues']),
+    );
+  });
+
+  it('S01: the link is an opaque id of 256 bits and nothing else, and so are the redirects of our own', async () => {
+    const user = stage.subject();
+    const canaries = ['canary-message', 'canary-tool', 'canary-client'];
+    const issued = await stage.ask(user, {
+      message: 'canary-message',
+      requestedBy: { tool: 'canary-tool', mcpClient: 'canary-client' },
+    });
+    expect(issued.url).toBe(`${stage.world.publicUrl}/e/${issued.elicitationId}`);
+    expect(issued.elicitationId).toMatch(/^el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+
+    await using person = await newPerson(browser, user);
+    const visited: string[] = [];
+    person.context.on('request', request => visited.push(request.url()));
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+    await connect(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    const own = visited.filter(url => url.startsWith(stage.world.publicUrl));
+    for (const secret of [user, ...canaries]) expect(own.filter(url => url.includes(secret))).toEqual([]);
+    expect(visited.filter(url => canaries.some(canary => url.includes(canary)))).toEqual([]);
+  });
+
+  it('S20: names who asks, what for and the destination before anything leaves for the provider', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
+    stage.world.provider.clearRequests();
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+
+    const text = await person.page.locator('main').innerText();
+    const providerHost = new URL(stage.world.provider.issuer).host;
+    for (const part of [
+      'Issue Tracker',
+      'localhost:7001',
+      'Code Forge',
+      'read the list of your repositories',
+      'create issues in your name',
+      providerHost,
+      issued.matchCode,
+    ])
+      expect(text).toContain(part);
+    expect(stage.world.provider.requests('authorization')).toHaveLength(0);
+    // Both answers are offered; the safe one is reached first.
+    const actions = await person.page
+      .locator('.decision form')
+      .evaluateAll(forms => forms.map(form => (form as unknown as { action: string }).action));
+    expect(actions.map(action => action.split('/').at(-1))).toEqual(['decline', 'accept']);
+  });
+
+  it('S19: asks for the configured scopes only, stores and shows what was granted', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const issued = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
+    await raw.signIn(issued.elicitationId, user);
+    const destination = await raw.accept(issued.elicitationId);
+    expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(['issues', 'openid', 'profile', 'repo']);
+    // S14: PKCE with S256, and the parameters that tie the answer to this transaction.
+    expect(Object.fromEntries(destination.searchParams)).toMatchObject({
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      state: expect.stringMatching(/^st_/),
+      nonce: expect.any(String),
+      redirect_uri: `${stage.world.publicUrl}/callback/tracker/forge`,
+    });
+
+    const callback = await raw.decideAtProvider(destination, 'alice', { grantScopes: ['repo', 'profile', 'openid'] });
+    expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
+    const { body } = await stage.api.read(issued.elicitationId);
+    expect(body.outcome?.scopes).toContain('repo');
+    expect(body.outcome?.scopes).not.toContain('issues');
+    const page = await raw.get(`/e/${issued.elicitationId}`);
+    expect(page.body).toContain('read the list of your repositories');
+    expect(page.body).not.toContain('create issues in your name');
+  });
+});

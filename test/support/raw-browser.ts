@@ -1,0 +1,157 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { createCookieJar, type DriveOptions, driveAuthorization } from '@postern/testkit/providers';
+
+export interface RawRequest {
+  /** Sent urlencoded; a string is sent as it is. */
+  readonly form?: Readonly<Record<string, string>> | string;
+  /** Over those a browser sends; `undefined` leaves one out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Pairs of header names and values as they came over the wire. */
+  readonly rawHeaders: readonly string[];
+  readonly setCookies: readonly string[];
+  readonly location: string | undefined;
+  readonly body: string;
+}
+
+/** A browser without a browser: one cookie jar, every byte of every request under the test's control. */
+export interface RawBrowser {
+  /** Cookies of the gateway by name; a test may read, plant and remove them. */
+  readonly cookies: Map<string, string>;
+  request(method: string, target: string | URL, request?: RawRequest): Promise<RawAnswer>;
+  get(target: string | URL, request?: RawRequest): Promise<RawAnswer>;
+  post(target: string | URL, request?: RawRequest): Promise<RawAnswer>;
+  /** Up to the identity provider's answer: the URL at the gateway that it sends this browser to, not yet requested. */
+  signInAnswer(elicitationId: string, user: string): Promise<URL>;
+  /** All of it. @throws when the gateway did not accept. */
+  signIn(elicitationId: string, user: string): Promise<RawAnswer>;
+  /** The synchronizer token on the page of an elicitation. */
+  csrfToken(elicitationId: string): Promise<string>;
+  /** Accepts and follows to the leaving page. @returns the provider's authorization URL. */
+  accept(elicitationId: string): Promise<URL>;
+  /** Signs in at the provider and decides there. @returns the callback URL, not yet requested. */
+  decideAtProvider(
+    authorizationUrl: URL,
+    account: string,
+    options?: Pick<DriveOptions, 'decision' | 'grantScopes'>,
+  ): Promise<URL>;
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 128 });
+
+export function createRawBrowser(p: { address: string; publicUrl: string }): RawBrowser {
+  const cookies = new Map<string, string>();
+  const elsewhere = createCookieJar();
+  const listener = new URL(p.address);
+
+  function keep(setCookies: readonly string[]): void {
+    for (const line of setCookies) {
+      const [pair = '', ...attributes] = line.split(';').map(part => part.trim());
+      const at = pair.indexOf('=');
+      const isRemoval = attributes.some(part => /^max-age=0$/i.test(part) || /^expires=thu, 01 jan 1970/i.test(part));
+      if (isRemoval) cookies.delete(pair.slice(0, at));
+      else cookies.set(pair.slice(0, at), pair.slice(at + 1));
+    }
+  }
+
+  function request(method: string, target: string | URL, { form, headers = {} }: RawRequest = {}): Promise<RawAnswer> {
+    const path = target instanceof URL ? `${target.pathname}${target.search}` : target;
+    const body = form === undefined || typeof form === 'string' ? form : new URLSearchParams(form).toString();
+    const sent: Record<string, string | undefined> = {
+      host: new URL(p.publicUrl).host,
+      accept: 'text/html,application/xhtml+xml',
+      'accept-language': 'en-GB',
+      'sec-fetch-mode': 'navigate',
+      'sec-fetch-dest': 'document',
+      'sec-fetch-site': method === 'POST' ? 'same-origin' : 'none',
+      origin: method === 'POST' ? p.publicUrl : undefined,
+      cookie: cookies.size === 0 ? undefined : [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      'content-type': body === undefined ? undefined : 'application/x-www-form-urlencoded',
+      'content-length': body === undefined ? undefined : String(Buffer.byteLength(body)),
+      ...headers,
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
+    const outgoing = httpRequest(
+      {
+        agent,
+        host: listener.hostname,
+        port: listener.port,
+        method,
+        path,
+        headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== undefined)),
+      },
+      incoming => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', chunk => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const setCookies = incoming.headers['set-cookie'] ?? [];
+          keep(setCookies);
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            rawHeaders: incoming.rawHeaders,
+            setCookies,
+            location: incoming.headers.location,
+            body: Buffer.concat(chunks).toString('utf8'),
+          });
+        });
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(body);
+    return promise;
+  }
+
+  const raw: RawBrowser = {
+    cookies,
+    request,
+    get: (target, options) => request('GET', target, options),
+    post: (target, options) => request('POST', target, { form: {}, ...options }),
+
+    async signInAnswer(elicitationId, user) {
+      const { location, status } = await raw.get(`/login?e=${elicitationId}`);
+      if (location === undefined) throw new Error(`sign-in did not start: ${status}`);
+      return driveAuthorization(location, user, { jar: createCookieJar() });
+    },
+
+    async signIn(elicitationId, user) {
+      const answer = await raw.get(await raw.signInAnswer(elicitationId, user));
+      if (answer.status !== 303) throw new Error(`sign-in was refused: ${answer.status}`);
+      return answer;
+    },
+
+    async csrfToken(elicitationId) {
+      return csrfTokenIn(await raw.get(`/e/${elicitationId}`));
+    },
+
+    async accept(elicitationId) {
+      const form = { csrf_token: await raw.csrfToken(elicitationId) };
+      const accepted = await raw.post(`/e/${elicitationId}/accept`, { form });
+      if (accepted.location === undefined) throw new Error(`accepting was refused: ${accepted.status}`);
+      return destinationIn(await raw.get(accepted.location));
+    },
+
+    decideAtProvider: (authorizationUrl, account, options = {}) =>
+      driveAuthorization(authorizationUrl, account, { jar: elsewhere, ...options }),
+  };
+  return raw;
+}
+
+/** @throws when the page carries no form. */
+export function csrfTokenIn(page: RawAnswer): string {
+  const token = /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1];
+  if (token === undefined) throw new Error(`the page has no form: ${page.status}`);
+  return token;
+}
+
+/** Where the leaving page leads. @throws when it is another page. */
+export function destinationIn(page: RawAnswer): URL {
+  const href = /<a class="button accent" href="([^"]+)"/.exec(page.body)?.[1];
+  if (href === undefined) throw new Error(`not the leaving page: ${page.status} ${page.location ?? ''}`);
+  return new URL(href.replaceAll('&amp;', '&').replaceAll('&#38;', '&'));
+}

@@ -1,0 +1,56 @@
+import { Redis } from 'ioredis';
+
+/** Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. */
+export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
+  const redis = new Redis(url);
+  try {
+    const keys: string[] = [];
+    for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
+    const dump: Record<string, unknown> = {};
+    for (const key of [...new Set(keys)].sort()) {
+      const type = await redis.type(key);
+      dump[key] = [type, await valueOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
+    }
+    return dump;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function valueOf(redis: Redis, type: string, key: string): Promise<unknown> {
+  switch (type) {
+    case 'string':
+      return redis.get(key);
+    case 'hash':
+      return redis.hgetall(key).then(hash => Object.entries(hash).sort(([a], [b]) => (a < b ? -1 : 1)));
+    case 'zset':
+      return redis.zrange(key, '0', '-1', 'WITHSCORES');
+    case 'set':
+      return redis.smembers(key).then(members => members.sort());
+    case 'stream':
+      return redis.xrange(key, '-', '+');
+    case 'list':
+      return redis.lrange(key, 0, -1);
+    default:
+      throw new Error(`a type that nobody here uses: ${type}`);
+  }
+}
+
+/** Names of the writing commands Redis has run since the last call, those inside scripts included. */
+export async function writesSince(url: string): Promise<string[]> {
+  const redis = new Redis(url);
+  try {
+    const stats = await redis.info('commandstats');
+    await redis.config('RESETSTAT');
+    const ran = [...stats.matchAll(/^cmdstat_([a-z|]+):/gm)].map(([, name = '']) => name.split('|')[0] ?? '');
+    const flags = (await redis.call('COMMAND', 'INFO', ...ran)) as ([string, number, string[]] | null)[];
+    // Scripts are flagged as writing whatever they do; what they do is counted by itself.
+    return flags
+      .filter(entry => entry?.[2].includes('write'))
+      .map(entry => entry?.[0] ?? '')
+      .filter(name => !name.startsWith('eval'))
+      .sort();
+  } finally {
+    redis.disconnect();
+  }
+}
