@@ -16,8 +16,9 @@ export interface ConnectionSettings {
 
 /**
  * What every connection has in common (security: reliability contract). A command is answered, refused or timed out,
- * never queued for later and never resent by ioredis: whether a repeat is harmless is known only here. The socket timeout
- * ends a connection whose peer has stopped answering, so that requests fail at once instead of piling up on it.
+ * never queued for later and never resent by ioredis: whether a repeat is harmless is known only here. A connection on
+ * which nothing at all comes back is given up before its commands time out: what can be repeated is repeated on a new one,
+ * and requests fail at once instead of piling up behind a peer that has stopped answering.
  */
 function commonOptions(settings: ConnectionSettings) {
   return {
@@ -25,7 +26,7 @@ function commonOptions(settings: ConnectionSettings) {
     lazyConnect: true,
     connectTimeout: settings.commandTimeoutMs,
     commandTimeout: settings.commandTimeoutMs,
-    socketTimeout: settings.commandTimeoutMs * 2,
+    socketTimeout: Math.ceil(settings.commandTimeoutMs * 0.75),
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     keepAlive: 10_000,
@@ -55,7 +56,6 @@ function openSingle(url: string, settings: ConnectionSettings): RedisConnections
       ...common,
       scripts: loadScripts(),
       enableOfflineQueue: false,
-      enableAutoPipelining: true,
       retryStrategy: reconnectDelay,
     }),
     openSubscriber: () =>

@@ -20,7 +20,7 @@ export function createKeys(prefix: string) {
     /** Channel of the wake-ups; not a key. */
     wake: `${prefix}:wake`,
     elicitation: (id: ElicitationId) => key(shardIn(id), 'el', secretOf(id)),
-    /** Coalescing digest → id of the open elicitation. */
+    /** Open ask (see `askOf`) → id of its elicitation. */
     open: (shard: Shard) => key(shard, 'open'),
     /** Ids of elicitations that have not ended, by the time they are over. */
     due: (shard: Shard) => key(shard, 'due'),
@@ -31,7 +31,7 @@ export function createKeys(prefix: string) {
       key(shard, 'cns', digestOf(JSON.stringify([owner, subject.issuer, subject.subject]))),
     /** Counts new elicitations of one MCP server for one subject: no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
-      key(shard, 'limit', digestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+      key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
     /** The id is a bearer value and is not stored, not even in a key name. */
@@ -47,6 +47,14 @@ const shards: ReadonlySet<string> = new Set(SHARDS);
 function known(shard: Shard): Shard {
   if (!shards.has(shard)) throw new TypeError('Not a shard.');
   return shard;
+}
+
+/** Names an ask within its shard. */
+export const askOf = (coalescingDigest: string) => shortDigestOf(coalescingDigest);
+
+/** 132 bits of a hash, for names that are stored once or twice per live elicitation and are no secrets. */
+function shortDigestOf(text: string): string {
+  return digestOf(text).slice(0, 22);
 }
 
 /** What follows `el_` or `cn_` and the shard; the shard is in the hash tag already. */

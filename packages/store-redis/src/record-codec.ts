@@ -99,14 +99,14 @@ const browserSessionSchema = z.object({
   authTime: time.exactOptional(),
 });
 
-function decode<T>(schema: z.ZodType<T>, json: string, fields: Record<string, unknown>): T {
+function decode<T>(schema: z.ZodType<T>, json: string, shape: (record: Record<string, unknown>) => unknown): T {
   let record: unknown;
   try {
     record = JSON.parse(json);
   } catch {
     throw unreadable();
   }
-  const parsed = schema.safeParse({ ...(record as object), ...fields });
+  const parsed = schema.safeParse(shape({ ...(record as object) }));
   if (!parsed.success) throw unreadable();
   return parsed.data;
 }
@@ -117,24 +117,30 @@ const unreadable = () =>
 
 const layout = RECORD_LAYOUT;
 
-/** Everything of an elicitation that no script looks at. */
+/** Everything of an elicitation that no script looks at. Flat, because there may be millions of them. */
 export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
 ): string {
   const { mcpServerId, identityMode, subject, request, message, requestedBy, returnUrl } = of;
   const { status: _, ...decided } = next;
-  return JSON.stringify({
-    layout,
-    mcpServerId,
-    identityMode,
-    subject,
-    request,
-    message,
-    requestedBy,
-    returnUrl,
-    ...decided,
-  });
+  const base = { layout, mcpServerId, identityMode, message, returnUrl };
+  return JSON.stringify({ ...base, ...subject, ...request, ...requestedBy, ...decided });
+}
+
+function nested({ issuer, subject, kind, provider, scopes, ...record }: Record<string, unknown>) {
+  const { resource, expectedAccount, mcpClient, tool, ...rest } = record;
+  const requestedBy = present({ mcpClient, tool });
+  return {
+    ...rest,
+    subject: { issuer, subject },
+    request: { kind, provider, scopes, ...present({ resource, expectedAccount }) },
+    ...(Object.keys(requestedBy).length === 0 ? {} : { requestedBy }),
+  };
+}
+
+function present(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
 export interface ElicitationFields {
@@ -148,7 +154,7 @@ export interface ElicitationFields {
 
 /** @throws DomainError `unknown_record_layout` */
 export function decodeElicitation(json: string, fields: ElicitationFields): Elicitation {
-  return decode(elicitationSchema, json, { ...fields });
+  return decode(elicitationSchema, json, record => ({ ...nested(record), ...fields }));
 }
 
 export function encodeConnection(connection: NewConnection): string {
@@ -161,7 +167,7 @@ export function decodeConnection(
   json: string,
   fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'>,
 ): Connection {
-  return decode(connectionSchema, json, fields);
+  return decode(connectionSchema, json, record => ({ ...record, ...fields }));
 }
 
 export function encodeOneTime(record: OneTimeRecord): string {
@@ -171,7 +177,7 @@ export function encodeOneTime(record: OneTimeRecord): string {
 
 /** @throws DomainError `unknown_record_layout` */
 export function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'sealed'> {
-  const { layout: _, ...record } = decode(oneTimeSchema, json, {});
+  const { layout: _, ...record } = decode(oneTimeSchema, json, record => record);
   return { digest, ...record };
 }
 
@@ -182,5 +188,5 @@ export function encodeBrowserSession(browserSession: NewBrowserSession): string 
 
 /** @throws DomainError `unknown_record_layout` */
 export function decodeBrowserSession(json: string) {
-  return decode(browserSessionSchema, json, {});
+  return decode(browserSessionSchema, json, record => record);
 }

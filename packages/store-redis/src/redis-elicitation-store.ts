@@ -13,7 +13,7 @@ import {
   type TransitionElicitation,
   type TransitionResult,
 } from '@postern/elicitation';
-import type { Keys } from './keys.ts';
+import { askOf, type Keys } from './keys.ts';
 import { decodeElicitation, encodeConnection, encodeElicitation, encodeOneTime } from './record-codec.ts';
 import { connectionOf } from './redis-connection-store.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -56,7 +56,7 @@ export class RedisElicitationStore implements ElicitationStore {
         encodeElicitation(elicitation, { status: 'pending' }),
         request.ttlMs,
         this.#options.retentionMs,
-        request.coalescingDigest,
+        askOf(request.coalescingDigest),
         seen.openId ?? '',
         seen.connectionGeneration ?? '',
         subjectLimit.max,

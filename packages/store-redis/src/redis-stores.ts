@@ -66,6 +66,7 @@ const HEARTBEAT_MS = 10_000;
 export async function createRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
   const keys = createKeys(options.prefix ?? 'postern');
   const commandTimeoutMs = options.commandTimeoutMs ?? 2_000;
+  const startTimeoutMs = options.startTimeoutMs ?? 10_000;
   const onFault = options.onFault ?? (() => {});
   const { redis, openSubscriber } = openRedis({
     address: 'url' in options ? { url: options.url } : { nodes: options.nodes },
@@ -89,8 +90,8 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
 
   const safety = { assumeDurable: options.assumeDurable ?? false };
   try {
-    await untilReady(redis, options.startTimeoutMs ?? 10_000);
-    await Promise.all([assertSafeRedis(redis, safety), subscription.start()]);
+    await untilReady(redis, startTimeoutMs);
+    await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
   } catch (error) {
     await close();
     throw error;

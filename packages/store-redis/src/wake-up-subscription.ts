@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailableError } from '@postern/elicitation';
 import type { Redis } from 'ioredis';
-import { faultOf, type RedisFault } from './redis-fault.ts';
+import { faultOf, RedisFault } from './redis-fault.ts';
 
 export interface WakeUpSubscriptionOptions {
   /** Makes an unconnected connection that does not reconnect by itself; called for every attempt, so it can pick another node. */
@@ -22,15 +23,20 @@ export class WakeUpSubscription {
   readonly #options: WakeUpSubscriptionOptions;
   readonly #closing = new AbortController();
   #loop: Promise<void> | undefined;
+  #last = new RedisFault('refused', 'not_connected');
 
   constructor(options: WakeUpSubscriptionOptions) {
     this.#options = options;
   }
 
-  /** Resolves when listening for the first time, which may take any number of attempts. */
-  start(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#loop ??= this.#listenForever(resolve);
+  /** Resolves when listening for the first time. @throws StoreUnavailableError after `withinMs`; call `close` then. */
+  start(withinMs: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => reject(new StoreUnavailableError({ cause: this.#last })), withinMs);
+    this.#loop ??= this.#listenForever(() => {
+      clearTimeout(timer);
+      resolve();
+    });
     return promise;
   }
 
@@ -50,7 +56,7 @@ export class WakeUpSubscription {
           this.#options.onListening();
         });
       } catch (error) {
-        if (!signal.aborted) this.#options.onFault(faultOf(error));
+        this.#report(error);
       }
       if (signal.aborted) return;
       await delay(pause, undefined, { ref: false });
@@ -65,10 +71,7 @@ export class WakeUpSubscription {
     const redis = this.#options.open();
     const ended = new Promise<void>(resolve => redis.once('end', resolve));
     const disconnect = () => redis.disconnect();
-    const faulted = (error: unknown) => {
-      if (!signal.aborted) this.#options.onFault(faultOf(error));
-    };
-    redis.on('error', faulted);
+    redis.on('error', (error: unknown) => this.#report(error));
     redis.on('message', (_channel: string, message: string) => this.#options.onMessage(message));
     signal.addEventListener('abort', disconnect, { once: true });
     // A connection can die without a sign; then only a question without an answer tells.
@@ -84,5 +87,11 @@ export class WakeUpSubscription {
       signal.removeEventListener('abort', disconnect);
       redis.disconnect();
     }
+  }
+
+  #report(error: unknown): void {
+    if (this.#closing.signal.aborted) return;
+    this.#last = faultOf(error);
+    this.#options.onFault(this.#last);
   }
 }

@@ -74,9 +74,9 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 }
 
 /** Three masters and no replicas: enough to notice every command that does not stay within one slot. */
-export async function startRedisCluster(): Promise<RedisCluster> {
-  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
-  const nodes = await Promise.all([0, 1, 2].map(() => startRedis({ args: [...args] })));
+export async function startRedisCluster(options: RedisServerOptions = {}): Promise<RedisCluster> {
+  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...(options.args ?? [])];
+  const nodes = await Promise.all([0, 1, 2].map(() => startRedis({ ...options, args })));
   const stop = async () => {
     await Promise.all(nodes.map(node => node[Symbol.asyncDispose]()));
   };
@@ -115,12 +115,12 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   throw new Error('Redis did not become ready.');
 }
 
-/** Answers PING, so it has also loaded its data. */
+/** Answers PING, or asks for a password; either way it has loaded its data. */
 function answers(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
   socket.once('data', data => {
-    resolve(data.toString().startsWith('+PONG'));
+    resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
     socket.destroy();
   });
   socket.once('error', () => resolve(false));

@@ -3,7 +3,7 @@ Creates an elicitation, unless the same ask is open or answered already. Repeati
 the first call made, however far that has moved since.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 connection   5 subject limit   6 events
-ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 coalescing digest
+ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 ask
        8 seen open id   9 seen connection generation   10 limit   11 limit window ms
        12 MCP server id   13 kind   14 events kept   15 wake-up channel
        An absent 8 or 9 is the empty string.
@@ -17,9 +17,11 @@ emits  one event and one wake-up when created
 ]]
 local now = store_clock(ARGV[1])
 
-local maker = redis.call('HGET', KEYS[1], 'createdBy')
-if maker then
-  if maker ~= ARGV[3] then return { 'taken' } end
+-- Operation and ask in one field: every field of a live elicitation costs more than what is in it.
+local origin = ARGV[3] .. ' ' .. ARGV[7]
+local earlier = redis.call('HGET', KEYS[1], 'origin')
+if earlier then
+  if earlier ~= origin then return { 'taken' } end
   local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record')
   return { 'repeated', unpack(found, 1, 6) }
 end
@@ -47,7 +49,7 @@ if count >= tonumber(ARGV[10]) then return { 'limited', whole(window_ends - now)
 
 local expires = now + tonumber(ARGV[5])
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'createdBy', ARGV[3], 'coalescing', ARGV[7], 'record', ARGV[4])
+  'origin', origin, 'record', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[5]) + tonumber(ARGV[6])))
 redis.call('HSET', KEYS[2], ARGV[7], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])

@@ -17,7 +17,7 @@ emits  one event and one wake-up when applied
 local now = store_clock(ARGV[1])
 
 local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
-  'movedBy', 'coalescing')
+  'movedBy', 'origin')
 if not found[1] then return { 'missing' } end
 if found[7] == ARGV[3] then return { 'repeated', unpack(found, 1, 6) } end
 if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, 6) } end
@@ -33,7 +33,8 @@ if ARGV[8] == '1' then
   redis.call('HSET', KEYS[1], 'endedAt', whole(now))
   redis.call('PEXPIRE', KEYS[1], ARGV[9])
   redis.call('ZREM', KEYS[3], ARGV[2])
-  if redis.call('HGET', KEYS[2], found[8]) == ARGV[2] then redis.call('HDEL', KEYS[2], found[8]) end
+  local ask = string.match(found[8], ' (%S+)$')
+  if redis.call('HGET', KEYS[2], ask) == ARGV[2] then redis.call('HDEL', KEYS[2], ask) end
 end
 
 if ARGV[14] ~= '' then

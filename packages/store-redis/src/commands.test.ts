@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { commandKeys, commandNames, fileOf } from './commands.ts';
+
+const folder = new URL('./commands/', import.meta.url);
+
+test('every script is registered, and every registration has its script', () => {
+  const files = readdirSync(folder).filter(file => file !== 'store-clock.lua');
+  expect(files.sort()).toEqual(commandNames.map(fileOf).sort());
+});
+
+/** What a reader, and Redis Cluster, rely on. */
+describe.each(commandNames)('%s', name => {
+  const source = readFileSync(new URL(fileOf(name), folder), 'utf8');
+  const [header = '', body = ''] = source.split(']]\n');
+
+  test('says what it does, takes, returns and emits', () => {
+    expect(header).toMatch(/^--\[\[\n[A-Z]/);
+    for (const section of ['KEYS', 'ARGV', 'returns', 'emits']) expect(header).toMatch(new RegExp(`^${section} `, 'm'));
+  });
+
+  test('uses exactly the keys it declares, and no name it makes itself', () => {
+    const used = [...body.matchAll(/KEYS\[(\d+)\]/g)].map(match => Number(match[1]));
+    expect(Math.max(...used)).toBe(commandKeys[name]);
+    expect(new Set(used).size).toBe(commandKeys[name]);
+    const calls = [...body.matchAll(/redis\.call\('([A-Z]+)', ([^,)]+)/g)];
+    for (const [, command, first] of calls) {
+      if (command !== 'PUBLISH') expect(first).toMatch(/^KEYS\[\d+\]$/);
+    }
+    expect(calls.length).toBe(body.split('redis.call').length - 1);
+  });
+
+  test('uses every argument it names', () => {
+    const used = new Set([...body.matchAll(/ARGV\[(\d+)\]/g)].map(match => Number(match[1])));
+    const named = header.slice(header.indexOf('ARGV'), header.indexOf('returns'));
+    const declared = new Set([...named.matchAll(/(?:^ARGV +| {3,})(\d+) /gm)].map(match => Number(match[1])));
+    expect([...declared].sort()).toEqual([...used].sort());
+  });
+});

@@ -1,0 +1,81 @@
+import { SHARDS, type Shard } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { describe, expect, test } from 'vitest';
+import { createKeys } from './keys.ts';
+
+const keys = createKeys('postern');
+const { ask, browserSessionIdOf, somebody } = samples;
+
+/** Pinned: they are what is in the Redis of the release before. */
+test('key names', () => {
+  const shard = '7f' as Shard;
+  const secret = 'A'.repeat(43);
+  const subject = { issuer: 'https://id.example.com', subject: 'alice' };
+  expect([
+    keys.wake,
+    keys.elicitation(`el_${shard}${secret}`),
+    keys.open(shard),
+    keys.due(shard),
+    keys.events(shard),
+    keys.connection(`cn_${shard}${secret}`),
+    keys.connectionsOf(shard, 'issue-tracker', subject),
+    keys.subjectLimit(shard, 'issue-tracker', subject),
+    keys.oneTime(shard, 'digest'),
+    keys.claim('digest'),
+    keys.browserSession(`bs_${shard}${secret}`),
+    keys.idempotency('digest'),
+    keys.none(shard),
+  ]).toMatchInlineSnapshot(`
+    [
+      "postern:wake",
+      "postern:{7f}:el:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "postern:{7f}:open",
+      "postern:{7f}:due",
+      "postern:{7f}:events",
+      "postern:{7f}:cn:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "postern:{7f}:cns:L4JyuWIZJx0g1Mxv78jXfWG-DojVjeAyouBMHrjHRKY",
+      "postern:{7f}:limit:L4JyuWIZJx0g1Mxv78jXfW",
+      "postern:{7f}:once:digest",
+      "postern:{0b}:claim:digest",
+      "postern:{7f}:bs:NwXMGzUdDw5AKu04lrHBkupJowFfjCZcz5yr8UBSHaI",
+      "postern:{0b}:idem:digest",
+      "postern:{7f}:none",
+    ]
+  `);
+});
+
+describe('everything about one user', () => {
+  test('is in one slot', () => {
+    const subject = somebody();
+    const request = ask(subject);
+    const { elicitationId } = request.elicitation;
+    const shard = elicitationId.slice(3, 5) as Shard;
+    const names = [
+      keys.elicitation(elicitationId),
+      keys.open(shard),
+      keys.due(shard),
+      keys.events(shard),
+      keys.connection(request.connectionId),
+      keys.connectionsOf(shard, 'issue-tracker', subject),
+      keys.subjectLimit(shard, 'issue-tracker', subject),
+      keys.oneTime(shard, 'digest'),
+      keys.browserSession(browserSessionIdOf(subject)),
+      keys.none(shard),
+    ];
+    for (const name of names) expect(name.startsWith(`postern:{${shard}}:`)).toBe(true);
+  });
+});
+
+test('records of no subject are spread over the shards', () => {
+  const names = Array.from({ length: 2_000 }, (_, n) => keys.idempotency(`digest-${n}`));
+  const tags = new Set(names.map(name => /\{(..)\}/.exec(name)?.[1]));
+  expect(tags.size).toBe(SHARDS.length);
+});
+
+test.each(['', '{x}', 'a{b}', 'a:b', 'A', 'a b', 'a'.repeat(33)])('the prefix %j is refused', prefix => {
+  expect(() => createKeys(prefix)).toThrow(TypeError);
+});
+
+test.each(['', '7', '7F', 'zz', '7f}x', ['7f']])('%j is no shard', shard => {
+  expect(() => keys.due(shard as Shard)).toThrow(TypeError);
+});

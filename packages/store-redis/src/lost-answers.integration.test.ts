@@ -1,0 +1,81 @@
+import { shardIn } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { type FaultProxy, type Loss, startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRedisStores, type RedisStores } from './index.ts';
+
+const { ask, created, engage, moved, oneTimeFor, operation, secretDigest, somebody } = samples;
+
+/** Redis did what it was told, and the answer never came. */
+describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
+  let redis: RedisServer;
+  let proxy: FaultProxy;
+  let stores: RedisStores;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    proxy = await startFaultProxy(redis.port);
+    stores = await createRedisStores({ url: `redis://127.0.0.1:${proxy.port}`, commandTimeoutMs: 400 });
+  });
+  afterAll(async () => {
+    await stores.close();
+    await proxy[Symbol.asyncDispose]();
+    await redis[Symbol.asyncDispose]();
+  });
+
+  const pending = () => created(stores.elicitations, ask(somebody()));
+  const announced = async (elicitationId: Awaited<ReturnType<typeof pending>>['elicitationId']) => {
+    const logged = await stores.events.read(shardIn(elicitationId), { limit: 1_000 });
+    return logged.filter(({ event }) => event.elicitationId === elicitationId);
+  };
+
+  test('creating: one elicitation, and the caller gets it', async () => {
+    const request = ask(somebody());
+    const { elicitationId } = request.elicitation;
+    const lost = proxy.loseAnswerTo(request.operationId, loss);
+    expect(await stores.elicitations.create(request)).toMatchObject({
+      result: 'created',
+      elicitation: { elicitationId, version: 1 },
+    });
+    await lost;
+    expect(await announced(elicitationId)).toHaveLength(1);
+  });
+
+  test('moving: one version, one connection generation, and the caller gets it', async () => {
+    const current = await moved(stores.elicitations, await pending(), engage);
+    const move = samples.complete(current);
+    const operationId = operation();
+    const lost = proxy.loseAnswerTo(operationId, loss);
+    expect(await stores.elicitations.transition({ current, operationId, ...move })).toMatchObject({
+      result: 'applied',
+      elicitation: { status: 'completed', version: 3 },
+    });
+    await lost;
+    expect(await announced(current.elicitationId)).toHaveLength(3);
+    const { connectionId } = ask(current.subject);
+    expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 1 });
+  });
+
+  test('reserving an idempotency key: the caller holds its own reservation', async () => {
+    const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: 60_000 };
+    const lost = proxy.loseAnswerTo(p.reservation, loss);
+    expect(await stores.idempotency.begin(p)).toEqual({ result: 'begun', reservation: p.reservation });
+    await lost;
+  });
+
+  test('taking is not repeated: nobody gets the record, and the caller knows that it does not know', async () => {
+    const elicitation = await pending();
+    const shard = shardIn(elicitation.elicitationId);
+    const record = oneTimeFor(elicitation.elicitationId);
+    await moved(stores.elicitations, elicitation, { ...engage, putOneTime: { record, ttlMs: 60_000 } });
+    const lost = proxy.loseAnswerTo(record.digest, loss);
+    await expect(stores.oneTime.consume(shard, record.digest)).rejects.toMatchObject({ code: 'store_unavailable' });
+    await lost;
+    await expect
+      .poll(() => stores.oneTime.consume(shard, record.digest).catch(() => undefined))
+      .toMatchObject({
+        result: 'spent',
+      });
+  });
+});

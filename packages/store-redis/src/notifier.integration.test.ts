@@ -1,0 +1,75 @@
+import { samples } from '@postern/testkit/contract';
+import { startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type RedisCluster, type RedisServer, startRedis, startRedisCluster } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRedisStores } from './index.ts';
+
+const { ask, cancel, created, moved, somebody } = samples;
+const FOREVER = 10 * 60_000;
+
+describe('wake-ups between replicas', () => {
+  let redis: RedisServer;
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    [redis, cluster] = await Promise.all([startRedis(), startRedisCluster()]);
+  });
+  afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
+
+  test('a move on one replica wakes a waiter on another', async () => {
+    await using one = await createRedisStores({ url: redis.url });
+    await using other = await createRedisStores({ url: redis.url });
+    const elicitation = await created(one.elicitations, ask(somebody()));
+    using watch = other.notifier.watch(elicitation.elicitationId);
+    const waiting = watch.next(FOREVER);
+    await moved(one.elicitations, elicitation, cancel);
+    await waiting;
+    expect(await other.elicitations.read(elicitation.elicitationId)).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('in a cluster it does so whichever nodes both are on', async () => {
+    await using mover = await createRedisStores({ nodes: cluster.urls });
+    const replicas = await Promise.all(cluster.urls.map(url => createRedisStores({ nodes: [url] })));
+    const elicitations = await Promise.all(
+      Array.from({ length: 9 }, () => created(mover.elicitations, ask(somebody()))),
+    );
+    const watches = replicas.flatMap(({ notifier }) =>
+      elicitations.map(({ elicitationId }) => notifier.watch(elicitationId)),
+    );
+    const waiting = Promise.all(watches.map(watch => watch.next(FOREVER)));
+    await Promise.all(elicitations.map(elicitation => moved(mover.elicitations, elicitation, cancel)));
+    await waiting;
+    await Promise.all(replicas.map(replica => replica.close()));
+  });
+
+  test('a subscription that was lost wakes everybody when it is back', async () => {
+    await using proxy = await startFaultProxy(redis.port);
+    await using cutOff = await createRedisStores({ url: `redis://127.0.0.1:${proxy.port}` });
+    const elicitation = await created(cutOff.elicitations, ask(somebody()));
+    using watch = cutOff.notifier.watch(elicitation.elicitationId);
+    const waiting = watch.next(FOREVER);
+    proxy.disconnectAll();
+    await waiting;
+  });
+
+  test('a Redis user that may not listen is found out at the start', async () => {
+    await using strict = await startRedis({
+      args: ['--user', 'default', 'on', 'nopass', '~*', 'resetchannels', '+@all'],
+    });
+    const start = createRedisStores({ url: strict.url, startTimeoutMs: 300 });
+    await expect(start).rejects.toMatchObject({ code: 'store_unavailable', cause: { code: 'NOPERM' } });
+  });
+
+  test('one process has one subscription, however many wait', async () => {
+    const name = 'subscription-count';
+    await using stores = await createRedisStores({ url: redis.url, connectionName: name });
+    const watches = Array.from({ length: 100 }, () => stores.notifier.watch(ask(somebody()).elicitation.elicitationId));
+    const operator = new Redis(redis.url);
+    const connections = String(await operator.client('LIST'))
+      .split('\n')
+      .filter(line => line.includes(`name=${name}`));
+    operator.disconnect();
+    expect(connections).toHaveLength(2);
+    for (const watch of watches) watch[Symbol.dispose]();
+  });
+});

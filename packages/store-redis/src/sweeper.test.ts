@@ -1,0 +1,113 @@
+import { type ElicitationId, SHARDS, type Shard } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { startSweeper } from './sweeper.ts';
+
+const idOf = () => samples.ask(samples.somebody()).elicitation.elicitationId;
+
+describe('sweeper', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** A store in which the first shard of every round has something due. */
+  function setUp(due: readonly ElicitationId[] = [], change: Partial<Parameters<typeof startSweeper>[0]> = {}) {
+    const asked: Shard[] = [];
+    const expired: ElicitationId[] = [];
+    const errors: unknown[] = [];
+    const sweeper = startSweeper({
+      elicitations: {
+        due: async shard => {
+          asked.push(shard);
+          return shard === '00' ? due : [];
+        },
+      },
+      expire: async id => void expired.push(id),
+      onError: error => errors.push(error),
+      shuffle: shards => shards,
+      ...change,
+    });
+    return { sweeper, asked, expired, errors };
+  }
+
+  test('looks at every shard once per round, a share per tick', async () => {
+    const { sweeper, asked } = setUp();
+    expect(asked).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(asked).toEqual(SHARDS.slice(0, 32));
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(asked).toEqual(SHARDS);
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(asked).toEqual([...SHARDS, ...SHARDS]);
+    await sweeper.stop();
+  });
+
+  test('takes the shards in another order every round', async () => {
+    const asked: Shard[] = [];
+    const sweeper = startSweeper({
+      elicitations: {
+        due: async shard => {
+          asked.push(shard);
+          return [];
+        },
+      },
+      expire: async () => {},
+      onError: () => {},
+    });
+    await vi.advanceTimersByTimeAsync(16_000);
+    await sweeper.stop();
+    const [first, second] = [asked.slice(0, 256), asked.slice(256)];
+    expect([...first].sort()).toEqual(SHARDS);
+    expect([...second].sort()).toEqual(SHARDS);
+    expect(first).not.toEqual(second);
+  });
+
+  test('ends what is due; one failure is reported and stops nothing', async () => {
+    const [broken, fine] = [idOf(), idOf()];
+    const failure = new Error('no');
+    const ended: ElicitationId[] = [];
+    const { sweeper, errors } = setUp([broken, fine], {
+      expire: async id => {
+        if (id === broken) throw failure;
+        ended.push(id);
+      },
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(ended).toEqual([fine]);
+    expect(errors).toEqual([failure]);
+    await sweeper.stop();
+  });
+
+  test('a store that does not answer is reported, and asked again', async () => {
+    const failure = new Error('no store');
+    const { sweeper, errors } = setUp([], {
+      elicitations: { due: () => Promise.reject(failure) },
+    });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(errors).toHaveLength(64);
+    await sweeper.stop();
+  });
+
+  test('a slow tick is never overtaken, and stopping waits for it and starts nothing more', async () => {
+    const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
+    const [first, second] = [idOf(), idOf()];
+    const started: ElicitationId[] = [];
+    const { sweeper, asked } = setUp([first, second], {
+      expire: id => {
+        started.push(id);
+        return slow;
+      },
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked).toHaveLength(1);
+    let isStopped = false;
+    const stopping = sweeper.stop().then(() => {
+      isStopped = true;
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(isStopped).toBe(false);
+    finish();
+    await stopping;
+    expect(started).toEqual([first]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,142 @@
+import { inspect } from 'node:util';
+import { samples } from '@postern/testkit/contract';
+import { startRedis, startRedisCluster } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { createRedisStores, RedisFault, type RedisStores } from './index.ts';
+
+const { ask, created, engage, moved, operation, somebody } = samples;
+const unavailable = { name: 'StoreUnavailableError', code: 'store_unavailable' };
+
+async function recovered(stores: RedisStores): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        stores.ping().then(
+          () => 'ready',
+          () => 'not ready',
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe('ready');
+}
+
+describe('Redis that is gone', () => {
+  test('killed and restarted with its append-only file: everything acknowledged is there', async () => {
+    await using redis = await startRedis({ args: ['--appendfsync', 'always'] });
+    await using stores = await createRedisStores({ url: redis.url });
+    const first = await created(stores.elicitations, ask(somebody()));
+    const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+
+    await redis.kill();
+    await expect(stores.elicitations.read(first.elicitationId)).rejects.toMatchObject(unavailable);
+    await expect(stores.ping()).rejects.toMatchObject(unavailable);
+
+    await redis.restart();
+    await recovered(stores);
+    expect(await stores.elicitations.read(first.elicitationId)).toEqual(first);
+    expect(await moved(stores.elicitations, active, samples.complete(active))).toMatchObject({ status: 'completed' });
+  });
+
+  test('a cluster node killed and restarted: its users wait, the others do not notice', async () => {
+    await using cluster = await startRedisCluster({ args: ['--appendfsync', 'always'] });
+    await using stores = await createRedisStores({ nodes: cluster.urls });
+    const people = await Promise.all(Array.from({ length: 12 }, () => created(stores.elicitations, ask(somebody()))));
+    await cluster.nodes[2]?.kill();
+    const read = await Promise.allSettled(people.map(({ elicitationId }) => stores.elicitations.read(elicitationId)));
+    for (const result of read) if (result.status === 'rejected') expect(result.reason).toMatchObject(unavailable);
+
+    await cluster.nodes[2]?.restart();
+    await expect
+      .poll(
+        () => Promise.all(people.map(({ elicitationId }) => stores.elicitations.read(elicitationId))).catch(() => []),
+        {
+          timeout: 20_000,
+        },
+      )
+      .toEqual(people);
+  });
+
+  test('frozen: requests fail in time, and nothing is done twice afterwards', async () => {
+    await using redis = await startRedis();
+    await using stores = await createRedisStores({ url: redis.url, commandTimeoutMs: 200 });
+    const current = await created(stores.elicitations, ask(somebody()));
+    redis.suspend();
+    const move = { current, operationId: operation(), ...engage };
+    await expect(stores.elicitations.transition(move)).rejects.toMatchObject(unavailable);
+    redis.resume();
+    await recovered(stores);
+    expect(await stores.elicitations.transition(move)).toMatchObject({
+      result: 'applied',
+      elicitation: { version: 2 },
+    });
+  });
+
+  test('never there: the start gives up in time', async () => {
+    const redis = await startRedis();
+    await redis[Symbol.asyncDispose]();
+    await expect(createRedisStores({ url: redis.url, startTimeoutMs: 200 })).rejects.toMatchObject(unavailable);
+  });
+});
+
+describe('Redis that refuses', () => {
+  test.each([
+    { condition: 'OOM', settings: [['config', 'set', 'maxmemory', '1']] },
+    { condition: 'READONLY', settings: [['replicaof', '127.0.0.1', '1']] },
+    { condition: 'NOREPLICAS', settings: [['config', 'set', 'min-replicas-to-write', '1']] },
+  ])('$condition: nothing is written, and no value is in the error', async ({ condition, settings }) => {
+    await using redis = await startRedis();
+    await using stores = await createRedisStores({ url: redis.url });
+    const current = await created(stores.elicitations, ask(somebody()));
+    const operator = new Redis(redis.url);
+    for (const [command = '', ...args] of settings) await operator.call(command, ...args);
+    operator.disconnect();
+
+    const request = ask(somebody());
+    const attempts = [
+      stores.elicitations.create(request),
+      stores.elicitations.transition({
+        current,
+        operationId: request.operationId,
+        ...(samples.complete(current) as object),
+        ...engage,
+      }),
+      stores.oneTime.claim(request.operationId, 60_000),
+    ];
+    for (const result of await Promise.allSettled(attempts)) {
+      if (result.status !== 'rejected') throw new Error('A write was acknowledged.');
+      expect(result.reason).toMatchObject({ ...unavailable, cause: { code: condition } });
+      expect(inspect(result.reason, { depth: 10, showHidden: true })).not.toContain(request.operationId);
+    }
+    expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
+    expect(await stores.elicitations.read(request.elicitation.elicitationId)).toBeUndefined();
+  });
+
+  test('a wrong password is neither started with nor shown', async () => {
+    await using redis = await startRedis({ args: ['--user', 'default', 'on', '>right', '~*', '&*', '+@all'] });
+    const faults: RedisFault[] = [];
+    const start = createRedisStores({
+      url: `redis://:wrong-password@127.0.0.1:${redis.port}`,
+      startTimeoutMs: 300,
+      onFault: fault => faults.push(fault),
+    });
+    await expect(start).rejects.toMatchObject({ ...unavailable, cause: { code: 'WRONGPASS' } });
+    expect(faults[0]).toBeInstanceOf(RedisFault);
+    expect(inspect(faults, { depth: 10 })).not.toContain('wrong-password');
+  });
+
+  test('scripts that Redis forgot are loaded again', async () => {
+    await using redis = await startRedis();
+    await using stores = await createRedisStores({ url: redis.url });
+    const operator = new Redis(redis.url);
+    let current = await created(stores.elicitations, ask(somebody()));
+    await operator.script('FLUSH');
+    current = await moved(stores.elicitations, current, engage);
+    await operator.script('FLUSH');
+    expect(await moved(stores.elicitations, current, samples.cancel)).toMatchObject({ version: 3 });
+    await operator.script('FLUSH');
+    const people = await Promise.all(Array.from({ length: 20 }, () => stores.elicitations.create(ask(somebody()))));
+    expect(new Set(people.map(({ result }) => result))).toEqual(new Set(['created']));
+    operator.disconnect();
+  });
+});
