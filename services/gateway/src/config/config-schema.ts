@@ -1,7 +1,9 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
 import { kinds } from '@postern/elicitation';
 import { z } from 'zod';
+import { isAddressRange } from './address-range.ts';
 import { isLoopbackUrl } from './loopback.ts';
+import { publicKeyFault } from './public-key-fault.ts';
 
 const slug = z
   .string()
@@ -9,7 +11,7 @@ const slug = z
 
 /** Where people and MCP servers reach the gateway. https, or http on a loopback address for development. */
 const publicUrlSchema = z
-  .url()
+  .url({ error: 'must be a URL', abort: true })
   .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
   .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
     error: 'must be https, except on a loopback address',
@@ -20,7 +22,7 @@ const publicUrlSchema = z
   .transform(value => new URL(value).origin);
 
 const webUrl = z
-  .url()
+  .url({ error: 'must be a URL', abort: true })
   .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
     error: 'must be https, except on a loopback address',
   })
@@ -41,9 +43,10 @@ const apiKeySchema = z.strictObject({
 const jwksSchema = z.strictObject({
   keys: z
     .array(
-      z
-        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) })
-        .refine(jwk => !('d' in jwk), { error: 'must be a public key' }),
+      z.looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) }).superRefine((jwk, context) => {
+        const fault = publicKeyFault(jwk);
+        if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+      }),
     )
     .min(1),
 });
@@ -114,6 +117,10 @@ const vaultKeySchema = z.strictObject({
     .transform(value => new Uint8Array(Buffer.from(value, 'base64'))),
 });
 
+const redisUrl = z.string().refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
+  error: 'must be a redis:// or rediss:// URL',
+});
+
 const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
 
 export const configSchema = z.strictObject({
@@ -123,16 +130,18 @@ export const configSchema = z.strictObject({
     .strictObject({ host: z.string().default('127.0.0.1'), port: z.int().min(0).max(65_535).default(8080) })
     .prefault({}),
   trustProxy: z
-    .array(z.string().min(1))
+    .array(
+      z.string().refine(isAddressRange, { error: 'must be an address or a CIDR range, and not the whole internet' }),
+    )
     .default([])
     .describe('Addresses or CIDR ranges whose X-Forwarded-For is believed. Never the public URL.'),
   redis: z
     .strictObject({
-      url: z.string().optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
-      cluster: z.array(z.string()).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
+      url: redisUrl.optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
+      cluster: z.array(redisUrl).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
       prefix: z
         .string()
-        .regex(/^[A-Za-z0-9:_-]{1,40}$/)
+        .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })
         .default('postern'),
       assumeDurable: z
         .boolean()

@@ -41,7 +41,16 @@ export function loadConfig(path: string, env: Environment): GatewayConfig {
       throw new ConfigError([{ path: '', message: `not YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
   }
-  const config = parseConfig(interpolate(document, env));
-  const redisUrl = env['REDIS_URL'];
-  return redisUrl === undefined || redisUrl === '' ? config : { ...config, redis: { ...config.redis, url: redisUrl } };
+  return parseConfig(withRedisUrl(interpolate(document, env), env['REDIS_URL']));
+}
+
+/** Put in before the check, so that a bad address or a second one is named like any other fault. */
+function withRedisUrl(document: unknown, url: string | undefined): unknown {
+  if (url === undefined || url === '' || !isObject(document)) return document;
+  const { redis = {} } = document;
+  return isObject(redis) ? { ...document, redis: { ...redis, url } } : document;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

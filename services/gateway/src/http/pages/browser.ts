@@ -49,6 +49,12 @@ export function createBrowser(p: {
       return id === undefined ? Promise.resolve(undefined) : p.browserSessions.read(id);
     },
 
+    /** The person has done something: the idle time starts anew. Looking at a page does not count, because it writes nothing. */
+    async keepAlive(request: FastifyRequest): Promise<void> {
+      const id = sessionIdOf(request);
+      if (id !== undefined) await p.browserSessions.touch(id);
+    },
+
     /** A new id at every sign-in; the one before is dead. */
     async startSession(request: FastifyRequest, reply: FastifyReply, session: BrowserSession): Promise<void> {
       await this.endSession(request, reply);

@@ -217,6 +217,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
     if (present === undefined) return sendSignIn(request, reply.code(401));
     if (!form.success) throw new PageError('bad_request');
     if (!browser.isCsrfToken(form.data.csrf_token, present.secret)) throw new PageError('forbidden');
+    await browser.keepAlive(request);
     const { elicitationId } = present.elicitation;
     try {
       return await act({ ...present, elicitationId });
