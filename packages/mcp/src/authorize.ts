@@ -3,7 +3,7 @@ import { type Ask, type AuthorizeOptions, createAsk } from './ask.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { pursue } from './eras/pursue.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
-import { issue, type Resolution, type Run, recentAskKey } from './run.ts';
+import { forgetAsk, issue, type Resolution, type Run, recentAskKey } from './run.ts';
 import { Suspension } from './suspension.ts';
 import { type PlainToolResult, plainToolResult } from './tool-result.ts';
 
@@ -63,6 +63,8 @@ export function createGateContext(run: Run): GateContext {
       return await suspending(run, async () => {
         const remembered = await recall(run, ask, signal);
         const resolution = remembered ?? (await resolve(run, ask, await issue(run, ask, signal), signal));
+        // Reported once: the next call may ask again.
+        if (resolution.by === 'gateway') await forgetAsk(run, ask, resolution.elicitation);
         return toAuthorization(run, ask, resolution, signal);
       });
     },
@@ -87,12 +89,16 @@ async function resolve(run: Run, ask: Ask, elicitation: ElicitationBody, signal:
 
 /** The elicitation that this very call was answered with before, as it stands now. */
 async function recall(run: Run, ask: Ask, signal: AbortSignal): Promise<Resolution | undefined> {
-  const { client, recentAsks } = run.environment;
   const { requestState } = run;
   if (requestState?.ask === ask.digest) {
     return await pursue(run, ask, { elicitationId: requestState.elicitationId, isRetry: true }, signal);
   }
+  const elicitation = await readRemembered(run, ask, signal);
+  return elicitation === undefined ? undefined : await resolve(run, ask, elicitation, signal);
+}
 
+async function readRemembered(run: Run, ask: Ask, signal: AbortSignal): Promise<ElicitationBody | undefined> {
+  const { client, recentAsks } = run.environment;
   const key = await recentAskKey(run, ask);
   const elicitationId = recentAsks.recall(key);
   if (elicitationId === undefined) return undefined;
@@ -104,9 +110,12 @@ async function recall(run: Run, ask: Ask, signal: AbortSignal): Promise<Resoluti
     recentAsks.forget(key, elicitationId);
     return undefined;
   }
-  // Reported once: the next call may ask again.
-  if (isTerminal(elicitation)) recentAsks.forget(key, elicitationId);
-  return await resolve(run, ask, elicitation, signal);
+  if (!isTerminal(elicitation) || elicitation.status === 'completed') return elicitation;
+  // Another replica may have asked again since, and the user may have agreed: an old refusal must not hide that.
+  const { connections } = await client.connections(await run.principal(), ask.provider, signal);
+  const isStale = connections.some(({ updatedAt }) => updatedAt > (elicitation.endedAt ?? elicitation.expiresAt));
+  if (isStale) recentAsks.forget(key, elicitationId);
+  return isStale ? undefined : elicitation;
 }
 
 function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: AbortSignal): Authorization {

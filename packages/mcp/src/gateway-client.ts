@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type AccessTokenBody,
   accessTokenSchema,
+  type ConnectionListBody,
+  connectionListSchema,
   type ElicitationBody,
   elicitationSchema,
   type IssueElicitationInput,
@@ -13,6 +15,7 @@ import {
 import type { z } from 'zod';
 import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
+import type { Subject } from './subject.ts';
 
 export interface GatewayClientOptions {
   /** Base URL of the gateway's API, without a trailing slash. */
@@ -34,6 +37,7 @@ export interface GatewayClient {
   /** @param waitSeconds 0–55; the answer comes when the status is terminal or the time is over */
   read(elicitationId: string, waitSeconds: number, signal?: AbortSignal): Promise<ElicitationBody>;
   accessToken(connectionId: string, signal?: AbortSignal): Promise<AccessTokenBody>;
+  connections(subject: Subject, provider: string, signal?: AbortSignal): Promise<ConnectionListBody>;
 }
 
 /** The URL is handed to people, so nothing but a web page may hide behind it. */
@@ -135,6 +139,14 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         method: 'POST',
         path: `/v1/connections/${encodeURIComponent(connectionId)}/access-token`,
         schema: accessTokenSchema,
+        signal,
+      }),
+
+    connections: ({ issuer, subject }, provider, signal) =>
+      send({
+        method: 'GET',
+        path: `/v1/connections?${new URLSearchParams({ issuer, subject, provider })}`,
+        schema: connectionListSchema,
         signal,
       }),
   };

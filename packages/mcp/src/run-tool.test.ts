@@ -1,49 +1,75 @@
 import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
+import type { GatewayClient } from './gateway-client.ts';
 import { createEnvironment } from './options.ts';
+import type { Environment } from './run.ts';
 import { runTool } from './run-tool.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
 import type { LegacySessionCall } from './tool-call.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
-test('a notice that overtook this call turns into a second run, not into a promise that cannot be kept', async () => {
-  const pending = exampleElicitation();
-  const declined = exampleElicitation({ status: 'declined' });
-  const client = {
-    // The answer left the gateway just before the user declined.
-    issue: async () => pending,
-    read: async () => declined,
-    accessToken: () => Promise.reject(new Error('not expected')),
-  };
+const environment = createEnvironment({ url: 'https://postern.example.com', apiKey: 'k'.repeat(32) });
+const refuse = () => Promise.reject(new Error('not expected'));
+
+function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
   const notified: string[] = [];
+  const whole = { ...client, accessToken: refuse, connections: async () => ({ connections: [] }) };
   const session = {
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(id),
   };
-  const waiters = new CompletionWaiters({ client, limit: 9, now: () => 0, sleep: async () => {}, onError: () => {} });
+  const waiters = new CompletionWaiters({
+    client: whole,
+    limit: 9,
+    now: () => 0,
+    sleep: async () => {},
+    onError: () => {},
+  });
+  const outcome = (legacy: Environment['legacy'], elicitUrl: LegacySessionCall['elicitUrl']) => {
+    const call: LegacySessionCall = {
+      era: 'legacy-session',
+      toolName: 'outcome',
+      args: {},
+      signal: new AbortController().signal,
+      authInfo: undefined,
+      mcpClientName: undefined,
+      reportProgress: undefined,
+      declaresUrl: true,
+      session,
+      elicitUrl,
+    };
+    return runTool(
+      { ...environment, legacy, client: whole, waiters },
+      call,
+      async () => ({ ...alice, input: alice }),
+      async gate => (await gate.authorize('github')).action,
+    );
+  };
+  return { waiters, session, notified, outcome };
+}
+
+test('a notice that overtook this call turns into a second run, not into a promise that cannot be kept', async () => {
+  const pending = exampleElicitation();
+  // The answer to `issue` left the gateway just before the user declined.
+  const { waiters, session, notified, outcome } = world({
+    issue: async () => pending,
+    read: async () => exampleElicitation({ status: 'declined' }),
+  });
   await waiters.watch(session, pending)?.ended;
   expect(notified).toEqual(['el-1']);
-
-  const environment = createEnvironment({ url: 'https://postern.example.com', apiKey: 'k'.repeat(32) });
-  const call: LegacySessionCall = {
-    era: 'legacy-session',
-    toolName: 'outcome',
-    args: {},
-    signal: new AbortController().signal,
-    authInfo: undefined,
-    mcpClientName: undefined,
-    reportProgress: undefined,
-    declaresUrl: true,
-    session,
-    elicitUrl: () => Promise.reject(new Error('not expected')),
-  };
-  const outcome = await runTool(
-    { ...environment, client, waiters },
-    call,
-    async () => ({ ...alice, input: alice }),
-    async gate => (await gate.authorize('github')).action,
-  );
-  expect(outcome).toEqual({ type: 'result', result: 'decline' });
+  expect(await outcome('url-required-error', refuse)).toEqual({ type: 'result', result: 'decline' });
   expect(notified).toEqual(['el-1']);
+});
+
+test("the stored status comes before an MCP client's refusal", async () => {
+  const completed = { kind: 'authorization' as const, connectionId: 'co-1', provider: 'github', scopes: [] };
+  const { outcome } = world({
+    issue: async () => exampleElicitation(),
+    read: async (_id, wait) =>
+      wait > 0
+        ? await new Promise<never>(() => undefined)
+        : exampleElicitation({ status: 'completed', outcome: completed }),
+  });
+  expect(await outcome('push', async () => 'decline')).toEqual({ type: 'result', result: 'accept' });
 });

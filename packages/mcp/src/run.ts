@@ -64,3 +64,12 @@ export async function recentAskKey(run: Run, ask: Ask): Promise<string> {
   const { issuer, subject } = await run.principal();
   return digest([issuer, subject, run.call.toolName ?? '', run.argsDigest, ask.digest]);
 }
+
+export async function rememberAsk(run: Run, ask: Ask, elicitation: ElicitationBody): Promise<void> {
+  const { elicitationId, expiresAt } = elicitation;
+  run.environment.recentAsks.remember(await recentAskKey(run, ask), elicitationId, expiresAt);
+}
+
+export async function forgetAsk(run: Run, ask: Ask, elicitation: ElicitationBody): Promise<void> {
+  run.environment.recentAsks.forget(await recentAskKey(run, ask), elicitation.elicitationId);
+}

@@ -2,7 +2,7 @@ import type { ElicitationBody } from '@postern/api';
 import type { Ask } from '../ask.ts';
 import { isTerminal } from '../elicitation-status.ts';
 import { hold } from '../hold.ts';
-import type { Resolution, Run } from '../run.ts';
+import { type Resolution, type Run, rememberAsk } from '../run.ts';
 import type { ClientAction, LegacySessionCall, UrlElicitation } from '../tool-call.ts';
 import { incapableSuspension, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
@@ -43,6 +43,8 @@ async function push(
   const watch = waiters.watch(run.call.session, elicitation);
   if (watch === undefined) throw await plainSuspension(run, ask, elicitation);
 
+  // An MCP client that gives up while its user is busy learns the end from its next call.
+  await rememberAsk(run, ask, elicitation);
   const result = await withAbort(signal, [
     watch.ended.then((ended): PushResult => ({ type: 'ended', elicitation: ended })),
     pushOnce(run.call, urlElicitation(run, ask, elicitation), watch.ended).then(

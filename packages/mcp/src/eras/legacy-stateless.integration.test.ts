@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
+import { API_KEY } from '../testing/contract-gateway.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { modernWorld } from '../testing/modern-world.ts';
 
@@ -64,4 +65,19 @@ test.each(['v1', 'v2'] as const)('a session whose server was not attached is tre
   const host = await world.connect('v2');
   expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
   expect(world.gateway.waiting).toBe(0);
+});
+
+test('an old refusal does not hide that the user has agreed since, on another replica', async () => {
+  await using world = await modernWorld();
+  await using client = await connect(world.mcp.url);
+  await client.outcome();
+  world.gateway.end('declined');
+  const elsewhere = await fetch(`${world.gateway.url}/v1/elicitations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${API_KEY}` },
+    body: JSON.stringify(world.gateway.requests[0]?.body),
+  });
+  expect(elsewhere.status).toBe(201);
+  world.gateway.end('completed');
+  expect(await client.outcome()).toBe('accept');
 });

@@ -1,6 +1,6 @@
 import type { ElicitationBody } from '@postern/api';
 import type { Ask } from '../ask.ts';
-import { type Run, recentAskKey } from '../run.ts';
+import { type Run, rememberAsk } from '../run.ts';
 import { Suspension } from '../suspension.ts';
 import type { UrlElicitation } from '../tool-call.ts';
 import { ELICITATION_META_KEY, type PlainToolResult, plainToolResult } from '../tool-result.ts';
@@ -37,11 +37,6 @@ function unfinishedResult(run: Run, ask: Ask, elicitation: ElicitationBody): Pla
   const text = run.environment.text({ kind: 'unfinished', provider: ask.provider, matchCode, url, expiresAt });
   // The hint holds nothing that the text does not say; it saves a host from parsing prose.
   return plainToolResult(text, { [ELICITATION_META_KEY]: { url, matchCode, expiresAt } });
-}
-
-async function rememberAsk(run: Run, ask: Ask, elicitation: ElicitationBody): Promise<void> {
-  const { elicitationId, expiresAt } = elicitation;
-  run.environment.recentAsks.remember(await recentAskKey(run, ask), elicitationId, expiresAt);
 }
 
 /** For MCP clients without URL mode when the MCP server prefers a refusal to a link in a text. */

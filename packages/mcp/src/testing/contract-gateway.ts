@@ -5,10 +5,12 @@ import {
   type ElicitationBody,
   type IssueElicitation,
   issueElicitationSchema,
+  listConnectionsQuerySchema,
   type ProblemCode,
   problems,
   waitQuerySchema,
 } from '@postern/api';
+import type { z } from 'zod';
 import { digest } from '../digest.ts';
 
 export const API_KEY = 'test-api-key-0123456789abcdef';
@@ -17,7 +19,17 @@ export const ACCESS_TOKEN = 'canary-provider-access-token';
 
 type Status = ElicitationBody['status'];
 
+interface StoredConnection {
+  readonly askKey: string;
+  readonly subject: IssueElicitation['subject'];
+  readonly provider: string;
+  readonly scopes: string[];
+  readonly createdAt: string;
+  isBroken: boolean;
+}
+
 interface Stored {
+  readonly request: IssueElicitation;
   body: ElicitationBody;
   readonly askKey: string;
   readonly waiters: Set<() => void>;
@@ -38,13 +50,14 @@ export interface RecordedRequest {
 export class ContractGateway implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
   readonly #elicitations = new Map<string, Stored>();
-  readonly #connections = new Map<string, { readonly askKey: string; readonly scopes: string[]; isBroken: boolean }>();
+  readonly #connections = new Map<string, StoredConnection>();
   readonly #idempotent = new Map<string, { readonly fingerprint: string; readonly elicitationId: string }>();
   readonly #httpServer = createServer((request, response) => void this.#serve(request, response));
   readonly #arrivals = new Set<() => void>();
   readonly #departures = new Set<() => void>();
   #failures: ((response: ServerResponse) => void)[] = [];
   #count = 0;
+  #ticks = 0;
   /** When set, waiting reads answer at once, as if the time were always over. */
   answersAtOnce = false;
 
@@ -77,7 +90,7 @@ export class ContractGateway implements AsyncDisposable {
     stored.body = {
       ...stored.body,
       status,
-      endedAt: new Date().toISOString(),
+      endedAt: this.#timestamp(),
       ...(outcome === undefined ? {} : { outcome }),
       ...(status === 'failed' ? { failure: { code: 'provider_refused' } } : {}),
     };
@@ -146,6 +159,9 @@ export class ContractGateway implements AsyncDisposable {
     if (request.method === 'POST' && collection === 'connections' && id !== undefined && verb === 'access-token') {
       return this.#accessToken(id, response);
     }
+    if (request.method === 'GET' && collection === 'connections' && id === undefined) {
+      return this.#list(listConnectionsQuerySchema.parse(Object.fromEntries(url.searchParams)), response);
+    }
     problem(response, 'not_found');
   }
 
@@ -177,6 +193,7 @@ export class ContractGateway implements AsyncDisposable {
     const elicitationId = `el-${this.#count}`;
     const served = [...this.#connections].find(([, one]) => one.askKey === askKey && !one.isBroken);
     const stored: Stored = {
+      request: body,
       askKey,
       waiters: new Set(),
       body: {
@@ -186,7 +203,7 @@ export class ContractGateway implements AsyncDisposable {
         url: `${this.url}/e/${elicitationId}`,
         matchCode: `K7-${40 + this.#count}`,
         ...(body.message === undefined ? {} : { message: body.message }),
-        createdAt: new Date().toISOString(),
+        createdAt: this.#timestamp(),
         expiresAt: new Date(Date.now() + 600_000).toISOString(),
         ...(served === undefined
           ? {}
@@ -231,11 +248,39 @@ export class ContractGateway implements AsyncDisposable {
     json(response, 200, { accessToken: ACCESS_TOKEN, tokenType: 'Bearer', scopes: connection.scopes });
   }
 
+  #list({ issuer, subject, provider }: z.infer<typeof listConnectionsQuerySchema>, response: ServerResponse) {
+    const connections = [...this.#connections].flatMap(([connectionId, one]) =>
+      'issuer' in one.subject &&
+      one.subject.issuer === issuer &&
+      one.subject.subject === subject &&
+      one.provider === provider
+        ? [{ connectionId, provider, scopes: one.scopes, createdAt: one.createdAt, updatedAt: one.createdAt }]
+        : [],
+    );
+    json(response, 200, { connections });
+  }
+
   #connect(stored: Stored): NonNullable<ElicitationBody['outcome']> {
     const connectionId = `co-${stored.body.elicitationId}`;
     const scopes = ['repo'];
-    this.#connections.set(connectionId, { askKey: stored.askKey, scopes, isBroken: false });
-    return { kind: 'authorization', connectionId, provider: 'github', scopes };
+    const { subject, authorization } = stored.request;
+    const { provider } = authorization;
+    const createdAt = this.#timestamp();
+    this.#connections.set(connectionId, {
+      askKey: stored.askKey,
+      subject,
+      provider,
+      scopes,
+      createdAt,
+      isBroken: false,
+    });
+    return { kind: 'authorization', connectionId, provider, scopes };
+  }
+
+  /** Later with every use, so that tests can rely on the order of events. */
+  #timestamp(): string {
+    this.#ticks += 1;
+    return new Date(Date.now() + this.#ticks).toISOString();
   }
 
   #wake(stored: Stored): void {

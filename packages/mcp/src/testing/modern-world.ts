@@ -8,8 +8,9 @@ import { asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
 const REVISION = '2026-07-28';
 
 /** Tools that say exactly what reached the handler. */
-export function exampleServer(gate: Gate): McpServer {
+export function exampleServer(shared: Gate): McpServer {
   const server = new McpServer({ name: 'issues', version: '1.0.0' });
+  const gate = shared.attach(server);
   const inputSchema = z.object({ title: z.string() });
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
