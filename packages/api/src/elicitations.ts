@@ -117,11 +117,12 @@ export const elicitationSchema = z
   .meta({ id: 'Elicitation' });
 
 export const waitQuerySchema = z.strictObject({
-  wait: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(MAX_WAIT_SECONDS)
+  wait: z
+    // Digits only: `Number` would also take an empty value, white space, hexadecimals and exponents.
+    .preprocess(
+      value => (typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : value),
+      z.int().min(0).max(MAX_WAIT_SECONDS),
+    )
     .optional()
     .describe('Seconds to wait for a terminal status.'),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commonProblems, type Operation, operations } from './operations.ts';
+import { bodyProblems, commonProblems, type Operation, operations } from './operations.ts';
 import { type ProblemCode, problemSchema, problems } from './problems.ts';
 
 type Json = Record<string, unknown>;
@@ -90,7 +90,11 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
           },
         ]),
       ),
-      ...problemResponses([...commonProblems, ...operation.problems]),
+      ...problemResponses([
+        ...commonProblems,
+        ...(operation.method === 'POST' ? bodyProblems : []),
+        ...operation.problems,
+      ]),
     },
   };
 }

@@ -120,3 +120,6 @@ export const commonProblems: readonly ProblemCode[] = [
   'internal_error',
   'unavailable',
 ];
+
+/** What a call that sends something can answer beyond that. */
+export const bodyProblems: readonly ProblemCode[] = ['payload_too_large', 'unsupported_media_type'];

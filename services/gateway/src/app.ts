@@ -2,14 +2,17 @@ import cookie from '@fastify/cookie';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { GatewayDeps } from './deps.ts';
 import { apiRoutes } from './http/api/api-routes.ts';
+import { createClientErrorHandler } from './http/client-error.ts';
 import { pageRoutes } from './http/pages/page-routes.ts';
-import { errorsPlugin } from './http/plugins/errors-plugin.ts';
+import { errorsPlugin, problemFor, sendProblem } from './http/plugins/errors-plugin.ts';
 import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
 import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
-import { securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
+import { securityHeaders, securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
+import { problemOf } from './http/problem-of.ts';
 
+const MAX_HEADER_BYTES = 16 * 1024;
 /** Longest a handler may take: the longest wait of the contract and a margin. */
 const HANDLER_MS = 70_000;
 
@@ -18,6 +21,7 @@ const HANDLER_MS = 70_000;
  * around.
  */
 export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
+  const headers = securityHeaders(deps.config.publicUrl);
   const app = Fastify({
     // fastify's own request log would write down query strings, hence authorization codes.
     logger: false,
@@ -28,9 +32,14 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     connectionTimeout: HANDLER_MS + 20_000,
     keepAliveTimeout: HANDLER_MS + 5_000,
     handlerTimeout: HANDLER_MS,
-    http: { headersTimeout: 10_000, maxHeaderSize: 16 * 1024 },
-    routerOptions: { maxParamLength: 128, caseSensitive: true, ignoreTrailingSlash: false },
+    http: { headersTimeout: 10_000, maxHeaderSize: MAX_HEADER_BYTES },
+    // No parameter is longer than the request line: an id of any length is answered by its route, like every unknown one.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true, ignoreTrailingSlash: false },
     return503OnClosing: true,
+    // Before any route is found no hook runs, so these answers bring their headers themselves.
+    frameworkErrors: (error, request, reply) =>
+      sendProblem(request, reply.headers(headers), problemOf(error) ?? problemFor('internal_error')),
+    clientErrorHandler: createClientErrorHandler(headers),
   });
 
   await app.register(gracefulClosePlugin);

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { StartError } from './start-error.ts';
 
 export interface EmbeddedRedis extends AsyncDisposable {
   readonly url: string;
@@ -13,7 +14,7 @@ export interface EmbeddedRedis extends AsyncDisposable {
 /**
  * The default where no Redis is configured: a private redis-server beside the gateway, on a free loopback port, with an
  * append-only file and a password that nobody else learns (its configuration goes in through standard input).
- * @throws Error with a text that says what to install when there is no redis-server.
+ * @throws StartError that says what to install when there is no redis-server.
  */
 export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRedis> {
   const dir = resolve(directory);
@@ -28,15 +29,17 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
   const failed = new Promise<never>((_, reject) => {
     child.once('error', () =>
       reject(
-        new Error('No redis-server was found. Install it (Debian: apt-get install redis-server) or set REDIS_URL.'),
+        new StartError('No redis-server was found. Install it (Debian: apt-get install redis-server) or set REDIS_URL.'),
       ),
     );
     child.once('exit', code =>
-      reject(new Error(`The private Redis ended with code ${code} at start (directory ${directory}).`)),
+      reject(new StartError(`The private Redis ended with code ${code} at start (directory ${directory}).`)),
     );
   });
   // Handled here as well, because a child may die after everybody has stopped waiting for its start.
   failed.catch(() => undefined);
+  // Writing to a child that could not start fails too; `failed` says why.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(
     [
       'bind 127.0.0.1',

@@ -22,10 +22,16 @@ export function createLogger(p: { level: string; destination?: NodeJS.WritableSt
 function safeError(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  const at = error.stack
-    ?.split('\n')
+  const at = positionsOf(error)
+    .split('\n')
     .filter(line => /^\s+at /.test(line))
     .slice(0, 8)
     .map(line => line.trim());
   return { name: error.name, ...(code === undefined ? {} : { code }), at };
+}
+
+/** The stack without the message it begins with, which may have lines that look like positions. */
+function positionsOf({ stack = '', message }: Error): string {
+  const start = message === '' ? -1 : stack.indexOf(message);
+  return start === -1 ? stack : stack.slice(start + message.length);
 }

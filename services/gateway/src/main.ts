@@ -1,7 +1,7 @@
-import { ConfigError } from './config/config-error.ts';
 import { loadConfig } from './config/load-config.ts';
 import { startGateway } from './gateway.ts';
 import { createLogger } from './logger.ts';
+import { explanationOf } from './start-error.ts';
 
 /** The process: configuration, start, graceful stop. Everything else is in `gateway.ts`. */
 const configPath = process.argv[2] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
@@ -38,8 +38,8 @@ process.on('uncaughtException', error => {
 
 main().catch((error: unknown) => {
   // What the operator must mend is said in plain words; for anything else there is the log.
-  const plain = error instanceof ConfigError || (error instanceof Error && error.name === 'UnsafeRedisError');
-  if (plain) process.stderr.write(`${error.message}\n`);
-  else logger.fatal({ event: 'gateway.start_failed', error }, 'gateway did not start');
+  const explanation = explanationOf(error);
+  if (explanation === undefined) logger.fatal({ event: 'gateway.start_failed', error }, 'gateway did not start');
+  else process.stderr.write(`${explanation}\n`);
   process.exit(1);
 });

@@ -1,6 +1,6 @@
 import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig } from './config-schema.ts';
-import { isLoopbackUrl } from './loopback.ts';
+import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -36,6 +36,10 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     }
     if (server.identity.mode === 'loopback' && !isLoopbackUrl(config.publicUrl)) {
       fault(`${path}.identity`, 'loopback needs a publicUrl on a loopback address');
+    }
+    // Everybody who can connect is taken for the one person there is.
+    if (server.identity.mode === 'loopback' && !isLoopbackHost(config.listen.host)) {
+      fault(`${path}.identity`, 'loopback needs a listen.host that is a loopback address');
     }
   });
   return faults;

@@ -1,10 +1,10 @@
-import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { createPublicKey, type webcrypto } from 'node:crypto';
 
 /** RFC 7518 section 3.3: RSA keys of 2048 bits or larger. */
 const MIN_RSA_BITS = 2048;
 
 /** Why a JWK cannot verify signatures, or undefined when it can. Never says anything about the key's values. */
-export function publicKeyFault(jwk: JsonWebKey): string | undefined {
+export function publicKeyFault(jwk: webcrypto.JsonWebKey): string | undefined {
   if ('d' in jwk) return 'must be a public key';
   try {
     const { asymmetricKeyDetails } = createPublicKey({ format: 'jwk', key: jwk });

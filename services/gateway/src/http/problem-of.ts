@@ -30,7 +30,7 @@ const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
   contention: 'unavailable',
 };
 
-/** Faults of the request that fastify itself finds. Any other error of its own is ours, hence a 500. */
+/** Faults of the request, and overlong work, that fastify itself finds. Any other error of its own is ours, hence a 500. */
 const byFastifyCode = new Map<string, ProblemCode>([
   [errorCodes.FST_ERR_CTP_BODY_TOO_LARGE().code, 'payload_too_large'],
   [errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE().code, 'unsupported_media_type'],
@@ -39,6 +39,7 @@ const byFastifyCode = new Map<string, ProblemCode>([
   [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, 'invalid_request'],
   [errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code, 'invalid_request'],
   [errorCodes.FST_ERR_BAD_URL().code, 'invalid_request'],
+  [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, 'unavailable'],
 ]);
 
 /** What any error means to whoever asked. Undefined for a surprise: a 500 that says nothing. */

@@ -7,10 +7,11 @@ import { ProblemError } from '../problem-error.ts';
 import { callerOf, createCallerAuth } from './caller-auth.ts';
 import { connectionRoutes } from './connection-routes.ts';
 import { elicitationRoutes } from './elicitation-routes.ts';
+import { createJsonParser } from './json-body.ts';
 
 /** Paths of the contract as patterns, to tell a wrong method from a wrong path. */
 const patterns = Object.values(operations).map(({ path, method }) => ({
-  method,
+  methods: method === 'GET' ? [method, 'HEAD'] : [method],
   pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
 }));
 
@@ -21,6 +22,8 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
 
   await app.register(
     async api => {
+      api.removeAllContentTypeParsers();
+      api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
       api.addHook('onRequest', createCallerAuth(deps));
       await api.register(rateLimit, {
         // After authentication, so that one caller's flood is his own.
@@ -35,7 +38,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
 
       api.setNotFoundHandler((request, reply) => {
         const path = request.url.split('?', 1)[0] ?? '';
-        const allowed = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+        const allowed = patterns.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
         if (allowed.length === 0) return sendProblem(request, reply, problemFor('not_found'));
         return sendProblem(request, reply.header('allow', allowed.join(', ')), problemFor('method_not_allowed'));
       });

@@ -4,19 +4,22 @@ import fp from 'fastify-plugin';
 import type { GatewayDeps } from '../../deps.ts';
 import { type Problem, problemOf } from '../problem-of.ts';
 
-export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
-  const body: ProblemBody = {
+export function problemBody(problem: Problem, requestId: string): ProblemBody {
+  return {
     type: `urn:postern:problem:${problem.code}`,
     title: problems[problem.code].title,
     status: problem.status,
     code: problem.code,
-    requestId: request.id,
+    requestId,
     ...(problem.errors === undefined ? {} : { errors: [...problem.errors] }),
   };
+}
+
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.retryAfterMs !== undefined)
     reply.header('retry-after', Math.max(1, Math.ceil(problem.retryAfterMs / 1000)));
   if (problem.code === 'unauthenticated') reply.header('www-authenticate', 'Bearer realm="postern"');
-  return reply.code(problem.status).type('application/problem+json').send(body);
+  return reply.code(problem.status).type('application/problem+json').send(problemBody(problem, request.id));
 }
 
 export const problemFor = (code: ProblemCode): Problem => ({ code, status: problems[code].status });

@@ -2,28 +2,38 @@ import fp from 'fastify-plugin';
 
 const YEAR_SECONDS = 31_536_000;
 
+/** What an answer gets that says nothing else about it: no content is active, nothing is kept. */
+const defaults = {
+  'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+  'cache-control': 'no-store',
+};
+
 /**
  * On every answer, whatever it is (ASVS 3.4). Pages set their own content policy first; what sets none gets the strictest.
  * `same-origin` as referrer policy because `no-referrer` makes our own forms arrive with `Origin: null`.
  */
+export function securityHeaders(publicUrl: string): Readonly<Record<string, string>> {
+  return {
+    ...defaults,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'x-frame-options': 'DENY',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+    ...(publicUrl.startsWith('https:')
+      ? { 'strict-transport-security': `max-age=${YEAR_SECONDS}; includeSubDomains` }
+      : {}),
+  };
+}
+
 export const securityHeadersPlugin = fp<{ publicUrl: string }>(
   async (app, { publicUrl }) => {
-    const hsts = publicUrl.startsWith('https:');
+    const headers = Object.entries(securityHeaders(publicUrl));
     app.addHook('onSend', async (_request, reply) => {
-      if (!reply.hasHeader('content-security-policy')) {
-        reply.header(
-          'content-security-policy',
-          "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
-        );
+      for (const [name, value] of headers) {
+        if (!(name in defaults && reply.hasHeader(name))) reply.header(name, value);
       }
-      if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
-      reply.header('x-content-type-options', 'nosniff');
-      reply.header('referrer-policy', 'same-origin');
-      reply.header('cross-origin-opener-policy', 'same-origin');
-      reply.header('cross-origin-resource-policy', 'same-origin');
-      reply.header('x-frame-options', 'DENY');
-      reply.header('permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()');
-      if (hsts) reply.header('strict-transport-security', `max-age=${YEAR_SECONDS}; includeSubDomains`);
     });
   },
   { name: 'security-headers' },

@@ -1,0 +1,191 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashOf, sampleConfig, sampleMcpServer } from '../testing/sample-config.ts';
+import { ConfigError } from './config-error.ts';
+import { loadConfig, parseConfig } from './load-config.ts';
+
+function faultsOf(run: () => unknown): ConfigError['faults'] {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+const pathsOf = (document: unknown): string[] => [
+  ...new Set(faultsOf(() => parseConfig(document)).map(fault => fault.path)),
+];
+const withServer = (server: object) => ({ ...sampleConfig(), mcpServers: [{ ...sampleMcpServer, ...server }] });
+const withKey = (key: string) => sampleConfig({ vault: { keys: [{ kid: 'first', key }] } });
+const jwkOf = (bits: number) =>
+  generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' }) as { kty: 'RSA' };
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+it('accepts the sample, so that every refusal below has its own reason', () => {
+  const config = parseConfig(sampleConfig());
+  expect(config.publicUrl).toBe('https://gate.example');
+  expect(config.vault.keys[0]?.key.byteLength).toBe(32);
+  expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080 });
+});
+
+it('normalises the public URL to its origin', () => {
+  expect(parseConfig(sampleConfig({ publicUrl: 'https://Gate.example:443/' })).publicUrl).toBe('https://gate.example');
+});
+
+describe('S57, S62: faults, each named by its path', () => {
+  it.each<[string, unknown, string[]]>([
+    ['nothing', undefined, ['']],
+    ['a list', [], ['']],
+    ['an unknown field', { ...sampleConfig(), publicURL: 'https://gate.example' }, ['']],
+    ['an unknown field deeper down', withServer({ apikey: 'x' }), ['mcpServers[0]']],
+    ['a public URL that is none', sampleConfig({ publicUrl: 'gate' }), ['publicUrl']],
+    ['http off loopback', sampleConfig({ publicUrl: 'http://gate.example' }), ['publicUrl']],
+    ['http on a look-alike of loopback', sampleConfig({ publicUrl: 'http://127.0.0.1.example' }), ['publicUrl']],
+    ['another scheme', sampleConfig({ publicUrl: 'ftp://gate.example' }), ['publicUrl']],
+    ['a public URL with a path', sampleConfig({ publicUrl: 'https://gate.example/x' }), ['publicUrl']],
+    ['a public URL with a query', sampleConfig({ publicUrl: 'https://gate.example/?x' }), ['publicUrl']],
+    ['a port out of range', sampleConfig({ listen: { port: 70_000 } }), ['listen.port']],
+    ['a proxy by name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
+    ['a proxy that is everybody', sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }), ['trustProxy[1]']],
+    ['a Redis by http', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
+    ['a Redis cluster by name', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
+    ['a Redis and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
+    ['a prefix that takes over the hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],
+    ['no vault key', sampleConfig({ vault: { keys: [] } }), ['vault.keys']],
+    ['a short vault key', withKey(randomBytes(16).toString('base64')), ['vault.keys[0].key']],
+    ['a long vault key', withKey(randomBytes(33).toString('base64')), ['vault.keys[0].key']],
+    ['a vault key of zeros', withKey(Buffer.alloc(32).toString('base64')), ['vault.keys[0].key']],
+    ['a vault key of a few letters', withKey(Buffer.from('abcd'.repeat(8)).toString('base64')), ['vault.keys[0].key']],
+    ['a password as vault key', withKey('correct horse battery staple'), ['vault.keys[0].key']],
+    ['no MCP server', sampleConfig({ mcpServers: [] }), ['mcpServers']],
+    ['an MCP server without credential', withServer({ apiKeys: [] }), ['mcpServers[0].apiKeys']],
+    ['an API key in clear', withServer({ apiKeys: [{ hash: 'pk_clear' }] }), ['mcpServers[0].apiKeys[0].hash']],
+    [
+      'an expiry without zone',
+      withServer({ apiKeys: [{ hash: hashOf('x'), expires: '2026-01-01' }] }),
+      ['mcpServers[0].apiKeys[0].expires'],
+    ],
+    ['a wildcard return URL', withServer({ returnUrls: ['https://*.example/back'] }), ['mcpServers[0].returnUrls[0]']],
+    ['a plain return URL', withServer({ returnUrls: ['http://app.example/'] }), ['mcpServers[0].returnUrls[0]']],
+    ['a script as return URL', withServer({ returnUrls: ['javascript:alert(1)'] }), ['mcpServers[0].returnUrls[0]']],
+    ['an MCP endpoint that is no URL', withServer({ url: 'tracker' }), ['mcpServers[0].url']],
+    ['an unknown kind', withServer({ kinds: ['everything'] }), ['mcpServers[0].kinds[0]']],
+    ['an unknown provider', withServer({ providers: ['forge', 'nowhere'] }), ['mcpServers[0].providers']],
+    ['an issuer nobody signs in at', withServer({ issuers: ['https://other.example'] }), ['mcpServers[0].issuers']],
+    ['no issuer', withServer({ issuers: [] }), ['mcpServers[0].issuers']],
+    ['loopback identity in public', withServer({ identity: { mode: 'loopback' } }), ['mcpServers[0].identity']],
+    [
+      'loopback identity for the whole network',
+      { ...withServer({ identity: { mode: 'loopback' } }), publicUrl: 'http://localhost', listen: { host: '0.0.0.0' } },
+      ['mcpServers[0].identity'],
+    ],
+    [
+      'a plain verify URL',
+      withServer({ identity: { mode: 'external', verifyUrl: 'http://app.example' } }),
+      ['mcpServers[0].identity.verifyUrl'],
+    ],
+    [
+      'a private JWK',
+      withServer({ jwks: { keys: [{ ...ec.privateKey.export({ format: 'jwk' }), kid: 'a' }] } }),
+      ['mcpServers[0].jwks.keys[0]'],
+    ],
+    [
+      'a shared secret as JWK',
+      withServer({ jwks: { keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'a' }] } }),
+      ['mcpServers[0].jwks.keys[0].kty'],
+    ],
+    ['half a JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
+    [
+      'a short RSA key',
+      withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }),
+      ['mcpServers[0].jwks.keys[0]'],
+    ],
+    ['an MCP server twice', sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }), ['mcpServers']],
+    [
+      'an API key of two MCP servers',
+      sampleConfig({ mcpServers: [sampleMcpServer, { ...sampleMcpServer, id: 'other' }] }),
+      ['mcpServers'],
+    ],
+    [
+      'a key name twice',
+      sampleConfig({
+        vault: { keys: [1, 2].map(() => ({ kid: 'first', key: randomBytes(32).toString('base64') })) },
+      }),
+      ['vault.keys'],
+    ],
+    ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
+    ['a logo of a third party', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
+    ['e-mail as subject', sampleConfig({
+      identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],
+    }), ['identityProviders[0].subjectClaim']],
+  ])('refuses %s', (_, document, paths) => {
+    expect(pathsOf(document)).toEqual(paths);
+  });
+
+  it('names every fault at once', () => {
+    const document = { ...sampleConfig({ publicUrl: 'http://gate.example' }), mcpServers: [], extra: 1 };
+    expect(pathsOf(document).sort()).toEqual(['', 'mcpServers', 'publicUrl']);
+  });
+
+  it('accepts a usable public key', () => {
+    expect(pathsOf(withServer({ jwks: { keys: [{ ...ec.publicKey.export({ format: 'jwk' }), kid: 'a' }] } }))).toEqual([]);
+  });
+});
+
+describe('the file', () => {
+  let directory = '';
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'postern-config-'));
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const write = (text: string): string => {
+    const path = join(directory, `${randomBytes(4).toString('hex')}.yaml`);
+    writeFileSync(path, text);
+    return path;
+  };
+  const messageOf = (path: string, env = {}) => faultsOf(() => loadConfig(path, env)).map(fault => fault.message);
+
+  it('may be missing, which is a fault', () => {
+    expect(messageOf(join(directory, 'none.yaml'))).toHaveLength(1);
+  });
+
+  it.each([
+    ['a tab', 'publicUrl:\n\t- x'],
+    ['a key twice', 'publicUrl: a\npublicUrl: b'],
+    ['an open quote', 'publicUrl: "SECRET'],
+  ])('is refused with its line for %s', (_, text) => {
+    const [message, ...more] = messageOf(write(text));
+    expect(message).toMatch(/line \d/);
+    expect(message).not.toContain('SECRET');
+    expect(more).toEqual([]);
+  });
+
+  it('takes secrets from the environment and from files', () => {
+    const secretFile = write('  from-a-file\n');
+    const path = write(
+      JSON.stringify({
+        ...sampleConfig(),
+        identityProviders: [
+          { name: 'a', issuer: 'https://id.example', clientId: '${env:CLIENT}', clientSecret: `\${file:${secretFile}}` },
+        ],
+      }),
+    );
+    expect(loadConfig(path, { CLIENT: 'from-env' }).identityProviders[0]).toMatchObject({
+      clientId: 'from-env',
+      clientSecret: 'from-a-file',
+    });
+  });
+
+  it('lets REDIS_URL replace the address, checked like any other', () => {
+    const path = write(JSON.stringify(sampleConfig({ redis: { url: 'redis://one', prefix: 'mine' } })));
+    expect(loadConfig(path, { REDIS_URL: 'redis://two' }).redis).toMatchObject({ url: 'redis://two', prefix: 'mine' });
+    expect(loadConfig(path, { REDIS_URL: '' }).redis.url).toBe('redis://one');
+    expect(faultsOf(() => loadConfig(path, { REDIS_URL: 'two:6379' })).map(fault => fault.path)).toEqual(['redis.url']);
+    const cluster = write(JSON.stringify(sampleConfig({ redis: { cluster: ['redis://one'] } })));
+    expect(faultsOf(() => loadConfig(cluster, { REDIS_URL: 'redis://two' })).map(fault => fault.path)).toEqual(['redis']);
+  });
+});

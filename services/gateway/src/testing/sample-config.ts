@@ -1,0 +1,25 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { GatewayConfigInput } from '../config/config-schema.ts';
+
+export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
+
+export const sampleMcpServer = {
+  id: 'tracker',
+  name: 'Issue Tracker',
+  url: 'https://tracker.example/mcp',
+  apiKeys: [{ hash: hashOf('pk_tracker') }],
+  providers: ['forge'],
+  issuers: ['https://id.example'],
+} satisfies GatewayConfigInput['mcpServers'][number];
+
+/** A configuration without faults. */
+export function sampleConfig(overrides: Partial<GatewayConfigInput> = {}): GatewayConfigInput {
+  return {
+    publicUrl: 'https://gate.example',
+    vault: { keys: [{ kid: 'first', key: randomBytes(32).toString('base64') }] },
+    identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'postern', clientSecret: 's' }],
+    providers: [{ name: 'forge', displayName: 'Code Forge', issuer: 'https://forge.example', clientId: 'postern' }],
+    mcpServers: [sampleMcpServer],
+    ...overrides,
+  };
+}
