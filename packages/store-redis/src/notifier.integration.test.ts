@@ -16,26 +16,28 @@ describe('wake-ups between replicas', () => {
   });
   afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
 
-  test('a move on one replica wakes a waiter on another', async () => {
+  test('each move on one replica wakes a waiter on another', async () => {
     await using one = await createRedisStores({ url: redis.url });
     await using other = await createRedisStores({ url: redis.url });
-    const elicitation = await created(one.elicitations, ask(somebody()));
-    using watch = other.notifier.watch(elicitation.elicitationId);
+    const request = ask(somebody());
+    using watch = other.notifier.watch(request.elicitation.elicitationId);
+    const elicitation = await created(one.elicitations, request);
+    await watch.next(FOREVER);
     const waiting = watch.next(FOREVER);
     await moved(one.elicitations, elicitation, cancel);
     await waiting;
     expect(await other.elicitations.read(elicitation.elicitationId)).toMatchObject({ status: 'cancelled' });
   });
 
-  test('in a cluster it does so whichever nodes both are on', async () => {
+  test('in a cluster they do so whichever nodes both are on', async () => {
     await using mover = await createRedisStores({ nodes: cluster.urls });
     const replicas = await Promise.all(cluster.urls.map(url => createRedisStores({ nodes: [url] })));
-    const elicitations = await Promise.all(
-      Array.from({ length: 9 }, () => created(mover.elicitations, ask(somebody()))),
-    );
+    const requests = Array.from({ length: 9 }, () => ask(somebody()));
     const watches = replicas.flatMap(({ notifier }) =>
-      elicitations.map(({ elicitationId }) => notifier.watch(elicitationId)),
+      requests.map(({ elicitation }) => notifier.watch(elicitation.elicitationId)),
     );
+    const elicitations = await Promise.all(requests.map(request => created(mover.elicitations, request)));
+    await Promise.all(watches.map(watch => watch.next(FOREVER)));
     const waiting = Promise.all(watches.map(watch => watch.next(FOREVER)));
     await Promise.all(elicitations.map(elicitation => moved(mover.elicitations, elicitation, cancel)));
     await waiting;
@@ -45,8 +47,8 @@ describe('wake-ups between replicas', () => {
   test('a subscription that was lost wakes everybody when it is back', async () => {
     await using proxy = await startFaultProxy(redis.port);
     await using cutOff = await createRedisStores({ url: `redis://127.0.0.1:${proxy.port}` });
-    const elicitation = await created(cutOff.elicitations, ask(somebody()));
-    using watch = cutOff.notifier.watch(elicitation.elicitationId);
+    // Nothing ever happens to this one, so only the return of the subscription can end the wait.
+    using watch = cutOff.notifier.watch(ask(somebody()).elicitation.elicitationId);
     const waiting = watch.next(FOREVER);
     proxy.disconnectAll();
     await waiting;
