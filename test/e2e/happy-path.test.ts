@@ -102,7 +102,7 @@ describe('the happy path', () => {
     await person.page.goto(issued.url);
     await signIn(person.page, user);
 
-    const text = await person.page.locator('main').innerText();
+    const text = await person.page.locator('main').textContent();
     const providerHost = new URL(stage.world.provider.issuer).host;
     for (const part of [
       'Issue Tracker',

@@ -9,7 +9,7 @@ export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
     const dump: Record<string, unknown> = {};
     for (const key of [...new Set(keys)].sort()) {
       const type = await redis.type(key);
-      dump[key] = [type, await valueOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
+      dump[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
     }
     return dump;
   } finally {
@@ -17,7 +17,7 @@ export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   }
 }
 
-function valueOf(redis: Redis, type: string, key: string): Promise<unknown> {
+function contentOf(redis: Redis, type: string, key: string): Promise<unknown> {
   switch (type) {
     case 'string':
       return redis.get(key);

@@ -1,0 +1,111 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+const TTL_SECONDS = 60;
+let browser: Browser;
+let stage: Stage;
+let ahead = 0;
+const pass = (seconds: number) => {
+  ahead += seconds * 1000;
+};
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([launchBrowser(), startStage({ now: () => Date.now() + ahead })]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+
+describe('when the time is over', () => {
+  it('a waiter hears of it without anybody opening the link', async () => {
+    const issued = await stage.ask(stage.subject(), { ttlSeconds: TTL_SECONDS });
+    const waiting = stage.api.read(issued.elicitationId, 50);
+    pass(TTL_SECONDS);
+    expect((await waiting).body).toMatchObject({ status: 'expired' });
+    expect((await waiting).body.outcome).toBeUndefined();
+  });
+
+  it('the page says so, and the form of a page that was open longer decides nothing', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+    await person.page.locator('form[action$="/accept"]').waitFor();
+
+    pass(TTL_SECONDS);
+    await person.page.locator('form[action$="/accept"] button').click();
+    await person.page.waitForURL(issued.url);
+    expect(await person.page.locator('form[action$="/accept"]').count()).toBe(0);
+    expect(await person.page.locator('main h1').count()).toBe(1);
+    expect(await statusOf(issued.elicitationId)).toBe('expired');
+
+    await person.page.reload();
+    expect(await person.page.locator('form').count()).toBe(0);
+  });
+
+  it('declining too late is not a decline', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    await raw.signIn(elicitationId, user);
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    pass(TTL_SECONDS);
+    expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
+    expect(await statusOf(elicitationId)).toBe('expired');
+  });
+
+  it('while the person is at the provider: the answer brings no token', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    await raw.signIn(elicitationId, user);
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    pass(TTL_SECONDS);
+    expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect(await statusOf(elicitationId)).toBe('expired');
+    const { body } = await stage.api.call<{ connections: unknown[] }>(
+      'GET',
+      `/v1/connections?${new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject: user })}`,
+    );
+    expect(body.connections).toEqual([]);
+  });
+
+  it('T5: a transaction is over after ten minutes although the elicitation goes on', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, { ttlSeconds: 1200 });
+    await raw.signIn(elicitationId, user);
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    pass(601);
+    expect((await raw.get(callback)).status).toBe(400);
+    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(await statusOf(elicitationId)).toBe('active');
+
+    expect((await raw.accept(elicitationId)).origin).toBe(stage.world.provider.issuer);
+  });
+
+  it('a sign-in that takes longer than ten minutes is over', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, { ttlSeconds: 1200 });
+    const answer = await raw.signInAnswer(elicitationId, user);
+    pass(601);
+    expect((await raw.get(answer)).status).toBe(400);
+    expect([...raw.cookies.keys()].filter(name => name.includes('session'))).toEqual([]);
+  });
+
+  it('afterwards the same ask is a new elicitation', async () => {
+    const user = stage.subject();
+    const first = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    pass(TTL_SECONDS);
+    const second = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    expect(second.elicitationId).not.toBe(first.elicitationId);
+  });
+});

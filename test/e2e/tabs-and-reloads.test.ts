@@ -1,0 +1,195 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atProvider, connect, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const accept = async (page: Page) => {
+  await page.locator('form[action$="/accept"] button').click();
+  await page.waitForURL(/\/leaving$/);
+};
+const tokenRequests = () => stage.world.provider.requests('token').length;
+
+describe('tabs and reloads', () => {
+  it('opened twice: the second opening shows the same question, later the same end', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user);
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+    const second = await person.context.newPage();
+    await second.goto(issued.url);
+    const main = (page: Page) => page.locator('main').textContent();
+    expect(await main(second)).toContain(issued.matchCode);
+
+    await connect(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    await second.reload();
+    expect(await main(second)).toBe(await main(person.page));
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+  });
+
+  it('accepted in two tabs: the newer attempt decides, the older answer is not used', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user);
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+    const second = await person.context.newPage();
+    await second.goto(issued.url);
+    await accept(person.page);
+    await accept(second);
+
+    const before = tokenRequests();
+    await atProvider(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    expect(tokenRequests()).toBe(before);
+    expect(await statusOf(issued.elicitationId)).toBe('active');
+
+    // The provider has the person's consent by now and asks nothing.
+    await second.locator('a.button.accent').click();
+    await second.waitForURL(issued.url);
+    expect(tokenRequests()).toBe(before + 1);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+  });
+
+  it('two sign-ins under way in one browser both end well', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user);
+    const second = await person.context.newPage();
+    for (const page of [person.page, second]) {
+      await page.goto(issued.url);
+      await page.getByRole('link', { name: 'Continue to sign-in' }).click();
+      await page.locator(`button[name=user][value=${user}]`).waitFor();
+    }
+    for (const page of [person.page, second]) {
+      await page.locator(`button[name=user][value=${user}]`).click();
+      await page.locator('form[action$="/accept"]').waitFor();
+    }
+    // The newer sign-in ended the older browser session; the first tab's form is stale and says so, a reload mends it.
+    await person.page.reload();
+    await connect(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+  });
+
+  it('reloaded at every step: the end is the same and comes once', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const issued = await stage.ask(user);
+    await page.goto(issued.url);
+    await page.reload();
+    await page.getByRole('link', { name: 'Continue to sign-in' }).click();
+    await page.reload();
+    await page.locator(`button[name=user][value=${user}]`).click();
+    await page.waitForURL(issued.url);
+    await page.reload();
+    await accept(page);
+    await page.reload();
+    await page.locator('a.button.accent').click();
+    await page.locator('button[name=user][value=alice]').waitFor();
+    await page.reload();
+    await page.locator('button[name=user][value=alice]').click();
+    await page.locator('button#allow').waitFor();
+    await page.reload();
+
+    const before = tokenRequests();
+    const callback = page.waitForRequest(request => request.url().includes('/callback/tracker/forge?'));
+    await page.locator('button#allow').click();
+    const callbackUrl = (await callback).url();
+    await page.waitForURL(issued.url);
+    const done = (await stage.api.read(issued.elicitationId)).body;
+    expect(done.status).toBe('completed');
+    await page.reload();
+
+    // The provider's answer once more, as a restored tab would request it.
+    await page.goto(callbackUrl);
+    expect(page.url()).toBe(issued.url);
+    expect(tokenRequests()).toBe(before + 1);
+    expect((await stage.api.read(issued.elicitationId)).body).toEqual(done);
+  });
+
+  it('the back button leads to pages that still tell the truth', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const issued = await stage.ask(user);
+    await page.goto(issued.url);
+    await signIn(page, user);
+    await accept(page);
+    await page.goBack();
+    expect(page.url()).toBe(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('active');
+
+    // Accepting again replaces the attempt; declining from here would work as well.
+    await connect(page, 'alice');
+    await page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+    await page.goto(`${issued.url}/leaving`);
+    expect(page.url()).toBe(issued.url);
+    expect(await page.locator('form[action$="/accept"]').count()).toBe(0);
+  });
+
+  it('S33: no code is left in any address of the tab’s history', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const issued = await stage.ask(user);
+    await page.goto(issued.url);
+    await signIn(page, user);
+    await connect(page, 'alice');
+    await page.waitForURL(issued.url);
+    const devtools = await person.context.newCDPSession(page);
+    const { entries } = await devtools.send('Page.getNavigationHistory');
+    const own = entries.map(({ url }) => url).filter(url => url.startsWith(stage.world.publicUrl));
+    expect(own.length).toBeGreaterThan(1);
+    expect(own.filter(url => /[?&](code|state|ticket)=/.test(url))).toEqual([]);
+    expect(await page.evaluate('document.referrer')).not.toMatch(/code=|state=/);
+  });
+
+  it('double-clicking accept begins an attempt that works', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user);
+    await person.page.goto(issued.url);
+    await signIn(person.page, user);
+    await person.page.locator('form[action$="/accept"] button').dblclick({ noWaitAfter: true });
+    await atProvider(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+  });
+
+  it('S11: steps out of order lead back to the question and change nothing', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user);
+    const page = `/e/${elicitationId}`;
+    // Deciding before signing in.
+    expect((await raw.post(`${page}/accept`, { form: { csrf_token: 'x' } })).status).toBe(401);
+    await raw.signIn(elicitationId, user);
+    // Leaving before accepting.
+    expect(await raw.get(`${page}/leaving`)).toMatchObject({ status: 303, location: page });
+    // An answer before any question.
+    expect((await raw.get('/callback/tracker/forge?code=x&state=x')).status).toBe(400);
+    expect(await statusOf(elicitationId)).toBe('pending');
+    // Leaving from another browser of the same person than the one that accepted.
+    await raw.accept(elicitationId);
+    const other = stage.raw();
+    await other.signIn(elicitationId, user);
+    expect(await other.get(`${page}/leaving`)).toMatchObject({ status: 303, location: page });
+    expect(await statusOf(elicitationId)).toBe('active');
+  });
+});
