@@ -2,18 +2,20 @@ import type { Elicitation, FailureCode, Trouble } from './elicitation.ts';
 import type { ElicitationId } from './ids.ts';
 import type { Subject } from './subject.ts';
 
+/** What happened, without what it happened to. */
+export type AuditFact =
+  | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' }
+  | { readonly type: 'failed'; readonly failure: FailureCode }
+  | { readonly type: 'returned'; readonly trouble: Trouble }
+  /** Somebody else tried; `visitor` is who it was, if known. */
+  | { readonly type: 'wrong_person'; readonly visitor?: Subject };
+
 /** What happened and to what. The recorder adds time and correlation and decides how a subject is written down. */
 export type AuditEvent = {
   readonly elicitationId: ElicitationId;
   readonly mcpServerId: string;
   readonly subject: Subject;
-} & (
-  | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' }
-  | { readonly type: 'failed'; readonly failure: FailureCode }
-  | { readonly type: 'returned'; readonly trouble: Trouble }
-  /** Somebody else tried; `visitor` is who it was, if known. */
-  | { readonly type: 'wrong_person'; readonly visitor?: Subject }
-);
+} & AuditFact;
 
 export type Audit = (event: AuditEvent) => void;
 

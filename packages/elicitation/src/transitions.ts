@@ -9,7 +9,8 @@ import { IllegalTransitionError } from './errors.ts';
  *    │                │ ├─decline─▶ declined
  *    │                │ ├─fail────▶ failed
  *    │                │ └─hold────▶ verifying ─complete─▶ completed
- *    │                │                 └────fail─▶ failed
+ *    │                │                 ├────fail──▶ failed
+ *    │                │                 └──expire──▶ failed
  *    └──────┬─────────┘
  *           ├─cancel─▶ cancelled
  *           └─expire─▶ expired
@@ -31,6 +32,7 @@ export const transitions = [
   { from: 'active', event: 'expire', to: 'expired' },
   { from: 'verifying', event: 'complete', to: 'completed' },
   { from: 'verifying', event: 'fail', to: 'failed' },
+  { from: 'verifying', event: 'expire', to: 'failed' },
 ] as const satisfies readonly { from: ElicitationStatus; event: string; to: ElicitationStatus }[];
 
 export type TransitionEvent = (typeof transitions)[number]['event'];

@@ -1,0 +1,88 @@
+import type { OneTime } from './decisions.ts';
+import { type Elicitation, type FailureCode, isTerminal, type Trouble } from './elicitation.ts';
+import { AlreadyEndedError, IllegalTransitionError } from './errors.ts';
+import { connectionIdOf, type ElicitationId } from './ids.ts';
+import type { Moves } from './moves.ts';
+import type { NewConnection } from './ports.ts';
+import { isSameSubject } from './subject.ts';
+
+/**
+ * How an attempt ends. Each verb names the attempt it speaks for, and only the one in progress is heard: an answer that
+ * was overtaken by a newer attempt, a decision or the time is refused and changes nothing.
+ */
+export function createAttempts({ move }: Pick<Moves, 'move'>) {
+  /**
+   * The attempt came to nothing and the person may try again.
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt)
+   */
+  function retry(elicitationId: ElicitationId, attempt: string, trouble: Trouble): Promise<Elicitation> {
+    return move(elicitationId, current => {
+      assertAttempt(current, attempt, 'retry');
+      return { events: ['retry'], next: { status: 'pending', trouble }, auditedAs: { type: 'returned', trouble } };
+    });
+  }
+
+  /**
+   * The provider has answered; an external verifier must say who is there before the code is used.
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt)
+   */
+  function hold(elicitationId: ElicitationId, attempt: string, verification: OneTime): Promise<Elicitation> {
+    return move(elicitationId, current => {
+      assertAttempt(current, attempt, 'hold');
+      return {
+        events: ['hold'],
+        next: { status: 'verifying', attempt: verification.record.digest },
+        putOneTime: verification,
+        auditedAs: { type: 'held' },
+      };
+    });
+  }
+
+  /**
+   * Stores the connection and ends the elicitation in one commit.
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt), TypeError (the connection is for
+   * another ask)
+   */
+  function complete(elicitationId: ElicitationId, attempt: string, connection: NewConnection): Promise<Elicitation> {
+    return move(elicitationId, current => {
+      assertAttempt(current, attempt, 'complete');
+      assertAnswers(connection, current);
+      const { connectionId, provider, scopes } = connection;
+      return {
+        events: ['complete'],
+        next: { status: 'completed', outcome: { kind: 'authorization', connectionId, provider, scopes } },
+        putConnection: connection,
+        auditedAs: { type: 'completed' },
+      };
+    });
+  }
+
+  /** @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt) */
+  function fail(elicitationId: ElicitationId, attempt: string, failure: FailureCode): Promise<Elicitation> {
+    return move(elicitationId, current => {
+      assertAttempt(current, attempt, 'fail');
+      return { events: ['fail'], next: { status: 'failed', failure }, auditedAs: { type: 'failed', failure } };
+    });
+  }
+
+  return { retry, hold, complete, fail };
+}
+
+/** The attempt that an answer belongs to must be the one in progress; anything else is stale. */
+function assertAttempt(current: Elicitation, attempt: string, verb: string): void {
+  if (isTerminal(current)) throw new AlreadyEndedError(current.status);
+  if (current.status === 'pending' || current.attempt !== attempt)
+    throw new IllegalTransitionError(current.status, verb);
+}
+
+/** Tokens never land with another person, provider or resource than was asked for, whatever the caller mixed up. */
+function assertAnswers(connection: NewConnection, { elicitationId, subject, request }: Elicitation): void {
+  const { owner, provider, resource } = connection;
+  const isItsAnswer =
+    connection.elicitationId === elicitationId &&
+    isSameSubject(connection.subject, subject) &&
+    provider === request.provider &&
+    resource === request.resource &&
+    connection.connectionId === connectionIdOf({ owner, subject, provider, resource });
+  if (!isItsAnswer) throw new TypeError('The connection does not belong to the elicitation.');
+}

@@ -1,0 +1,242 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import type { ElicitationStatus } from './elicitation.ts';
+import { digestOf, newElicitationId, shardIn, shardOf, systemEntropy } from './ids.ts';
+import { alice, bob, mcpServer, oneTime, signedIn } from './testing/samples.ts';
+import { createServiceBench } from './testing/service-bench.ts';
+
+function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+
+const person = signedIn(alice);
+const terminal = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const;
+const unknownId = newElicitationId(shardOf(alice), systemEntropy);
+
+type Bench = ReturnType<typeof createBench>;
+type Verb = 'accept' | 'decline' | 'cancel';
+const verbs: Record<Verb, (bench: Bench, id: `el_${string}`) => Promise<unknown>> = {
+  accept: ({ service }, id) => service.accept(id, person, oneTime(id, 'newest')),
+  decline: ({ service }, id) => service.decline(id, person),
+  cancel: ({ service }, id) => service.cancel(mcpServer(), id),
+};
+
+/** Status by status, what each verb comes to: a status, or the code of the refusal. */
+const outcomes: Record<Verb, Record<ElicitationStatus, string>> = {
+  accept: {
+    pending: 'active',
+    active: 'active',
+    verifying: 'illegal_transition',
+    completed: 'already_ended',
+    failed: 'already_ended',
+    declined: 'already_ended',
+    cancelled: 'already_ended',
+    expired: 'already_ended',
+  },
+  decline: {
+    pending: 'declined',
+    active: 'declined',
+    verifying: 'illegal_transition',
+    completed: 'already_ended',
+    failed: 'already_ended',
+    declined: 'declined',
+    cancelled: 'already_ended',
+    expired: 'already_ended',
+  },
+  cancel: {
+    pending: 'cancelled',
+    active: 'cancelled',
+    verifying: 'illegal_transition',
+    completed: 'already_ended',
+    failed: 'already_ended',
+    declined: 'already_ended',
+    cancelled: 'cancelled',
+    expired: 'already_ended',
+  },
+};
+const cells = (Object.keys(outcomes) as Verb[]).flatMap(verb =>
+  (Object.keys(outcomes[verb]) as ElicitationStatus[]).map(status => ({
+    verb,
+    status,
+    outcome: outcomes[verb][status],
+  })),
+);
+
+describe('S11 decisions in every status', () => {
+  test.each(cells)('$verb of a $status one: $outcome', async ({ verb, status, outcome }) => {
+    const bench = createBench();
+    const before = await bench.at(status);
+    const announced = bench.announced(before).length;
+    let isRefused = false;
+    const audits = await bench.audited(async () => {
+      const result = await verbs[verb](bench, before.elicitationId).catch((error: { code: string }) => {
+        isRefused = true;
+        return error.code;
+      });
+      expect(isRefused ? result : (result as { status: string }).status).toBe(outcome);
+    });
+    const after = await bench.service.find(before.elicitationId);
+    // A refusal and a repeat leave no trace: not in the record, not in the events, not in the audit log.
+    const isEffective = !isRefused && !(status === outcome && status !== 'active');
+    if (isEffective) {
+      expect(after).toMatchObject({ status: outcome, version: before.version + 1 });
+      expect(audits).toEqual([
+        {
+          type: { accept: 'accepted', decline: 'declined', cancel: 'cancelled' }[verb],
+          elicitationId: before.elicitationId,
+          mcpServerId: 'issue-tracker',
+          subject: alice,
+        },
+      ]);
+    } else {
+      expect(after).toEqual(before);
+      expect(audits).toEqual([]);
+    }
+    expect(bench.announced(before)).toHaveLength(announced + (isEffective ? 1 : 0));
+  });
+
+  test.each(terminal)('the refusal names the end: %s', async status => {
+    const bench = createBench();
+    const { elicitationId } = await bench.at(status);
+    await expect(verbs.accept(bench, elicitationId)).rejects.toMatchObject({ code: 'already_ended', status });
+  });
+
+  test.each(Object.keys(verbs) as Verb[])('%s of an unknown one is not found', async verb => {
+    const bench = createBench();
+    await expect(verbs[verb](bench, unknownId)).rejects.toMatchObject({ code: 'not_found' });
+    expect(bench.audits).toEqual([]);
+  });
+
+  test.each(Object.keys(verbs) as Verb[])('%s from its end on finds it expired, and says so', async verb => {
+    for (const status of ['pending', 'active'] as const) {
+      const bench = createBench();
+      const { elicitationId, expiresAt } = await bench.at(status);
+      bench.clock.set(expiresAt);
+      const audits = await bench.audited(async () => {
+        await expect(verbs[verb](bench, elicitationId)).rejects.toMatchObject({
+          code: 'already_ended',
+          status: 'expired',
+        });
+      });
+      expect(audits.map(({ type }) => type)).toEqual(['expired']);
+      expect(await bench.service.find(elicitationId)).toMatchObject({ status: 'expired', endedAt: expiresAt });
+    }
+  });
+
+  test.each(Object.keys(verbs) as Verb[])('%s one millisecond before its end is in time', async verb => {
+    const bench = createBench();
+    const { elicitationId, expiresAt } = await bench.pending();
+    bench.clock.set(expiresAt - 1);
+    await expect(verbs[verb](bench, elicitationId)).resolves.toMatchObject({ version: 2 });
+  });
+});
+
+describe('S03 only the person decides', () => {
+  test.each(['accept', 'decline'] as const)('%s by somebody else is refused and burns nothing', async verb => {
+    for (const status of ['pending', 'active', 'verifying', ...terminal] as const) {
+      const bench = createBench();
+      const before = await bench.at(status);
+      const { elicitationId: id } = before;
+      const stranger = signedIn(bob);
+      const audits = await bench.audited(async () => {
+        const call =
+          verb === 'accept'
+            ? bench.service.accept(id, stranger, oneTime(id, 'stolen'))
+            : bench.service.decline(id, stranger);
+        // Somebody else does not even learn that it has ended.
+        await expect(call).rejects.toMatchObject({ code: 'wrong_person' });
+      });
+      expect(audits).toEqual([
+        { type: 'wrong_person', elicitationId: id, mcpServerId: 'issue-tracker', subject: alice, visitor: bob },
+      ]);
+      expect(await bench.service.find(id)).toEqual(before);
+      expect(await bench.stores.oneTime.read(shardIn(id), digestOf('stolen'))).toBeUndefined();
+    }
+  });
+
+  test.each([
+    { mode: 'login', visitor: person, may: true },
+    { mode: 'login', visitor: signedIn(alice, 'issue-tracker'), may: false },
+    { mode: 'external', visitor: signedIn(alice, 'issue-tracker'), may: true },
+    { mode: 'external', visitor: signedIn(alice, 'calendar'), may: false },
+    { mode: 'external', visitor: person, may: false },
+    { mode: 'loopback', visitor: { kind: 'loopback' }, may: true },
+    { mode: 'loopback', visitor: person, may: false },
+    { mode: 'login', visitor: { kind: 'loopback' }, may: false },
+  ] as const)('in mode $mode $visitor may: $may', async ({ mode, visitor, may }) => {
+    for (const verb of ['accept', 'decline'] as const) {
+      const bench = createBench();
+      const { elicitationId: id } = await bench.pending(mcpServer({ identityMode: mode }));
+      const call =
+        verb === 'accept' ? bench.service.accept(id, visitor, oneTime(id, 'a')) : bench.service.decline(id, visitor);
+      if (may) await expect(call).resolves.toMatchObject({ version: 2 });
+      else await expect(call).rejects.toMatchObject({ code: 'wrong_person' });
+    }
+  });
+
+  test('I6 cancelling the elicitation of another MCP server finds nothing, whatever its status', async () => {
+    for (const status of ['pending', 'active', 'verifying', ...terminal] as const) {
+      const bench = createBench();
+      const before = await bench.at(status);
+      const call = bench.service.cancel(mcpServer({ mcpServerId: 'calendar' }), before.elicitationId);
+      await expect(call).rejects.toMatchObject({ code: 'not_found' });
+      expect(await bench.service.find(before.elicitationId)).toEqual(before);
+    }
+  });
+});
+
+describe('accept', () => {
+  test('stores the transaction in the same commit', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const transaction = oneTime(id, 'first');
+    expect(await bench.service.accept(id, person, transaction)).toMatchObject({ attempt: transaction.record.digest });
+    expect(await bench.stores.oneTime.read(shardIn(id), transaction.record.digest)).toEqual(transaction.record);
+    bench.clock.advance(transaction.ttlMs);
+    expect(await bench.stores.oneTime.read(shardIn(id), transaction.record.digest)).toBeUndefined();
+  });
+
+  test('again replaces the attempt: the one before can no longer end the elicitation', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    await bench.service.accept(id, person, oneTime(id, 'first'));
+    const second = await bench.service.accept(id, person, oneTime(id, 'second'));
+    expect(second).toMatchObject({ status: 'active', attempt: digestOf('second'), version: 3 });
+    expect(bench.announced(second)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.active']);
+    const stale = bench.service.fail(id, digestOf('first'), 'provider_refused');
+    await expect(stale).rejects.toMatchObject({ code: 'illegal_transition' });
+    expect(await bench.service.find(id)).toEqual(second);
+  });
+
+  test('after a return begins anew, without the trouble of the last attempt', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    await bench.service.accept(id, person, oneTime(id, 'first'));
+    expect(await bench.service.retry(id, digestOf('first'), 'provider_denied')).toMatchObject({
+      trouble: 'provider_denied',
+    });
+    const again = await bench.service.accept(id, person, oneTime(id, 'second'));
+    expect(again).not.toHaveProperty('trouble');
+  });
+});
+
+describe('many at once', () => {
+  test('of accept, decline and cancel exactly one end is reached, audited and announced', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const calls = Array.from({ length: 5 }, () => [
+      bench.service.decline(id, person),
+      bench.service.cancel(mcpServer(), id),
+      bench.service.accept(id, person, oneTime(id, 'attempt')),
+    ]).flat();
+    await Promise.allSettled(calls);
+    const ends = bench.audits.filter(({ type }) => type === 'declined' || type === 'cancelled');
+    expect(ends).toHaveLength(1);
+    const end = await bench.service.find(id);
+    expect(end?.status).toBe(ends[0]?.type);
+    expect(bench.announced({ elicitationId: id }).at(-1)).toBe(`elicitation.${end?.status}`);
+    expect(bench.announced({ elicitationId: id })).toHaveLength(end?.version ?? 0);
+  });
+});

@@ -1,0 +1,349 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import type { IssueElicitation } from './elicitation-service.ts';
+import { connectionIdOf, newElicitationId, shardIn, shardOf, systemEntropy } from './ids.ts';
+import type { ElicitationStore, NewConnection } from './ports.ts';
+import { alice, bob, connectionFor, ISSUER, MINUTE, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
+import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+
+function createBench(wrap: (elicitations: ElicitationStore) => ElicitationStore = it => it) {
+  const clock = createFakeClock();
+  const stores = createMemoryStores({ now: clock.now });
+  return createServiceBench({ ...stores, elicitations: wrap(stores.elicitations) }, clock);
+}
+
+const authorization = (change: Partial<IssueElicitation['request']> = {}): Pick<IssueElicitation, 'request'> => ({
+  request: { kind: 'authorization', provider: 'github', scopes: ['repo'], ...change },
+});
+
+describe('a new elicitation', () => {
+  test('is pending, for that person, and holds what was given', async () => {
+    const bench = createBench();
+    const given = {
+      message: 'To file the issue',
+      requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
+      returnUrl: 'https://tracker.example.com/done',
+      ...authorization({ resource: 'https://api.example.com', expectedAccount: '583231' }),
+    };
+    const issued = await bench.issue(mcpServer(), given);
+    expect(issued).toEqual({
+      disposition: 'created',
+      elicitation: {
+        ...given,
+        layout: 1,
+        elicitationId: expect.stringMatching(/^el_/),
+        version: 1,
+        status: 'pending',
+        mcpServerId: 'issue-tracker',
+        identityMode: 'login',
+        subject: alice,
+        createdAt: bench.clock.now(),
+        expiresAt: bench.clock.now() + TTL_MS,
+      },
+    });
+  });
+
+  test('lies in the shard of its subject', async () => {
+    const { elicitationId } = await createBench().pending(mcpServer(), { subject: bob });
+    expect(shardIn(elicitationId)).toBe(shardOf(bob));
+  });
+
+  test.each(['login', 'external', 'loopback'] as const)('takes over the identity mode %s', async identityMode => {
+    expect(await createBench().pending(mcpServer({ identityMode }))).toMatchObject({ identityMode });
+  });
+
+  test.each([
+    { ttlMs: MINUTE, lives: MINUTE },
+    { ttlMs: 5 * MINUTE, lives: 5 * MINUTE },
+    { ttlMs: 5 * MINUTE + 1, lives: 5 * MINUTE },
+  ])('asked to live $ttlMs ms under a limit of 5 minutes, lives $lives ms', async ({ ttlMs, lives }) => {
+    const limits = { ...mcpServer().limits, maxTtlMs: 5 * MINUTE };
+    const { createdAt, expiresAt } = await createBench().pending(mcpServer({ limits }), { ttlMs });
+    expect(expiresAt - createdAt).toBe(lives);
+  });
+
+  test('asks for sorted scopes without repeats, and for those of the provider where none are named', async () => {
+    const bench = createBench();
+    const named = await bench.pending(mcpServer(), authorization({ scopes: ['repo', 'admin', 'repo'] }));
+    expect(named.request.scopes).toEqual(['admin', 'repo']);
+    const none = await bench.pending(mcpServer(), authorization({ scopes: [] }));
+    expect(none.request.scopes).toEqual([]);
+    const unnamed = { kind: 'authorization', provider: 'github' } as const;
+    const byDefault = await bench.pending(mcpServer(), { request: unnamed });
+    expect(byDefault.request.scopes).toEqual(['read:user', 'repo']);
+  });
+
+  test('is announced and audited once', async () => {
+    const bench = createBench();
+    const elicitation = await bench.pending();
+    expect(bench.announced(elicitation)).toEqual(['elicitation.pending']);
+    const { elicitationId, mcpServerId, subject } = elicitation;
+    expect(bench.audits).toEqual([{ type: 'issued', elicitationId, mcpServerId, subject }]);
+  });
+});
+
+describe('refusals', () => {
+  const refusals: { code: string; server?: Parameters<typeof mcpServer>[0]; input?: Partial<IssueElicitation> }[] = [
+    { code: 'kind_not_allowed', server: { kinds: [] } },
+    { code: 'issuer_not_allowed', server: { issuers: [] } },
+    { code: 'issuer_not_allowed', input: { subject: { ...alice, issuer: `${ISSUER}/` } } },
+    { code: 'return_url_not_registered', input: { returnUrl: 'https://tracker.example.com/done?x=1' } },
+    { code: 'return_url_not_registered', input: { returnUrl: 'https://evil.example.com/done' } },
+    { code: 'provider_not_allowed', server: { providers: ['gitlab'] } },
+    { code: 'unknown_provider', server: { providers: ['gitlab'] }, input: authorization({ provider: 'gitlab' }) },
+    { code: 'too_many_elicitations', server: { limits: { ...mcpServer().limits, subjectMax: 0 } } },
+  ];
+
+  test.each(refusals)('$code, and nothing is written or audited', async ({ code, server, input }) => {
+    const bench = createBench();
+    await expect(bench.issue(mcpServer(server), input)).rejects.toMatchObject({ code });
+    expect(bench.stores.events).toEqual([]);
+    expect(bench.audits).toEqual([]);
+  });
+
+  test('a subject asked too often is told when to come back, alone and for one window', async () => {
+    const bench = createBench();
+    const limits = { subjectMax: 2, subjectWindowMs: MINUTE, maxTtlMs: TTL_MS };
+    const ask = (scope: string, subject = alice, mcpServerId = 'issue-tracker') =>
+      bench.issue(mcpServer({ mcpServerId, limits }), { subject, ...authorization({ scopes: [scope] }) });
+    await ask('a');
+    bench.clock.advance(MINUTE / 4);
+    await ask('b');
+    await expect(ask('c')).rejects.toMatchObject({ code: 'too_many_elicitations', retryAfterMs: (MINUTE * 3) / 4 });
+    expect(await ask('c', bob)).toMatchObject({ disposition: 'created' });
+    expect(await ask('c', alice, 'calendar')).toMatchObject({ disposition: 'created' });
+    // An open one costs nothing.
+    expect(await ask('a')).toMatchObject({ disposition: 'open' });
+    bench.clock.advance((MINUTE * 3) / 4);
+    expect(await ask('c')).toMatchObject({ disposition: 'created' });
+  });
+});
+
+describe('the same ask', () => {
+  test.each(['pending', 'active', 'verifying'] as const)('finds the one that is %s', async status => {
+    const bench = createBench();
+    const open = await bench.at(status);
+    const audits = await bench.audited(async () => {
+      expect(await bench.issue()).toEqual({ disposition: 'open', elicitation: open });
+    });
+    expect(audits).toEqual([]);
+  });
+
+  test.each(['failed', 'declined', 'cancelled', 'expired'] as const)('is asked anew after %s', async status => {
+    const bench = createBench();
+    const ended = await bench.at(status);
+    const issued = await bench.issue();
+    expect(issued).toMatchObject({ disposition: 'created' });
+    expect(issued).not.toMatchObject({ elicitation: { elicitationId: ended.elicitationId } });
+  });
+
+  test('is the same however it is spelled', async () => {
+    const bench = createBench();
+    const resource = 'https://api.example.com';
+    await bench.pending(mcpServer(), authorization({ resource, scopes: ['repo', 'read:user'] }));
+    const spellings: IssueElicitation['request'][] = [
+      { resource, scopes: ['read:user', 'repo', 'repo'], provider: 'github', kind: 'authorization' },
+      { kind: 'authorization', provider: 'github', resource },
+    ];
+    for (const request of spellings)
+      expect(await bench.issue(mcpServer(), { request })).toMatchObject({ disposition: 'open' });
+  });
+
+  test.each<{ what: string; server?: Parameters<typeof mcpServer>[0]; input?: Partial<IssueElicitation> }>([
+    { what: 'another MCP server', server: { mcpServerId: 'calendar' } },
+    {
+      what: 'another MCP server of the same group',
+      server: { mcpServerId: 'calendar', connectionOwner: 'issue-tracker' },
+    },
+    { what: 'another person', input: { subject: bob } },
+    { what: 'other scopes', input: authorization({ scopes: ['repo', 'admin'] }) },
+    { what: 'a resource', input: authorization({ resource: 'https://api.example.com' }) },
+    { what: 'an expected account', input: authorization({ expectedAccount: '583231' }) },
+  ])('I6 is not that of $what', async ({ server, input }) => {
+    const bench = createBench();
+    const first = await bench.pending();
+    const other = await bench.issue(mcpServer(server), input);
+    expect(other).toMatchObject({ disposition: 'created' });
+    expect(other).not.toMatchObject({ elicitation: { elicitationId: first.elicitationId } });
+  });
+
+  test('an open one that ends between being found and being read is replaced', async () => {
+    let endIt = async () => {};
+    const bench = createBench(elicitations => ({
+      create: request => elicitations.create(request),
+      transition: request => elicitations.transition(request),
+      due: (shard, limit) => elicitations.due(shard, limit),
+      read: async id => {
+        await endIt();
+        return elicitations.read(id);
+      },
+    }));
+    const first = await bench.pending();
+    endIt = async () => {
+      endIt = async () => {};
+      await bench.service.cancel(mcpServer(), first.elicitationId);
+    };
+    const second = await bench.issue();
+    expect(second).toMatchObject({ disposition: 'created', elicitation: { status: 'pending' } });
+    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
+  });
+
+  test('of many at once one is created, and everybody gets that one', async () => {
+    const bench = createBench();
+    const issued = await Promise.all(Array.from({ length: 50 }, () => bench.issue()));
+    expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
+    const ids = issued.map(each => (each.disposition === 'served' ? undefined : each.elicitation.elicitationId));
+    expect(new Set(ids).size).toBe(1);
+    expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
+  });
+
+  test('a store that always has something newer ends in contention', async () => {
+    const bench = createBench(elicitations => ({
+      create: async () => ({ result: 'open', elicitationId: newElicitationId(shardOf(alice), systemEntropy) }),
+      read: async () => undefined,
+      transition: request => elicitations.transition(request),
+      due: async () => [],
+    }));
+    await expect(bench.issue()).rejects.toMatchObject({ code: 'contention' });
+  });
+});
+
+describe('a connection', () => {
+  /** A connection that an earlier elicitation brought; with `change` to what the provider granted. */
+  async function connected(change: Partial<NewConnection> = {}, server = mcpServer(), subject = alice) {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending(server, { subject });
+    const active = await bench.service.accept(id, signedIn(subject), oneTime(id, 'attempt'));
+    const owner = server.connectionOwner;
+    const connectionId = connectionIdOf({ owner, subject, provider: 'github' });
+    await bench.service.complete(id, ATTEMPT, connectionFor(active, { owner, connectionId, ...change }));
+    return { bench, connectionId };
+  }
+
+  test('that serves answers at once: nobody is asked, nothing is announced or audited', async () => {
+    const { bench, connectionId } = await connected({ scopes: ['read:user', 'repo'], account: { id: '583231' } });
+    const announced = bench.stores.events.length;
+    for (const request of [{}, { scopes: [] }, { expectedAccount: '583231' }]) {
+      const audits = await bench.audited(async () => {
+        const issued = await bench.issue(mcpServer(), authorization(request));
+        expect(issued).toEqual({
+          disposition: 'served',
+          connection: await bench.stores.connections.read(connectionId),
+        });
+      });
+      expect(audits).toEqual([]);
+    }
+    expect(bench.stores.events).toHaveLength(announced);
+  });
+
+  test.each<{ why: string; granted?: Partial<NewConnection>; asked?: Partial<IssueElicitation['request']> }>([
+    { why: 'lacks a scope', asked: { scopes: ['repo', 'admin'] } },
+    { why: 'is of another account', granted: { account: { id: '1' } }, asked: { expectedAccount: '583231' } },
+    { why: 'is of an unknown account', asked: { expectedAccount: '583231' } },
+    { why: 'has a token at its end', granted: { accessTokenExpiresAt: createFakeClock().now() + 30_000 } },
+    { why: 'has a token past its end', granted: { accessTokenExpiresAt: 0 } },
+    { why: 'is for another resource', asked: { resource: 'https://api.example.com' } },
+  ])('that $why does not serve: the person is asked', async ({ granted, asked }) => {
+    const { bench } = await connected(granted);
+    const first = await bench.issue(mcpServer(), authorization(asked));
+    expect(first).toMatchObject({ disposition: 'created' });
+    expect(await bench.issue(mcpServer(), authorization(asked))).toMatchObject({ disposition: 'open' });
+  });
+
+  test('stops serving when its token comes to its end', async () => {
+    const { bench } = await connected({ accessTokenExpiresAt: createFakeClock().now() + 30_001 });
+    expect(await bench.issue()).toMatchObject({ disposition: 'served' });
+    bench.clock.advance(1);
+    expect(await bench.issue()).toMatchObject({ disposition: 'created' });
+  });
+
+  test('I6 serves neither another person nor another MCP server', async () => {
+    const { bench } = await connected();
+    expect(await bench.issue(mcpServer({ mcpServerId: 'calendar' }))).toMatchObject({ disposition: 'created' });
+    expect(await bench.issue(mcpServer(), { subject: bob })).toMatchObject({ disposition: 'created' });
+  });
+
+  test('serves an MCP server of the same group, as the operator has declared', async () => {
+    const { bench } = await connected({}, mcpServer({ connectionOwner: 'office' }));
+    const calendar = mcpServer({ mcpServerId: 'calendar', connectionOwner: 'office' });
+    expect(await bench.issue(calendar)).toMatchObject({ disposition: 'served', connection: { owner: 'office' } });
+  });
+
+  test('that comes while it is being looked at is looked at again', async () => {
+    const generations: (number | undefined)[] = [];
+    let replace = async () => {};
+    const bench = createBench(elicitations => ({
+      create: async request => {
+        const result = await elicitations.create(request);
+        generations.push(request.seen.connectionGeneration);
+        await replace();
+        return result;
+      },
+      transition: request => elicitations.transition(request),
+      due: (shard, limit) => elicitations.due(shard, limit),
+      read: id => elicitations.read(id),
+    }));
+    await bench.at('completed');
+    // Something else of this person is completed in between, with a second token set that is wide enough.
+    const wide = authorization({ scopes: ['admin', 'repo'] });
+    const other = await bench.pending(mcpServer(), authorization({ scopes: ['other'] }));
+    const active = await bench.service.accept(
+      other.elicitationId,
+      signedIn(alice),
+      oneTime(other.elicitationId, 'attempt'),
+    );
+    replace = async () => {
+      replace = async () => {};
+      await bench.service.complete(
+        other.elicitationId,
+        ATTEMPT,
+        connectionFor(active, { scopes: ['admin', 'other', 'repo'] }),
+      );
+    };
+    generations.length = 0;
+    expect(await bench.issue(mcpServer(), wide)).toMatchObject({
+      disposition: 'served',
+      connection: { generation: 2 },
+    });
+    expect(generations).toEqual([undefined, 1]);
+  });
+});
+
+describe('a reservation', () => {
+  const reservation = {
+    elicitationId: newElicitationId(shardOf(alice), systemEntropy),
+    operationId: 'reserved-operation',
+  };
+
+  test('is the id, and a repeat meets the same elicitation wherever it stands by now', async () => {
+    const bench = createBench();
+    const first = await bench.pending(mcpServer(), { reservation });
+    expect(first.elicitationId).toBe(reservation.elicitationId);
+    expect(await bench.issue(mcpServer(), { reservation })).toEqual({ disposition: 'created', elicitation: first });
+    const declined = await bench.service.decline(first.elicitationId, signedIn(alice));
+    expect(await bench.issue(mcpServer(), { reservation })).toEqual({ disposition: 'created', elicitation: declined });
+    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.declined']);
+  });
+
+  test('a repeat does not count against the limit', async () => {
+    const bench = createBench();
+    const server = mcpServer({ limits: { ...mcpServer().limits, subjectMax: 1 } });
+    await bench.pending(server, { reservation });
+    expect(await bench.issue(server, { reservation })).toMatchObject({ disposition: 'created' });
+  });
+
+  test('a repeat is audited again, because the first may have died before it could say so', async () => {
+    const bench = createBench();
+    await bench.pending(mcpServer(), { reservation });
+    const audits = await bench.audited(() => bench.issue(mcpServer(), { reservation }));
+    expect(audits).toMatchObject([{ type: 'issued', elicitationId: reservation.elicitationId }]);
+  });
+
+  test('the id of another operation is not taken over', async () => {
+    const bench = createBench();
+    await bench.pending(mcpServer(), { reservation });
+    const stolen = { ...reservation, operationId: 'another-operation' };
+    await expect(bench.issue(mcpServer(), { reservation: stolen })).rejects.toMatchObject({ code: 'contention' });
+  });
+});

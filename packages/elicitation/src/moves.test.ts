@@ -1,0 +1,174 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
+import type { ElicitationStore, TransitionElicitation, TransitionResult } from './ports.ts';
+import { alice, mcpServer, oneTime, signedIn } from './testing/samples.ts';
+import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+
+/** A bench whose store can be told to answer a move otherwise. */
+function createBench() {
+  const clock = createFakeClock();
+  const stores = createMemoryStores({ now: clock.now });
+  const requests: TransitionElicitation[] = [];
+  const told: { instead?: (request: TransitionElicitation) => Promise<TransitionResult> } = {};
+  const elicitations: ElicitationStore = {
+    create: request => stores.elicitations.create(request),
+    read: id => stores.elicitations.read(id),
+    due: (shard, limit) => stores.elicitations.due(shard, limit),
+    transition: request => {
+      requests.push(request);
+      return (told.instead ?? (each => stores.elicitations.transition(each)))(request);
+    },
+  };
+  const bench = createServiceBench({ ...stores, elicitations }, clock);
+  return { ...bench, stores, requests, told };
+}
+
+describe('expire', () => {
+  test.each(['pending', 'active'] as const)('ends a %s one from its time on, not before', async status => {
+    const bench = createBench();
+    const open = await bench.at(status);
+    bench.clock.set(open.expiresAt - 1);
+    const early = await bench.audited(async () => {
+      expect(await bench.service.expire(open.elicitationId)).toEqual(open);
+    });
+    expect(early).toEqual([]);
+    bench.clock.set(open.expiresAt);
+    const audits = await bench.audited(async () => {
+      expect(await bench.service.expire(open.elicitationId)).toMatchObject({
+        status: 'expired',
+        endedAt: open.expiresAt,
+        version: open.version + 1,
+      });
+    });
+    const { elicitationId, mcpServerId, subject } = open;
+    expect(audits).toEqual([{ type: 'expired', elicitationId, mcpServerId, subject }]);
+    expect(bench.announced(open).at(-1)).toBe('elicitation.expired');
+  });
+
+  test('lets a verification go on before its time, and fails it from then on', async () => {
+    const bench = createBench();
+    const held = await bench.at('verifying');
+    bench.clock.set(held.expiresAt - 1);
+    const early = await bench.audited(async () => {
+      expect(await bench.service.expire(held.elicitationId)).toEqual(held);
+    });
+    expect(early).toEqual([]);
+    bench.clock.set(held.expiresAt);
+    const audits = await bench.audited(async () => {
+      const failed = { status: 'failed', failure: 'verification_expired', endedAt: held.expiresAt };
+      expect(await bench.service.expire(held.elicitationId)).toMatchObject(failed);
+    });
+    expect(audits).toMatchObject([{ type: 'failed', failure: 'verification_expired' }]);
+    expect(bench.announced(held).at(-1)).toBe('elicitation.failed');
+  });
+
+  test('long after its time it still ends, because somebody may be waiting', async () => {
+    const bench = createBench();
+    const open = await bench.pending();
+    bench.clock.set(open.expiresAt + 60 * 60_000);
+    expect(await bench.service.expire(open.elicitationId)).toMatchObject({ status: 'expired' });
+  });
+
+  test.each(['completed', 'failed', 'declined', 'cancelled', 'expired'] as const)('leaves a %s one', async status => {
+    const bench = createBench();
+    const ended = await bench.at(status);
+    bench.clock.set(ended.expiresAt + 1);
+    const audits = await bench.audited(async () => {
+      expect(await bench.service.expire(ended.elicitationId)).toEqual(ended);
+    });
+    expect(audits).toEqual([]);
+    expect(bench.announced(ended)).toHaveLength(ended.version);
+  });
+
+  test('by every replica at once ends it once', async () => {
+    const bench = createBench();
+    const open = await bench.pending();
+    bench.clock.set(open.expiresAt);
+    const ends = await Promise.all(Array.from({ length: 50 }, () => bench.service.expire(open.elicitationId)));
+    expect(new Set(ends.map(({ version }) => version))).toEqual(new Set([2]));
+    expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'expired']);
+    expect(bench.announced(open)).toEqual(['elicitation.pending', 'elicitation.expired']);
+  });
+
+  test('an unknown one is not found', async () => {
+    const { service } = createBench();
+    const unknown = newElicitationId(shardOf(alice), systemEntropy);
+    await expect(service.expire(unknown)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('a move', () => {
+  test('decides again on what came first', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    // Between reading and committing, the person begins: cancelling now starts from the active elicitation.
+    bench.told.instead = async request => {
+      delete bench.told.instead;
+      await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'));
+      return bench.stores.elicitations.transition(request);
+    };
+    const audits = await bench.audited(async () => {
+      expect(await bench.service.cancel(mcpServer(), id)).toMatchObject({ status: 'cancelled', version: 3 });
+    });
+    expect(audits.map(({ type }) => type)).toEqual(['accepted', 'cancelled']);
+  });
+
+  test('refuses when what came first leaves nothing to decide', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.at('active');
+    bench.told.instead = async request => {
+      delete bench.told.instead;
+      await bench.service.decline(id, signedIn(alice));
+      return bench.stores.elicitations.transition(request);
+    };
+    const audits = await bench.audited(async () => {
+      const failing = bench.service.fail(id, ATTEMPT, 'provider_refused');
+      await expect(failing).rejects.toMatchObject({ code: 'already_ended', status: 'declined' });
+    });
+    expect(audits.map(({ type }) => type)).toEqual(['declined']);
+  });
+
+  test('a repeat that loses its race against itself is a repeat: audited once', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const calls = await Promise.all(Array.from({ length: 50 }, () => bench.service.decline(id, signedIn(alice))));
+    expect(calls.every(({ status }) => status === 'declined')).toBe(true);
+    expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'declined']);
+  });
+
+  test('every try has an operation of its own: a store may take a repeated one for done', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    bench.told.instead = async request => ({ result: 'conflict', current: request.current });
+    await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
+    await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
+    expect(bench.requests).toHaveLength(16);
+    expect(new Set(bench.requests.map(({ operationId }) => operationId)).size).toBe(16);
+    expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
+  });
+
+  test('of an elicitation that vanished meanwhile is not found, and not audited', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    bench.told.instead = async () => ({ result: 'missing' });
+    const audits = await bench.audited(async () => {
+      await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'not_found' });
+    });
+    expect(audits).toEqual([]);
+  });
+
+  test('that the store does not answer is not audited, and the caller learns why', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const unavailable = Object.assign(new Error('away'), { code: 'store_unavailable' });
+    bench.told.instead = async () => {
+      throw unavailable;
+    };
+    const audits = await bench.audited(async () => {
+      await expect(bench.service.cancel(mcpServer(), id)).rejects.toBe(unavailable);
+    });
+    expect(audits).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+import { type Elicitation, isTerminal } from './elicitation.ts';
+import { NotFoundError } from './errors.ts';
+import type { ElicitationId } from './ids.ts';
+import type { McpServer } from './mcp-server.ts';
+import type { Clock, ElicitationStore, Notifier } from './ports.ts';
+import type { SamePersonCheck } from './same-person-check.ts';
+import type { Visitor } from './visitor.ts';
+
+export interface ReadingDeps {
+  readonly elicitations: ElicitationStore;
+  readonly notifier: Notifier;
+  readonly now: Clock;
+  readonly assertSamePerson: SamePersonCheck;
+}
+
+/** Looking at elicitations, each reader with what is theirs to see. Nothing here changes anything. */
+export function createReading({ elicitations, notifier, now, assertSamePerson }: ReadingDeps) {
+  /** @throws NotFoundError for unknown ids and for those of another MCP server, alike. */
+  async function read(mcpServer: Pick<McpServer, 'mcpServerId'>, elicitationId: ElicitationId): Promise<Elicitation> {
+    const elicitation = await elicitations.read(elicitationId);
+    if (elicitation?.mcpServerId !== mcpServer.mcpServerId) throw new NotFoundError();
+    return elicitation;
+  }
+
+  /**
+   * Reads until the status is terminal, `timeoutMs` is over or the caller has gone. Registers for wake-ups before the
+   * first read, so a change in between is not lost.
+   * @throws NotFoundError as `read`
+   */
+  async function wait(
+    mcpServer: Pick<McpServer, 'mcpServerId'>,
+    elicitationId: ElicitationId,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<Elicitation> {
+    const deadline = now() + timeoutMs;
+    using watch = notifier.watch(elicitationId);
+    while (true) {
+      const elicitation = await read(mcpServer, elicitationId);
+      const left = deadline - now();
+      if (isTerminal(elicitation) || left <= 0 || signal?.aborted === true) return elicitation;
+      await watch.next(left, signal);
+    }
+  }
+
+  /** Check 1: what a page may show. @throws NotFoundError, WrongPersonError */
+  async function open(elicitationId: ElicitationId, visitor: Visitor): Promise<Elicitation> {
+    const elicitation = await elicitations.read(elicitationId);
+    if (elicitation === undefined) throw new NotFoundError();
+    assertSamePerson(elicitation, visitor);
+    return elicitation;
+  }
+
+  /** For routes that must know how to sign the visitor in, before anything is shown. */
+  function find(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
+    return elicitations.read(elicitationId);
+  }
+
+  return { read, wait, open, find };
+}

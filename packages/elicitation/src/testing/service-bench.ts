@@ -1,0 +1,84 @@
+import type { AuditEvent } from '../audit.ts';
+import type { Elicitation, ElicitationStatus } from '../elicitation.ts';
+import { createElicitationService, type IssueElicitation } from '../elicitation-service.ts';
+import type { ElicitationEvent } from '../events.ts';
+import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
+import type { McpServer } from '../mcp-server.ts';
+import type { ConnectionStore, ElicitationStore, Notifier } from '../ports.ts';
+import type { Visitor } from '../visitor.ts';
+import { alice, connectionFor, mcpServer, oneTime, signedIn, TTL_MS } from './samples.ts';
+
+/** The ports the service stands on, handed in: this package does not know who implements them. */
+export interface BenchStores {
+  readonly elicitations: ElicitationStore;
+  readonly connections: ConnectionStore;
+  readonly notifier: Notifier;
+  readonly events: readonly ElicitationEvent[];
+}
+
+export interface BenchClock {
+  readonly now: () => number;
+  set(epochMs: number): void;
+}
+
+/** A service under test, with everything it audits and a way to bring an elicitation into any status. */
+export function createServiceBench<S extends BenchStores, C extends BenchClock>(
+  stores: S,
+  clock: C,
+  entropy: Entropy = systemEntropy,
+) {
+  const audits: AuditEvent[] = [];
+  const service = createElicitationService({
+    ...stores,
+    providers: name => (name === 'github' ? { defaultScopes: ['repo', 'read:user'] } : undefined),
+    audit: event => audits.push(event),
+    entropy,
+    now: clock.now,
+  });
+
+  function issue(server: McpServer = mcpServer(), change: Partial<IssueElicitation> = {}) {
+    const request = { kind: 'authorization', provider: 'github', scopes: ['repo'] } as const;
+    return service.issue(server, { subject: alice, request, ttlMs: TTL_MS, ...change });
+  }
+
+  /** An elicitation nobody has decided on yet. */
+  async function pending(server?: McpServer, change?: Partial<IssueElicitation>): Promise<Elicitation> {
+    const issued = await issue(server, change);
+    if (issued.disposition !== 'created') throw new Error(`Expected a new elicitation, got ${issued.disposition}.`);
+    return issued.elicitation;
+  }
+
+  /** Through the verbs, with the attempt named `attempt` where there is one; the clock moves on for `expired`. */
+  async function at(status: ElicitationStatus, server = mcpServer(), visitor: Visitor = signedIn(alice)) {
+    const elicitation = await pending(server);
+    const { elicitationId: id } = elicitation;
+    if (status === 'pending') return elicitation;
+    if (status === 'cancelled') return service.cancel(server, id);
+    if (status === 'declined') return service.decline(id, visitor);
+    if (status === 'expired') {
+      clock.set(elicitation.expiresAt);
+      return service.expire(id);
+    }
+    const active = await service.accept(id, visitor, oneTime(id, status === 'verifying' ? 'started' : 'attempt'));
+    if (status === 'verifying') return service.hold(id, digestOf('started'), oneTime(id, 'attempt'));
+    if (status === 'completed') return service.complete(id, digestOf('attempt'), connectionFor(active));
+    if (status === 'failed') return service.fail(id, digestOf('attempt'), 'provider_refused');
+    return active;
+  }
+
+  /** What was announced about an elicitation, oldest first. */
+  const announced = ({ elicitationId }: Pick<Elicitation, 'elicitationId'>) =>
+    stores.events.filter(event => event.elicitationId === elicitationId).map(event => event.type);
+
+  /** Runs it and tells what was audited meanwhile. */
+  async function audited(run: () => Promise<unknown>): Promise<readonly AuditEvent[]> {
+    const before = audits.length;
+    await run();
+    return audits.slice(before);
+  }
+
+  return { stores, clock, service, audits, issue, pending, at, announced, audited };
+}
+
+/** The digest the attempt of `at` goes by. */
+export const ATTEMPT = digestOf('attempt');

@@ -1,0 +1,95 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import type { ElicitationStatus, TerminalElicitation } from './elicitation.ts';
+import {
+  assertMove,
+  destinationOf,
+  type TerminalStatus,
+  type TransitionEvent,
+  transitionEvents,
+} from './transitions.ts';
+
+const events = [
+  'engage',
+  'retry',
+  'hold',
+  'complete',
+  'decline',
+  'fail',
+  'cancel',
+  'expire',
+] as const satisfies TransitionEvent[];
+
+const none = undefined;
+
+/** Written by hand from the design: every status, every event, where it leads. */
+const matrix: Record<ElicitationStatus, readonly (ElicitationStatus | undefined)[]> = {
+  //          engage    retry      hold         complete     decline     fail      cancel       expire
+  pending: ['active', none, none, none, none, none, 'cancelled', 'expired'],
+  active: [none, 'pending', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired'],
+  verifying: [none, none, none, 'completed', none, 'failed', none, 'failed'],
+  completed: [none, none, none, none, none, none, none, none],
+  failed: [none, none, none, none, none, none, none, none],
+  declined: [none, none, none, none, none, none, none, none],
+  cancelled: [none, none, none, none, none, none, none, none],
+  expired: [none, none, none, none, none, none, none, none],
+};
+const statuses = Object.keys(matrix) as ElicitationStatus[];
+const terminal = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const;
+
+describe('S11 status × event', () => {
+  test('the matrix has every status and every event', () => {
+    expect(statuses).toHaveLength(8);
+    expect(new Set(transitionEvents)).toEqual(new Set(events));
+    expect(transitionEvents).toHaveLength(8);
+    expectTypeOf<TransitionEvent>().toEqualTypeOf<(typeof events)[number]>();
+  });
+
+  const cells = statuses.flatMap(from => events.map((event, column) => ({ from, event, to: matrix[from][column] })));
+
+  test.each(cells)('$from + $event → $to', ({ from, event, to }) => {
+    expect(destinationOf(from, [event])).toBe(to);
+    for (const status of statuses) {
+      if (status === to) expect(() => assertMove(from, [event], status)).not.toThrow();
+      else
+        expect(() => assertMove(from, [event], status)).toThrow(
+          expect.objectContaining({ code: 'illegal_transition' }),
+        );
+    }
+  });
+
+  test.each<{ from: ElicitationStatus; path: TransitionEvent[]; to: ElicitationStatus | undefined }>([
+    { from: 'pending', path: ['engage', 'decline'], to: 'declined' },
+    { from: 'active', path: ['retry', 'engage'], to: 'active' },
+    { from: 'pending', path: ['engage', 'hold', 'complete'], to: 'completed' },
+    { from: 'pending', path: ['retry', 'engage'], to: undefined },
+    { from: 'pending', path: ['decline', 'engage'], to: undefined },
+    { from: 'pending', path: ['engage', 'engage'], to: undefined },
+    { from: 'active', path: ['engage', 'retry'], to: undefined },
+    { from: 'active', path: ['hold', 'decline'], to: undefined },
+    { from: 'active', path: ['complete', 'retry'], to: undefined },
+    { from: 'declined', path: ['engage', 'decline'], to: undefined },
+  ])('$from + $path → $to', ({ from, path, to }) => {
+    expect(destinationOf(from, path)).toBe(to);
+  });
+
+  test('no event leads nowhere: a write that moves nothing is not a move', () => {
+    for (const from of statuses) {
+      for (const to of statuses.filter(status => status !== from))
+        expect(() => assertMove(from, [], to)).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
+    }
+  });
+});
+
+describe('S40 an end is final', () => {
+  test.each(terminal)('nothing leads out of %s', status => {
+    expect(events.map(event => destinationOf(status, [event]))).toEqual(events.map(() => undefined));
+  });
+
+  test('the statuses without a way out are those of the records that ended', () => {
+    expectTypeOf<TerminalStatus>().toEqualTypeOf<TerminalElicitation['status']>();
+    expectTypeOf<TerminalStatus>().toEqualTypeOf<(typeof terminal)[number]>();
+    expect(statuses.filter(status => events.every(event => destinationOf(status, [event]) === undefined))).toEqual([
+      ...terminal,
+    ]);
+  });
+});
