@@ -58,7 +58,22 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
     await exited;
   }
 
-  await restart();
+  async function dispose(): Promise<void> {
+    process.off('exit', killNow);
+    await kill();
+    // A rewrite of the append-only file can outlive its parent for a moment.
+    await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+
+  // A test process that ends without disposing must not leave a server behind.
+  const killNow = () => void child?.kill('SIGKILL');
+  process.on('exit', killNow);
+  try {
+    await restart();
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -66,10 +81,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
     restart,
     suspend: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
-    [Symbol.asyncDispose]: async () => {
-      await kill();
-      await rm(dir, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: dispose,
   };
 }
 
