@@ -29,7 +29,9 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
   const failed = new Promise<never>((_, reject) => {
     child.once('error', () =>
       reject(
-        new StartError('No redis-server was found. Install it (Debian: apt-get install redis-server) or set REDIS_URL.'),
+        new StartError(
+          'No redis-server was found. Install it (Debian: apt-get install redis-server) or set REDIS_URL.',
+        ),
       ),
     );
     child.once('exit', code =>

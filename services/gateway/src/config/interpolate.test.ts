@@ -34,7 +34,12 @@ describe('references', () => {
   });
 
   it('that lead nowhere are all named by path and name, never by value', () => {
-    const document = { a: '${env:MISSING}', b: [{ c: `\${file:${directory}/none}` }], d: '${env:EMPTY}', e: '${env:OK}' };
+    const document = {
+      a: '${env:MISSING}',
+      b: [{ c: `\${file:${directory}/none}` }],
+      d: '${env:EMPTY}',
+      e: '${env:OK}',
+    };
     expect.assertions(3);
     try {
       interpolate(document, { EMPTY: '', OK: 'fine-value' });

@@ -99,11 +99,7 @@ describe('S57, S62: faults, each named by its path', () => {
       ['mcpServers[0].jwks.keys[0].kty'],
     ],
     ['half a JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
-    [
-      'a short RSA key',
-      withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }),
-      ['mcpServers[0].jwks.keys[0]'],
-    ],
+    ['a short RSA key', withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
     ['an MCP server twice', sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }), ['mcpServers']],
     [
       'an API key of two MCP servers',
@@ -118,10 +114,18 @@ describe('S57, S62: faults, each named by its path', () => {
       ['vault.keys'],
     ],
     ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
-    ['a logo of a third party', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
-    ['e-mail as subject', sampleConfig({
-      identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],
-    }), ['identityProviders[0].subjectClaim']],
+    [
+      'a logo of a third party',
+      sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }),
+      ['branding.logoPath'],
+    ],
+    [
+      'e-mail as subject',
+      sampleConfig({
+        identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],
+      }),
+      ['identityProviders[0].subjectClaim'],
+    ],
   ])('refuses %s', (_, document, paths) => {
     expect(pathsOf(document)).toEqual(paths);
   });
@@ -132,7 +136,9 @@ describe('S57, S62: faults, each named by its path', () => {
   });
 
   it('accepts a usable public key', () => {
-    expect(pathsOf(withServer({ jwks: { keys: [{ ...ec.publicKey.export({ format: 'jwk' }), kid: 'a' }] } }))).toEqual([]);
+    expect(pathsOf(withServer({ jwks: { keys: [{ ...ec.publicKey.export({ format: 'jwk' }), kid: 'a' }] } }))).toEqual(
+      [],
+    );
   });
 });
 
@@ -170,7 +176,12 @@ describe('the file', () => {
       JSON.stringify({
         ...sampleConfig(),
         identityProviders: [
-          { name: 'a', issuer: 'https://id.example', clientId: '${env:CLIENT}', clientSecret: `\${file:${secretFile}}` },
+          {
+            name: 'a',
+            issuer: 'https://id.example',
+            clientId: '${env:CLIENT}',
+            clientSecret: `\${file:${secretFile}}`,
+          },
         ],
       }),
     );
@@ -186,6 +197,8 @@ describe('the file', () => {
     expect(loadConfig(path, { REDIS_URL: '' }).redis.url).toBe('redis://one');
     expect(faultsOf(() => loadConfig(path, { REDIS_URL: 'two:6379' })).map(fault => fault.path)).toEqual(['redis.url']);
     const cluster = write(JSON.stringify(sampleConfig({ redis: { cluster: ['redis://one'] } })));
-    expect(faultsOf(() => loadConfig(cluster, { REDIS_URL: 'redis://two' })).map(fault => fault.path)).toEqual(['redis']);
+    expect(faultsOf(() => loadConfig(cluster, { REDIS_URL: 'redis://two' })).map(fault => fault.path)).toEqual([
+      'redis',
+    ]);
   });
 });

@@ -7,7 +7,5 @@ export function isLoopbackUrl(url: string): boolean {
 
 /** The host as a URL or a listener names it. */
 export function isLoopbackHost(host: string): boolean {
-  return (
-    host === 'localhost' || host === '[::1]' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
-  );
+  return host === 'localhost' || host === '[::1]' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }

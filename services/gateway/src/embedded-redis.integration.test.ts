@@ -1,0 +1,68 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRedisStores } from '@postern/store-redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEmbeddedRedis } from './embedded-redis.ts';
+import { StartError } from './start-error.ts';
+
+let directory = '';
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'postern-embedded-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const claim = { digest: 'a', fingerprint: 'b', reservation: 'c', leaseMs: 60_000 };
+
+describe('the private Redis', () => {
+  it('keeps its data over a restart, behind a password and an append-only file', async () => {
+    const home = join(directory, 'kept');
+    let password = '';
+    {
+      await using redis = await startEmbeddedRedis(home);
+      const url = new URL(redis.url);
+      password = url.password;
+      expect(url.hostname).toBe('127.0.0.1');
+      expect(password).toMatch(/^[0-9a-f]{64}$/);
+      // The start-up check of the store passes: it asks for the append-only file and for noeviction.
+      await using stores = await createRedisStores({ url: redis.url });
+      expect(await stores.idempotency.begin(claim)).toMatchObject({ result: 'begun' });
+      await stores.idempotency.finish({ ...claim, response: 'kept', retentionMs: 60_000 });
+      url.password = '';
+      await expect(createRedisStores({ url: url.href, startTimeoutMs: 500 })).rejects.toMatchObject({
+        code: 'store_unavailable',
+      });
+    }
+    expect(readdirSync(join(home, 'appendonlydir')).length).toBeGreaterThan(0);
+    expect(statSync(home).mode & 0o077).toBe(0);
+
+    await using again = await startEmbeddedRedis(home);
+    expect(new URL(again.url).password).not.toBe(password);
+    await using stores = await createRedisStores({ url: again.url });
+    expect(await stores.idempotency.begin(claim)).toEqual({ result: 'replay', response: 'kept' });
+  });
+
+  it('says what is missing when there is no redis-server', async () => {
+    const path = process.env['PATH'];
+    process.env['PATH'] = join(directory, 'empty');
+    try {
+      await expect(startEmbeddedRedis(join(directory, 'none'))).rejects.toThrow(StartError);
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+
+  it('says so when redis-server ends at start, as it does on a damaged append-only file', async () => {
+    const damaged = join(directory, 'damaged');
+    mkdirSync(join(damaged, 'appendonlydir'), { recursive: true });
+    writeFileSync(join(damaged, 'appendonlydir', 'appendonly.aof.manifest'), 'not a manifest');
+    await expect(startEmbeddedRedis(damaged)).rejects.toThrow(/ended with code/);
+  });
+
+  it('takes a directory with quotes and spaces in its name', async () => {
+    const odd = join(directory, `o"d d'`);
+    await using redis = await startEmbeddedRedis(odd);
+    await using _stores = await createRedisStores({ url: redis.url });
+    expect(readdirSync(odd)).toContain('appendonlydir');
+  });
+});

@@ -1,0 +1,149 @@
+import cookie from '@fastify/cookie';
+import { type BrowserSession, newBrowserSessionId, SHARDS, systemEntropy } from '@postern/elicitation';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { describe, expect, it } from 'vitest';
+import { type Browser, createBrowser } from './browser.ts';
+
+type Handler = (browser: Browser, request: FastifyRequest, reply: FastifyReply) => unknown;
+
+/** One request to a route that does what a test says, over the real cookie plugin. */
+async function visit(handler: Handler, p: { publicUrl?: string; cookie?: string } = {}) {
+  const ended: string[] = [];
+  const browser = createBrowser({
+    publicUrl: p.publicUrl ?? 'https://gate.example',
+    browserSessions: {
+      create: () => Promise.reject(new Error('not here')),
+      read: async id => (id === session.id ? session : undefined),
+      touch: async () => {},
+      end: async id => void ended.push(id),
+    },
+    entropy: systemEntropy,
+  });
+  const app = Fastify();
+  await app.register(cookie);
+  app.get('/', async (request, reply) => ({ value: (await handler(browser, request, reply)) ?? null }));
+  const answer = await app.inject({ url: '/', headers: p.cookie === undefined ? {} : { cookie: p.cookie } });
+  await app.close();
+  return {
+    status: answer.statusCode,
+    value: answer.json().value,
+    set: [answer.headers['set-cookie'] ?? []].flat(),
+    ended,
+  };
+}
+
+const shard = SHARDS[7] ?? SHARDS[0];
+if (shard === undefined) throw new Error('no shard');
+const session: BrowserSession = {
+  layout: 1,
+  id: newBrowserSessionId(shard, systemEntropy),
+  subject: { issuer: 'https://id.example', subject: 'alice' },
+  origin: { identityProvider: 'example-id' },
+  displayName: 'Alice',
+  createdAt: 0,
+  endsAt: 1,
+};
+
+describe('S27: cookies', () => {
+  const setAll: Handler = async (browser, request, reply) => {
+    browser.ensureId(request, reply);
+    browser.setLoginCookie(request, reply, 'sealed');
+    await browser.startSession(request, reply, session);
+  };
+
+  it('are bound to this host, secure, not for scripts, Lax and small', async () => {
+    const { set } = await visit(setAll);
+    expect(set).toHaveLength(3);
+    for (const line of set) {
+      expect(line).toMatch(/^__Host-postern_(session|browser|login0)=/);
+      expect(line).toMatch(/; Path=\/(;|$)/);
+      expect(line).toMatch(/; HttpOnly(;|$)/);
+      expect(line).toMatch(/; Secure(;|$)/);
+      expect(line).toMatch(/; SameSite=Lax(;|$)/);
+      expect(line).not.toMatch(/domain=/i);
+      expect(line.length).toBeLessThan(4096);
+    }
+    expect(set.find(line => line.includes('login0'))).toMatch(/; Max-Age=600(;|$)/);
+  });
+
+  it('lose the prefix and Secure only on plain http, which is loopback', async () => {
+    const { set } = await visit(setAll, { publicUrl: 'http://localhost:8080' });
+    for (const line of set) expect(line).toMatch(/^postern_(?!.*; Secure)/);
+  });
+
+  it.each(['', 'x', 'a'.repeat(42), 'a'.repeat(44), `${'a'.repeat(42)}%00`, 'a'.repeat(43).replace('a', '!')])(
+    'of the browser are replaced when malformed: %j',
+    async value => {
+      const { value: id, set } = await visit((browser, request, reply) => browser.ensureId(request, reply), {
+        cookie: `__Host-postern_browser=${value}`,
+      });
+      expect(id).toMatch(/^[A-Za-z0-9_-]{43}$/);
+      expect(id).not.toBe(value);
+      expect(set).toHaveLength(1);
+    },
+  );
+
+  it('of the browser are kept when well-formed, and not read under the name without prefix', async () => {
+    const id = 'a'.repeat(43);
+    const bindingOf: Handler = (browser, request) => browser.bindingOf(request);
+    expect((await visit(bindingOf, { cookie: `__Host-postern_browser=${id}` })).value).not.toBeNull();
+    expect((await visit(bindingOf, { cookie: `postern_browser=${id}` })).value).toBeNull();
+  });
+
+  it('of sign-ins under way are never more than four', async () => {
+    const cookies = [0, 1, 2, 3].map(slot => `__Host-postern_login${slot}=s${slot}`).join('; ');
+    const { set } = await visit((browser, request, reply) => browser.setLoginCookie(request, reply, 'new'), {
+      cookie: cookies,
+    });
+    expect(set).toHaveLength(1);
+    expect(set[0]).toMatch(/^__Host-postern_login[0-3]=new/);
+    const { value } = await visit((browser, request) => browser.loginCookies(request), { cookie: cookies });
+    expect(value).toEqual(['s0', 's1', 's2', 's3']);
+  });
+});
+
+describe('S06: browser sessions', () => {
+  const read: Handler = async (browser, request) => (await browser.readSession(request))?.id;
+
+  it('are read by a well-formed cookie only', async () => {
+    expect((await visit(read, { cookie: `__Host-postern_session=${session.id}` })).value).toBe(session.id);
+    for (const value of ['', 'bs_', session.id.slice(0, -1), `${session.id}a`, session.id.replace('bs_', 'el_'), '%zz'])
+      expect((await visit(read, { cookie: `__Host-postern_session=${value}` })).value).toBeNull();
+  });
+
+  it('end where another begins', async () => {
+    const old = newBrowserSessionId(shard, systemEntropy);
+    const { ended, set } = await visit((browser, request, reply) => browser.startSession(request, reply, session), {
+      cookie: `__Host-postern_session=${old}`,
+    });
+    expect(ended).toEqual([old]);
+    expect(set.at(-1)).toContain(`__Host-postern_session=${session.id}`);
+  });
+
+  it('clear a cookie that means nothing', async () => {
+    const { ended, set } = await visit((browser, request, reply) => browser.endSession(request, reply), {
+      cookie: '__Host-postern_session=nonsense',
+    });
+    expect(ended).toEqual([]);
+    expect(set[0]).toMatch(/^__Host-postern_session=;.*(Max-Age=0|Expires=Thu, 01 Jan 1970)/);
+  });
+});
+
+describe('S26: CSRF tokens', () => {
+  it('belong to one secret, and nothing else passes for one', async () => {
+    const { value } = await visit(browser => {
+      const token = browser.csrfToken('one');
+      const attempts = [
+        token,
+        browser.csrfToken('two'),
+        '',
+        token.slice(1),
+        `${token}a`,
+        token.toUpperCase(),
+        'é'.repeat(43),
+      ];
+      return attempts.map(attempt => browser.isCsrfToken(attempt, 'one'));
+    });
+    expect(value).toEqual([true, false, false, false, false, false, false]);
+  });
+});

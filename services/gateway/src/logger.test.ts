@@ -1,0 +1,104 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createEvents, pseudonym } from './events.ts';
+import { createLogger } from './logger.ts';
+
+function recorder() {
+  const chunks: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  const logger = createLogger({ level: 'debug', destination });
+  const lines = (): Record<string, unknown>[] =>
+    chunks
+      .join('')
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line) as Record<string, unknown>);
+  return { logger, lines, text: () => chunks.join('') };
+}
+
+/** As openid-client makes them: what the provider answered and the callback's parameters are in there. */
+function errorOfLibrary(): Error {
+  const error = new Error('code=SECRET-code', {
+    cause: { parameters: new URLSearchParams('code=SECRET&state=SECRET') },
+  });
+  return Object.assign(error, {
+    code: 'OAUTH_RESPONSE_BODY_ERROR',
+    error_description: 'SECRET',
+    response: { SECRET: 1 },
+  });
+}
+
+describe('S53: what an error may say in the log', () => {
+  it.each(['error', 'err'])('is its name, code and positions when logged as %s', member => {
+    const { logger, lines, text } = recorder();
+    logger.error({ event: 'x', [member]: errorOfLibrary() }, 'failed');
+    expect(text()).not.toContain('SECRET');
+    expect(lines()).toMatchObject([{ event: 'x', [member]: { name: 'Error', code: 'OAUTH_RESPONSE_BODY_ERROR' } }]);
+    expect(lines()[0]?.[member]).toHaveProperty(['at', 0], expect.stringMatching(/^at /));
+  });
+
+  it('is nothing of a message that looks like positions', () => {
+    const { logger, text } = recorder();
+    logger.error({ error: new Error('x\n    at SECRET (file.ts:1:1)\n    at SECRET') }, 'failed');
+    expect(text()).not.toContain('SECRET');
+  });
+
+  it.each(['SECRET', { SECRET: 1 }, undefined, null, 7])('is only its type when %j was thrown', thrown => {
+    const { logger, text } = recorder();
+    logger.error({ error: thrown }, 'failed');
+    expect(text()).not.toContain('SECRET');
+  });
+
+  it('leaves a code out that is not a text', () => {
+    const { logger, text } = recorder();
+    logger.error({ error: Object.assign(new Error('x'), { code: { SECRET: 1 } }) }, 'failed');
+    expect(text()).not.toContain('SECRET');
+  });
+});
+
+describe('S54: audit events', () => {
+  const subject = { issuer: 'https://id.example', subject: 'alice@example.com' };
+  const about = { elicitationId: 'el_1', mcpServerId: 'tracker', subject } as const;
+
+  it('name a person by a pseudonym that is always the same and tells subjects apart', () => {
+    const { logger, lines, text } = recorder();
+    const events = createEvents(logger);
+    events.elicitation({ type: 'issued', ...about });
+    events.elicitation({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } });
+    events.tokenRead({ connectionId: 'cn_1', mcpServerId: 'tracker', subject });
+    expect(text()).not.toMatch(/alice|bob|id\.example/);
+    const [issued, wrong, read] = lines();
+    expect(issued).toMatchObject({ event: 'elicitation.issued', audit: true, subject: pseudonym(subject) });
+    expect(read?.['subject']).toBe(issued?.['subject']);
+    expect(wrong?.['visitor']).not.toBe(wrong?.['subject']);
+    expect(pseudonym({ issuer: 'https://id.example/a', subject: 'b' })).not.toBe(
+      pseudonym({ issuer: 'https://id.example/', subject: 'ab' }),
+    );
+  });
+
+  it('carry their time in UTC', () => {
+    const { logger, lines } = recorder();
+    createEvents(logger).callerRefused();
+    expect(lines()[0]?.['time']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  it.each([
+    'a\r\n{"event":"elicitation.completed"}',
+    '\u001b[2J\u001b]0;x\u0007',
+    '\u2028{"event":"x"}\u2029',
+    '"},{"event":"x"',
+    '\0\u0008',
+  ])('stay one line of JSON whatever is in a field: %j', hostile => {
+    const { logger, lines, text } = recorder();
+    createEvents(logger).callbackRefused({ reason: hostile, mcpServerId: hostile, provider: hostile });
+    expect(lines()).toHaveLength(1);
+    expect(lines()[0]).toMatchObject({ event: 'callback.refused', reason: hostile });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for them is the point
+    expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f]/);
+  });
+});
