@@ -55,16 +55,19 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
     ].join('\n'),
   );
   const url = `redis://:${password}@127.0.0.1:${port}`;
-  await Promise.race([untilReady(child.stdout), failed]);
+  // When the output ends without that word, the child is about to be reported as ended.
+  if (!(await Promise.race([isReady(child.stdout), failed]))) await failed;
   return { url, [Symbol.asyncDispose]: () => stop(child) };
 }
 
 /** redis-server says so itself; what it says afterwards is not kept. */
-async function untilReady(output: Readable): Promise<void> {
+async function isReady(output: Readable): Promise<boolean> {
   for await (const line of createInterface({ input: output })) {
-    if (line.includes('Ready to accept connections')) break;
+    if (!line.includes('Ready to accept connections')) continue;
+    output.resume();
+    return true;
   }
-  output.resume();
+  return false;
 }
 
 async function freePort(): Promise<number> {
