@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { VerifiedElicitationBody } from '@postern/api';
+
+type VerifyAnswer = Partial<VerifiedElicitationBody> & { readonly code?: string };
+
+/** What the application asked the gateway, and what it was told. */
+interface Verification {
+  readonly subject: string;
+  readonly elicitationId: string;
+  readonly verificationId: string;
+  readonly status: number;
+  readonly body: VerifyAnswer;
+}
+
+/**
+ * An application with a sign-in of its own, as identity mode `external` expects it: `/sign-in?as=…` begins its session,
+ * `/verify` says over the API who is signed in and sends the browser where the gateway wants it.
+ */
+export interface ExternalApplication extends AsyncDisposable {
+  readonly origin: string;
+  readonly verifyUrl: string;
+  readonly verifications: readonly Verification[];
+  /** From here on the application knows which gateway to ask, with which API key, about users of which issuer. */
+  connect(to: { gateway: string; apiKey: string; issuer: string }): void;
+  /** Asks the gateway as the application does, in the name of any subject. */
+  verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification>;
+}
+
+export async function startExternalApplication(): Promise<ExternalApplication> {
+  const sessions = new Map<string, string>();
+  const verifications: Verification[] = [];
+  let gateway: { gateway: string; apiKey: string; issuer: string } | undefined;
+
+  async function verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification> {
+    if (gateway === undefined) throw new Error('the application knows no gateway');
+    const answer = await fetch(`${gateway.gateway}/v1/elicitations/${p.elicitationId}/verify`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        verificationId: p.verificationId,
+        subject: { issuer: gateway.issuer, subject: p.subject },
+        authTime: Math.floor(Date.now() / 1000),
+      }),
+    });
+    const verification = { ...p, status: answer.status, body: (await answer.json()) as VerifyAnswer };
+    verifications.push(verification);
+    return verification;
+  }
+
+  const httpServer = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const cookie = /(?:^|; )application_session=([^;]+)/.exec(request.headers.cookie ?? '')?.[1];
+    const subject = cookie === undefined ? undefined : sessions.get(cookie);
+    if (url.pathname === '/sign-in') {
+      const id = randomBytes(16).toString('base64url');
+      sessions.set(id, url.searchParams.get('as') ?? '');
+      response
+        .writeHead(200, {
+          'set-cookie': `application_session=${id}; Path=/; HttpOnly; SameSite=Lax`,
+          'content-type': 'text/html',
+        })
+        .end('<!doctype html><html lang="en"><title>Application</title><h1>Signed in</h1>');
+      return;
+    }
+    if (url.pathname !== '/verify' || subject === undefined) {
+      response.writeHead(subject === undefined ? 401 : 404).end();
+      return;
+    }
+    verify({
+      subject,
+      elicitationId: url.searchParams.get('elicitationId') ?? '',
+      verificationId: url.searchParams.get('verificationId') ?? '',
+    }).then(
+      ({ body }) => {
+        if (body.continueUrl === undefined)
+          response.writeHead(403, { 'content-type': 'text/html' }).end('<!doctype html><title>No</title><h1>No</h1>');
+        else response.writeHead(303, { location: body.continueUrl }).end();
+      },
+      () => response.writeHead(502).end(),
+    );
+  }).listen(0, '127.0.0.1');
+  await once(httpServer, 'listening');
+  const origin = `http://localhost:${(httpServer.address() as AddressInfo).port}`;
+
+  return {
+    origin,
+    verifyUrl: `${origin}/verify`,
+    verifications,
+    connect: to => {
+      gateway = to;
+    },
+    verify,
+    async [Symbol.asyncDispose]() {
+      httpServer.closeAllConnections();
+      httpServer.close();
+      await once(httpServer, 'close');
+    },
+  };
+}
