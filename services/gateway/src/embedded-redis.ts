@@ -49,7 +49,7 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
       `requirepass ${password}`,
       `dir ${JSON.stringify(dir)}`,
       'appendonly yes',
-      'appendfsync everysec',
+      'appendfsync always',
       'maxmemory-policy noeviction',
       'save ""',
     ].join('\n'),
