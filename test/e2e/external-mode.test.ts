@@ -1,0 +1,330 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { atProvider, launchBrowser, newPerson } from '../support/browser.ts';
+import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
+import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+let browser: Browser;
+let application: ExternalApplication;
+let stage: Stage;
+let ahead = 0;
+
+beforeAll(async () => {
+  application = await startExternalApplication();
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({
+      now: () => Date.now() + ahead,
+      mcpServer: { identity: { mode: 'external', verifyUrl: application.verifyUrl } },
+      otherMcpServers: [
+        { id: 'wiki', identity: { mode: 'external', verifyUrl: application.verifyUrl } },
+        { id: 'plain' },
+      ],
+    }),
+  ]);
+  application.connect({
+    gateway: stage.world.gateways[0]?.address ?? '',
+    apiKey: keyOf('tracker'),
+    issuer: stage.world.identityProvider.issuer,
+  });
+});
+afterEach(() => {
+  ahead = 0;
+  stage.world.provider.clearRequests();
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await application?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const tokenRequests = () => stage.world.provider.requests('token').length;
+const signInAtApplication = (page: Page, user: string) => page.goto(`${application.origin}/sign-in?as=${user}`);
+const toApplication = (page: Page) => page.getByRole('link', { name: 'Continue to sign-in' }).click();
+
+/** What the gateway sends along when it asks the application who is at `raw`. */
+async function openingIn(
+  raw: RawBrowser,
+  elicitationId: string,
+): Promise<{ elicitationId: string; verificationId: string }> {
+  const { location } = await raw.get(`/login?e=${elicitationId}`);
+  return questionIn(location);
+}
+
+function questionIn(location: string | undefined) {
+  const query = new URL(location ?? '').searchParams;
+  return { elicitationId: query.get('elicitationId') ?? '', verificationId: query.get('verificationId') ?? '' };
+}
+
+/** Signs `raw` in through the application's word. */
+async function vouchFor(raw: RawBrowser, elicitationId: string, subject: string): Promise<void> {
+  const { body } = await application.verify({ ...(await openingIn(raw, elicitationId)), subject });
+  const back = await raw.get(new URL(body.continueUrl ?? ''));
+  if (back.status !== 303) throw new Error(`the ticket was refused: ${back.status}`);
+}
+
+/** Through the provider and up to the second question. */
+async function heldAnswer(raw: RawBrowser, elicitationId: string) {
+  const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+  stage.world.provider.clearRequests();
+  const { location } = await raw.get(callback);
+  return { callback, question: questionIn(location) };
+}
+
+describe('identity mode external: an application with its own sign-in', () => {
+  it('is asked when the link is opened and again before the code is used', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const issued = await stage.ask(user);
+    await signInAtApplication(page, user);
+    await page.goto(issued.url);
+    await toApplication(page);
+    await page.locator('form[action$="/accept"] button').click();
+    await atProvider(page, 'alice');
+    await page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+
+    const asked = application.verifications.filter(({ elicitationId }) => elicitationId === issued.elicitationId);
+    expect(asked.map(({ status }) => status)).toEqual([200, 200]);
+    expect(asked[0]?.verificationId).not.toBe(asked[1]?.verificationId);
+    expect(stage.world.identityProvider.requests('authorization')).toHaveLength(0);
+    expect(page.url()).not.toMatch(/ticket|verificationId/);
+  });
+
+  it('somebody else at the opening: sees nothing, spoils nothing', async () => {
+    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    await using bob = await newPerson(browser, bobName);
+    const issued = await stage.ask(aliceName, { message: 'for-alice-only' });
+    await signInAtApplication(bob.page, bobName);
+    await bob.page.goto(issued.url);
+    const answered = bob.page.waitForResponse(response => response.url().startsWith(application.verifyUrl));
+    await toApplication(bob.page);
+    expect((await answered).status()).toBe(403);
+    expect(application.verifications.at(-1)).toMatchObject({ status: 403, body: { code: 'wrong_person' } });
+    await bob.page.goto(issued.url);
+    expect(await bob.page.content()).not.toContain('for-alice-only');
+    expect(await statusOf(issued.elicitationId)).toBe('pending');
+  });
+
+  it('somebody else at the second question: fails for good, and no code is used', async () => {
+    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    await using person = await newPerson(browser, aliceName);
+    const { page } = person;
+    const issued = await stage.ask(aliceName);
+    await signInAtApplication(page, aliceName);
+    await page.goto(issued.url);
+    await toApplication(page);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.waitForURL(/\/leaving$/);
+    // Another person signs in at the application in this browser meanwhile.
+    const tab = await person.context.newPage();
+    await signInAtApplication(tab, bobName);
+    const refused = page.waitForResponse(response => response.url().startsWith(application.verifyUrl));
+    await atProvider(page, 'alice');
+    expect((await refused).status()).toBe(403);
+    expect(tokenRequests()).toBe(0);
+    expect((await stage.api.read(issued.elicitationId)).body).toMatchObject({
+      status: 'failed',
+      failure: { code: 'wrong_person' },
+    });
+  });
+
+  it('Alice’s opening, lured into Bob’s browser, signs Bob in as himself nowhere', async () => {
+    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const issued = await stage.ask(aliceName);
+    const alice = stage.raw();
+    const opening = await openingIn(alice, issued.elicitationId);
+    expect(await application.verify({ ...opening, subject: bobName })).toMatchObject({
+      status: 403,
+      body: { code: 'wrong_person' },
+    });
+    expect(await statusOf(issued.elicitationId)).toBe('pending');
+  });
+
+  it('an opening that Mallory began and the right person confirmed gives Mallory nothing', async () => {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const [mallory, victim] = [stage.raw(), stage.raw()];
+    const opening = await openingIn(mallory, issued.elicitationId);
+    // The victim is lured to the application's page with Mallory's opening; the application answers truthfully.
+    const { body } = await application.verify({ ...opening, subject: user });
+    const ticket = new URL(body.continueUrl ?? '');
+    expect((await victim.get(ticket)).status).toBe(400);
+    // Once it has turned up in another browser it is spent, even for the browser it was made for.
+    expect((await mallory.get(ticket)).status).toBe(400);
+    expect((await mallory.get(`/e/${issued.elicitationId}`)).body).not.toContain('csrf_token');
+  });
+
+  it('a ticket signs in once, and not after its minute', async () => {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const raw = stage.raw();
+    const first = await application.verify({ ...(await openingIn(raw, issued.elicitationId)), subject: user });
+    const ticket = new URL(first.body.continueUrl ?? '');
+    expect(await raw.get(ticket)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
+    expect((await raw.get(ticket)).status).toBe(400);
+
+    const second = await application.verify({ ...(await openingIn(raw, issued.elicitationId)), subject: user });
+    ahead = 61_000;
+    expect((await raw.get(new URL(second.body.continueUrl ?? ''))).status).toBe(400);
+  });
+
+  it('one opening confirmed twice gives two tickets of which one counts', async () => {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const raw = stage.raw();
+    const opening = await openingIn(raw, issued.elicitationId);
+    const tickets = await Promise.all([1, 2].map(() => application.verify({ ...opening, subject: user })));
+    const answers: number[] = [];
+    for (const { body } of tickets) answers.push((await raw.get(new URL(body.continueUrl ?? ''))).status);
+    expect(answers).toEqual([303, 400]);
+  });
+
+  it('A3: an answer that arrives in a foreign browser is burnt before the application is asked', async () => {
+    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [forAlice, forBob] = [await stage.ask(aliceName), await stage.ask(bobName)];
+    const [alice, bob] = [stage.raw(), stage.raw()];
+    await vouchFor(alice, forAlice.elicitationId, aliceName);
+    await vouchFor(bob, forBob.elicitationId, bobName);
+    const callback = await bob.decideAtProvider(await alice.accept(forAlice.elicitationId), 'bob');
+    stage.world.provider.clearRequests();
+    expect((await bob.get(callback)).status).toBe(400);
+    expect(await alice.get(callback)).toMatchObject({ status: 303, location: `/e/${forAlice.elicitationId}` });
+    expect(tokenRequests()).toBe(0);
+    expect(await statusOf(forAlice.elicitationId)).toBe('active');
+  });
+
+  it('the second question is answered once; the callback again shows how it stands', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const raw = stage.raw();
+    await vouchFor(raw, elicitationId, user);
+    const { callback, question } = await heldAnswer(raw, elicitationId);
+    expect(await statusOf(elicitationId)).toBe('verifying');
+    expect(tokenRequests()).toBe(0);
+    expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect((await raw.get(`/e/${elicitationId}`)).status).toBe(200);
+
+    // While it is being verified, nobody can cancel or decide anew.
+    expect((await stage.api.cancel(elicitationId)).body.code).toBe('illegal_transition');
+    expect(await application.verify({ ...question, subject: user })).toMatchObject({
+      status: 200,
+      body: { status: 'completed', continueUrl: `${stage.world.publicUrl}/e/${elicitationId}` },
+    });
+    expect(tokenRequests()).toBe(1);
+    expect(await application.verify({ ...question, subject: user })).toMatchObject({
+      status: 409,
+      body: { code: 'already_ended' },
+    });
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it('a question is worth nothing with another elicitation, another stage or a changed letter', async () => {
+    const users = [stage.subject(), stage.subject()] as const;
+    const first = (await stage.ask(users[0])).elicitationId;
+    const second = (await stage.ask(users[1])).elicitationId;
+    const [raw, other] = [stage.raw(), stage.raw()];
+    const opening = await openingIn(raw, first);
+    await vouchFor(raw, first, users[0]);
+    await vouchFor(other, second, users[1]);
+    const { question } = await heldAnswer(raw, first);
+    const [letter = ''] = question.verificationId.slice(-2);
+    const changed = `${question.verificationId.slice(0, -2)}${letter === 'A' ? 'B' : 'A'}${question.verificationId.slice(-1)}`;
+    for (const [elicitationId, verificationId, subject] of [
+      [second, question.verificationId, users[1]],
+      [second, opening.verificationId, users[1]],
+      [first, changed, users[0]],
+      [first, `${opening.verificationId.slice(0, -4)}AAAA`, users[0]],
+    ] as const)
+      expect(await application.verify({ elicitationId, verificationId, subject })).toMatchObject({
+        status: 409,
+        body: { code: 'verification_unknown' },
+      });
+    expect(tokenRequests()).toBe(0);
+    expect(await statusOf(first)).toBe('verifying');
+  });
+
+  it('S16: another MCP server’s application cannot answer, and its word counts only for its own asks', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
+    const forWiki = (await wiki.issue(askFor(stage.world, user))).body.elicitationId;
+    const raw = stage.raw();
+    const opening = await openingIn(raw, elicitationId);
+    const body = {
+      verificationId: opening.verificationId,
+      subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+    };
+    expect(await wiki.call('POST', `/v1/elicitations/${elicitationId}/verify`, body)).toMatchObject({ status: 404 });
+    expect(await wiki.call('POST', `/v1/elicitations/${forWiki}/verify`, body)).toMatchObject({ status: 409 });
+
+    // Vouched for by `tracker`: nobody in the eyes of `wiki`, nor where people sign in with us.
+    await vouchFor(raw, elicitationId, user);
+    const plain = stage.world.api({ apiKey: keyOf('plain') });
+    const forPlain = (await plain.issue(askFor(stage.world, user))).body.elicitationId;
+    for (const foreign of [forWiki, forPlain]) {
+      const own = csrfTokenIn(await raw.get(`/e/${elicitationId}`));
+      const page = await raw.get(`/e/${foreign}`);
+      expect(page.body).not.toContain('/accept');
+      const accepted = await raw.post(`/e/${foreign}/accept`, { form: { csrf_token: own } });
+      expect([401, 403]).toContain(accepted.status);
+      expect(accepted.location).toBeUndefined();
+    }
+    expect((await wiki.read(forWiki)).body.status).toBe('pending');
+    expect((await plain.read(forPlain)).body.status).toBe('pending');
+  });
+
+  it('an MCP server whose people sign in with us cannot verify them itself', async () => {
+    const user = stage.subject();
+    const plain = stage.world.api({ apiKey: keyOf('plain') });
+    const { elicitationId } = (await plain.issue(askFor(stage.world, user))).body;
+    expect(
+      await plain.call('POST', `/v1/elicitations/${elicitationId}/verify`, {
+        verificationId: 'x',
+        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+      }),
+    ).toMatchObject({ status: 422, body: { code: 'identity_mode_mismatch' } });
+  });
+
+  it('an application that never answers: the elicitation fails when the time is over', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user, { ttlSeconds: 60 });
+    const raw = stage.raw();
+    await vouchFor(raw, elicitationId, user);
+    const { question } = await heldAnswer(raw, elicitationId);
+    ahead = 61_000;
+    const late = await application.verify({ ...question, subject: user });
+    expect(late.status).toBe(409);
+    // Ended by the late answer or by the sweeper, whichever came first.
+    expect((await stage.api.read(elicitationId, 50)).body).toMatchObject({
+      status: 'failed',
+      failure: { code: 'verification_expired' },
+    });
+    expect(
+      (
+        await stage.api.call(
+          'GET',
+          `/v1/connections?${new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject: user })}`,
+        )
+      ).body,
+    ).toEqual({ connections: [] });
+  });
+
+  it('a provider that refuses the code after the second question: failed, with the reason', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const raw = stage.raw();
+    await vouchFor(raw, elicitationId, user);
+    const { question } = await heldAnswer(raw, elicitationId);
+    stage.world.provider.fault({ endpoint: 'token', status: 400, body: '{"error":"invalid_grant"}' });
+    expect(await application.verify({ ...question, subject: user })).toMatchObject({
+      status: 200,
+      body: { status: 'failed', failure: { code: 'provider_refused' } },
+    });
+    stage.world.provider.clearFaults();
+  });
+});

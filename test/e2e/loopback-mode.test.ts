@@ -1,0 +1,111 @@
+import { ConfigError, parseConfig } from '@postern/gateway';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, launchBrowser, newPerson } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, hashOf, keyOf } from '../support/world.ts';
+
+let browser: Browser;
+let stage: Stage;
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({ mcpServer: { identity: { mode: 'loopback' } }, otherMcpServers: [{ id: 'plain' }] }),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+
+describe('identity mode loopback: a machine of one person', () => {
+  it('asks without sign-in and connects', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const issued = await stage.ask(user);
+    await person.page.goto(issued.url);
+    await connect(person.page, 'alice');
+    await person.page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+    expect(stage.world.identityProvider.requests('authorization')).toHaveLength(0);
+  });
+
+  it('still ties form and answer to the browser that began', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const [one, other] = [stage.raw(), stage.raw()];
+    const token = await one.csrfToken(elicitationId);
+    await other.get(`/e/${elicitationId}`);
+    expect((await other.post(`/e/${elicitationId}/accept`, { form: { csrf_token: token } })).status).toBe(403);
+
+    const callback = await one.decideAtProvider(await one.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    expect((await other.get(callback)).status).toBe(400);
+    expect(await one.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(await statusOf(elicitationId)).toBe('active');
+  });
+
+  it('a page of another origin cannot post, whatever name it reaches the gateway by', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const raw = stage.raw();
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    // DNS rebinding: the attacker's name leads to this machine, so its page is of the same origin as the request.
+    const rebound = { host: 'attacker.example:8080', origin: 'http://attacker.example:8080' };
+    for (const headers of [
+      rebound,
+      { ...rebound, 'sec-fetch-site': undefined },
+      { origin: undefined, 'sec-fetch-site': 'cross-site' },
+    ])
+      expect((await raw.post(`/e/${elicitationId}/accept`, { form, headers })).status).toBe(403);
+    expect(await statusOf(elicitationId)).toBe('pending');
+  });
+
+  it('is no way into what is for people who sign in', async () => {
+    const plain = stage.world.api({ apiKey: keyOf('plain') });
+    const { elicitationId } = (await plain.issue(askFor(stage.world, stage.subject()))).body;
+    const own = await stage.ask(stage.subject());
+    const raw = stage.raw();
+    const form = { csrf_token: await raw.csrfToken(own.elicitationId) };
+    expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
+    expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(401);
+    expect((await plain.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it.each(['https://gate.example', 'https://192.0.2.1', 'https://localhost.example'])(
+    'S62: does not start with the public URL %s, and says where the fault is',
+    publicUrl => {
+      const faults = faultsOf(() =>
+        parseConfig({
+          publicUrl,
+          vault: {
+            keys: [{ kid: 'k', key: Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64') }],
+          },
+          mcpServers: [
+            {
+              id: 'tracker',
+              name: 'Issue Tracker',
+              url: 'https://tracker.example/mcp',
+              apiKeys: [{ hash: hashOf('k') }],
+              issuers: ['https://id.example'],
+              identity: { mode: 'loopback' },
+            },
+          ],
+        }),
+      );
+      expect(faults).toContain('mcpServers[0].identity');
+    },
+  );
+});
+
+function faultsOf(act: () => unknown): string[] {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults.map(({ path }) => path);
+    throw error;
+  }
+  return [];
+}
