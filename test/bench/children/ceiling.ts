@@ -1,0 +1,35 @@
+/**
+ * What the figures of one gateway process are held against: fastify without a single plugin or check, and per request the
+ * Redis command that the gateway sends. Argument: a JSON file with the address of Redis and the commands.
+ */
+import { readFileSync } from 'node:fs';
+import Fastify from 'fastify';
+import { Redis } from 'ioredis';
+import { type CapturedCommand, filled } from '../support/captured-command.ts';
+
+interface CeilingSettings {
+  readonly redisUrl: string;
+  readonly issue: CapturedCommand;
+  readonly readConnection: CapturedCommand;
+}
+
+const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as CeilingSettings;
+const redis = new Redis(settings.redisUrl, { enableAutoPipelining: true });
+const app = Fastify();
+
+app.post('/issue', async (_request, reply) => {
+  const answer = await redis.call(settings.issue.name, filled(settings.issue));
+  if (!Array.isArray(answer) || answer[0] !== 'created') throw new Error('nothing was created');
+  return reply.code(201).send({ createdAt: answer[1], expiresAt: answer[2] });
+});
+
+app.post<{ Params: { connectionId: string } }>('/access-token/:connectionId', async request => {
+  const { connectionId } = request.params;
+  const answer = await redis.call(settings.readConnection.name, filled(settings.readConnection, connectionId));
+  if (!Array.isArray(answer) || typeof answer[3] !== 'string') throw new Error('there is no such connection');
+  return { record: answer[3].slice(0, 160) };
+});
+
+const address = await app.listen({ host: '127.0.0.1', port: 0 });
+process.once('SIGTERM', () => process.exit(0));
+process.send?.({ port: Number(new URL(address).port) });

@@ -1,0 +1,89 @@
+/**
+ * An MCP server as our users build it: SDK v2, streamable HTTP, one session per MCP client (revision 2025-11-25), bearer
+ * tokens verified for every request, the gate of @postern/mcp. Argument: a JSON file with its settings.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
+import { type AuthInfo, McpServer } from '@modelcontextprotocol/server';
+import { postern } from '@postern/mcp';
+import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
+import { z } from 'zod';
+
+export interface McpServerSettings {
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  readonly provider: string;
+  readonly issuer: string;
+  readonly audience: string;
+  readonly jwks: JSONWebKeySet;
+}
+
+type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
+interface McpSession {
+  readonly owner: string;
+  handle(request: AuthenticatedRequest, response: ServerResponse): Promise<void>;
+}
+
+const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as McpServerSettings;
+const keys = createLocalJWKSet(settings.jwks);
+const gate = postern({ url: settings.gatewayUrl, apiKey: settings.apiKey });
+const sessions = new Map<string, McpSession>();
+const claimsSchema = z.object({ sub: z.string(), client_id: z.string(), scope: z.string(), exp: z.number() });
+
+async function authenticate(request: AuthenticatedRequest): Promise<boolean> {
+  const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  try {
+    const { issuer, audience } = settings;
+    const verified = await jwtVerify(token, keys, { issuer, audience, typ: 'at+jwt', algorithms: ['ES256'] });
+    const { sub, client_id, scope, exp } = claimsSchema.parse(verified.payload);
+    request.auth = {
+      token,
+      clientId: client_id,
+      scopes: scope.split(' '),
+      expiresAt: exp,
+      extra: { iss: issuer, sub },
+    };
+    return true;
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof z.ZodError) return false;
+    throw error;
+  }
+}
+
+async function openSession(owner: string): Promise<McpSession> {
+  const mcpServer = new McpServer({ name: 'issue-tracker', version: '1.0.0' });
+  mcpServer.registerTool(
+    'close_cart',
+    { description: 'Needs the account of the user', inputSchema: z.object({ cartId: z.string() }) },
+    gate.attach(mcpServer).tool(async (_args, ctx) => {
+      const authorization = await ctx.gate.authorize(settings.provider);
+      if (authorization.action !== 'accept') return authorization.toToolResult();
+      return { content: [{ type: 'text', text: 'done' }] };
+    }),
+  );
+  const transport = new NodeStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: sessionId => void sessions.set(sessionId, session),
+  });
+  // The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same.
+  const handle = transport.handleRequest.bind(transport) as McpSession['handle'];
+  const session = { owner, handle };
+  await mcpServer.connect(transport);
+  return session;
+}
+
+async function serve(request: AuthenticatedRequest, response: ServerResponse): Promise<void> {
+  if (!(await authenticate(request))) return void response.writeHead(401).end();
+  const owner = JSON.stringify([request.auth?.extra?.['iss'], request.auth?.extra?.['sub']]);
+  const sessionId = request.headers['mcp-session-id'];
+  const session = typeof sessionId === 'string' ? sessions.get(sessionId) : await openSession(owner);
+  if (session === undefined || session.owner !== owner) return void response.writeHead(404).end();
+  await session.handle(request, response);
+}
+
+const httpServer = createServer((request, response) => void serve(request, response));
+httpServer.listen(0, '127.0.0.1', () => process.send?.({ port: (httpServer.address() as AddressInfo).port }));
+process.once('SIGTERM', () => process.exit(0));

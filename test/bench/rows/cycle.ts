@@ -1,0 +1,189 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startRedis } from '@postern/testkit/redis';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { z } from 'zod';
+import type { McpServerSettings } from '../children/mcp-server.ts';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { readiness, startChild } from '../support/child.ts';
+import {
+  API_KEY,
+  IDENTITY_ISSUER,
+  newSubject,
+  newVaultKey,
+  PROVIDER,
+  startGatewayProcess,
+} from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { type Elicited, McpSession } from '../support/mcp-session.ts';
+import { startOfficialExample } from '../support/official-example.ts';
+import { compared, type Row } from '../support/row.ts';
+import { type SignedIn, signInAll } from '../support/seeds.ts';
+import { interleave } from '../support/statistics.ts';
+
+const SESSIONS = 32;
+
+/** A person with an MCP client and a browser, who goes round and round. */
+interface Participant extends Disposable {
+  readonly mcpSession: McpSession;
+  readonly tool: string;
+  /** Posts the form that ends the elicitation. */
+  decide(elicited: Elicited, cartId: string): Promise<void>;
+}
+
+let carts = 0;
+
+/** Cycles per second: tools/call → −32042 → the page's form is posted → completion notice on the session's stream. */
+async function cyclesPerSecond(participants: readonly Participant[], seconds: number): Promise<number> {
+  const startedAt = performance.now();
+  const until = startedAt + seconds * 1000;
+  let cycles = 0;
+  await Promise.all(
+    participants.map(async ({ mcpSession, tool, decide }) => {
+      while (performance.now() < until) {
+        // A cart of its own for every cycle, as each call to the example is a new one too.
+        carts += 1;
+        const cartId = `cart-${carts}`;
+        const elicited = await mcpSession.call(tool, cartId);
+        const completed = mcpSession.completion(elicited.elicitationId);
+        await Promise.all([decide(elicited, cartId), completed]);
+        cycles += 1;
+      }
+    }),
+  );
+  return cycles / ((performance.now() - startedAt) / 1000);
+}
+
+/** MCP server, gateway and Redis against the official example, which is all of that in one process and in memory. */
+export async function cycleRows(bench: Bench): Promise<Row[]> {
+  await using redis = await startRedis(redisOptions);
+  await using gateway = await startGatewayProcess({ ...bench, redisUrl: redis.url, vaultKey: newVaultKey() });
+  const identity = await identityFor('http://localhost:7001/mcp');
+  const settings: McpServerSettings = {
+    gatewayUrl: gateway.publicUrl,
+    apiKey: API_KEY,
+    provider: PROVIDER,
+    issuer: IDENTITY_ISSUER,
+    audience: identity.audience,
+    jwks: identity.jwks,
+  };
+  const settingsPath = join(bench.directory, 'mcp-server.json');
+  writeFileSync(settingsPath, JSON.stringify(settings));
+  await using mcpServer = startChild({
+    module: 'test/bench/children/mcp-server.ts',
+    args: [settingsPath],
+    profileDir: bench.profileDir,
+  });
+  const { port: mcpPort } = z.object({ port: z.int() }).parse(await readiness(mcpServer));
+  await using example = await startOfficialExample(bench.profileDir);
+
+  await using stack = new AsyncDisposableStack();
+  const people = await signInAll(redis.url, SESSIONS);
+  const ours = await Promise.all(
+    people.map(async person => {
+      const bearer = await identity.accessTokenOf(person.subject);
+      return stack.use(
+        await ourParticipant({ mcpPort, gatewayPort: gateway.port, publicUrl: gateway.publicUrl, bearer, person }),
+      );
+    }),
+  );
+  const theirs: Participant[] = [];
+  for (let opened = 0; opened < SESSIONS; opened += 1) theirs.push(stack.use(await exampleParticipant(example)));
+
+  const { seconds } = bench;
+  await cyclesPerSecond(ours, seconds);
+  await cyclesPerSecond(theirs, seconds);
+  const pairs = await interleave(
+    bench.runs,
+    () => cyclesPerSecond(ours, seconds),
+    () => cyclesPerSecond(theirs, seconds),
+  );
+  return [
+    compared(
+      'whole cycle: tools/call → −32042 → page POST → completion, 32 sessions',
+      'cycles/s',
+      'official example',
+      pairs,
+      {
+        bound: 'at least',
+        value: 1.5,
+      },
+    ),
+  ];
+}
+
+async function ourParticipant(p: {
+  mcpPort: number;
+  gatewayPort: number;
+  publicUrl: string;
+  bearer: string;
+  person: SignedIn;
+}): Promise<Participant> {
+  const mcpSession = await McpSession.open(p.mcpPort, p.bearer);
+  const browser = await HttpConnection.open(p.gatewayPort);
+  const headers = {
+    cookie: p.person.cookie,
+    origin: p.publicUrl,
+    'sec-fetch-site': 'same-origin',
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  // The token belongs to the browser session, so the first page tells it once and for all.
+  const first = await mcpSession.call('close_cart', newSubject());
+  const page = await browser.request(httpRequest('GET', new URL(first.url).pathname, p.gatewayPort, headers));
+  const csrfToken = /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1];
+  if (page.status !== 200 || csrfToken === undefined) throw new Error('the page offers no decision');
+  const form = new URLSearchParams({ csrf_token: csrfToken }).toString();
+
+  const decide = async ({ url }: Elicited): Promise<void> => {
+    const path = `${new URL(url).pathname}/decline`;
+    const { status } = await browser.request(httpRequest('POST', path, p.gatewayPort, headers, form));
+    if (status !== 303) throw new Error(`the decision was answered with ${status}`);
+  };
+  const completed = mcpSession.completion(first.elicitationId);
+  await Promise.all([decide(first), completed]);
+  return { mcpSession, tool: 'close_cart', decide, [Symbol.dispose]: () => mcpSession[Symbol.dispose]() };
+}
+
+async function exampleParticipant(example: {
+  port: number;
+  accessToken: string;
+  cookie: string;
+}): Promise<Participant> {
+  const mcpSession = await McpSession.open(example.port, example.accessToken);
+  const browser = await HttpConnection.open(example.port);
+  const headers = { cookie: example.cookie, 'content-type': 'application/x-www-form-urlencoded' };
+  return {
+    mcpSession,
+    tool: 'payment-confirm',
+    async decide({ url }, cartId) {
+      const { searchParams } = new URL(url);
+      const form = new URLSearchParams({
+        session: searchParams.get('session') ?? '',
+        elicitation: searchParams.get('elicitation') ?? '',
+        cartId,
+        action: 'confirm',
+      }).toString();
+      const { status } = await browser.request(httpRequest('POST', '/confirm-payment', example.port, headers, form));
+      if (status !== 200) throw new Error(`the example answered the decision with ${status}`);
+    },
+    [Symbol.dispose]: () => mcpSession[Symbol.dispose](),
+  };
+}
+
+/** An authorization server's signing key and the access tokens it has issued for the MCP server (RFC 9068). */
+async function identityFor(audience: string) {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  return {
+    audience,
+    jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: 'bench', alg: 'ES256' }] },
+    accessTokenOf: (subject: string) =>
+      new SignJWT({ client_id: 'example-host', scope: 'mcp:tools' })
+        .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'bench' })
+        .setIssuer(IDENTITY_ISSUER)
+        .setAudience(audience)
+        .setSubject(subject)
+        .setIssuedAt()
+        .setExpirationTime('8h')
+        .sign(privateKey),
+  };
+}

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+
+/** A Redis command as the gateway sent it, in pieces: what is the same every time, and what is drawn anew. */
+export interface CapturedCommand {
+  readonly name: string;
+  readonly values: readonly (readonly Piece[])[];
+}
+
+/** Fixed text, or the name and the length of a part that differs from call to call. */
+type Piece = string | { readonly slot: string; readonly length: number };
+
+/** Ids are `<kind>_<shard><43 characters>`; the parts appear apart from one another in key names. */
+const shardIn = (id: string) => id.slice(3, 5);
+const secretIn = (id: string) => id.slice(5);
+
+/** Runs of base64url as long as a digest or an id (43), or a shortened digest or an operation id (22). */
+const RANDOM_RUN = /(?<![\w-])(?:[\w-]{43}|[\w-]{22})(?![\w-])/;
+
+/**
+ * Watches Redis (MONITOR) while `act` makes the gateway send something, and takes the one command about the id that `act`
+ * answers. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
+ */
+export async function captureCommand(redisUrl: string, act: () => Promise<{ id: string; subject: string }>) {
+  const redis = new Redis(redisUrl);
+  const monitor = await redis.monitor();
+  const seen: string[][] = [];
+  // Commands of scripts are shown too; their source is the word `lua`.
+  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+    if (source !== 'lua') seen.push(args);
+  });
+  try {
+    const { id, subject } = await act();
+    while (!seen.some(args => args[0]?.toLowerCase() === 'ping')) await redis.ping();
+    const found = seen.filter(args => args.some(value => value.includes(secretIn(id))));
+    const [name, ...values] = found[0] ?? [];
+    if (name === undefined || found.length !== 1)
+      throw new Error(`expected one command about the id, saw ${found.map(([command]) => command).join(', ')}`);
+    return { name, values: values.map(value => pieces(value, id, subject)) } satisfies CapturedCommand;
+  } finally {
+    monitor.disconnect();
+    redis.disconnect();
+  }
+}
+
+function pieces(value: string, id: string, subject: string): Piece[] {
+  const variable = new RegExp(
+    [
+      `(?<secret>${secretIn(id)})`,
+      `(?<=\\{)(?<hashTag>${shardIn(id)})(?=\\})`,
+      `(?<=[a-z]{2}_)(?<prefix>${shardIn(id)})(?=${secretIn(id)})`,
+      `(?<subject>${subject})`,
+      `(?<random>${RANDOM_RUN.source})`,
+    ].join('|'),
+    'g',
+  );
+  const found: Piece[] = [];
+  let at = 0;
+  for (const match of value.matchAll(variable)) {
+    const text = match[0];
+    const { secret, hashTag, prefix, subject: name } = match.groups ?? {};
+    const slot = secret ? 'secret' : (hashTag ?? prefix) ? 'shard' : name ? 'subject' : text;
+    found.push(value.slice(at, match.index), { slot, length: text.length });
+    at = match.index + text.length;
+  }
+  return [...found, value.slice(at)].filter(piece => piece !== '');
+}
+
+/** The command once more: about `id` when there is one, else about something that never existed before. */
+export function filled(command: CapturedCommand, id?: string): string[] {
+  const drawn = new Map<string, string>();
+  drawn.set('shard', id === undefined ? randomBytes(1).toString('hex') : shardIn(id));
+  if (id !== undefined) drawn.set('secret', secretIn(id));
+  return command.values.map(parts => {
+    let value = '';
+    for (const piece of parts) {
+      if (typeof piece === 'string') {
+        value += piece;
+        continue;
+      }
+      let text = drawn.get(piece.slot);
+      if (text === undefined) {
+        text = randomBytes(Math.ceil(piece.length * 0.75))
+          .toString('base64url')
+          .slice(0, piece.length);
+        drawn.set(piece.slot, text);
+      }
+      value += text;
+    }
+    return value;
+  });
+}

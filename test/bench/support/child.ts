@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+export interface ChildOptions {
+  /** Path of the module, relative to the repository, or absolute. */
+  readonly module: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where to write a CPU profile when the process ends. */
+  readonly profileDir?: string | undefined;
+  /** Receives what the child sends with `process.send`. */
+  readonly onMessage?: (message: unknown) => void;
+}
+
+/** A Node.js process under test. Its log goes to /dev/null, as that of the baselines does; its errors are shown. */
+export interface Child extends AsyncDisposable {
+  readonly process: ChildProcess;
+  /** Resident memory in bytes. */
+  rss(): number;
+}
+
+export function startChild(options: ChildOptions): Child {
+  const { module, args = [], env = {}, profileDir } = options;
+  const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const child = spawn(process.execPath, [...flags, module, ...args], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_ENV: 'production', NODE_NO_WARNINGS: '1', ...env },
+  });
+  if (options.onMessage) child.on('message', options.onMessage);
+  return {
+    process: child,
+    rss: () => residentBytes(child.pid ?? 0),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill(profileDir === undefined ? 'SIGTERM' : 'SIGINT');
+      await exited;
+    },
+  };
+}
+
+/** Resolves with the first message that a child sends, which by convention says that it is ready. */
+export async function readiness(child: Child): Promise<unknown> {
+  const exited = once(child.process, 'exit').then(([code]) => {
+    throw new Error(`a process under test ended with code ${code} instead of starting`);
+  });
+  const [message] = await Promise.race([once(child.process, 'message'), exited]);
+  return message;
+}
+
+function residentBytes(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

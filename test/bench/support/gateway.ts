@@ -1,0 +1,126 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { type Child, freePort, startChild } from './child.ts';
+import { HttpConnection, httpRequest } from './http-connection.ts';
+
+export const API_KEY = 'pk_bench_0123456789abcdefghijklmnop';
+export const MCP_SERVER_ID = 'tracker';
+export const PROVIDER = 'forge';
+export const SCOPES = ['issues', 'repo'];
+/** Nobody is asked anything at these addresses while something is measured. */
+export const IDENTITY_ISSUER = 'http://127.0.0.1:9/identity';
+const FORGE = 'http://127.0.0.1:9/forge';
+
+export interface GatewayProcess extends AsyncDisposable {
+  readonly child: Child;
+  readonly port: number;
+  readonly publicUrl: string;
+  /** From the start of the process to the first positive answer of /readyz, in milliseconds. */
+  readonly readyAfterMs: number;
+}
+
+export interface GatewaySettings {
+  readonly redisUrl: string;
+  readonly directory: string;
+  readonly vaultKey: string;
+  readonly profileDir?: string | undefined;
+  /** Where there are replicas: the address they share. */
+  readonly publicUrl?: string;
+}
+
+export const newVaultKey = (): string => randomBytes(32).toString('base64');
+
+/** The configuration of a real installation; only the limits are out of the way of the load. */
+function configuration(settings: GatewaySettings, port: number, publicUrl: string): GatewayConfigInput {
+  const unlimited = 1_000_000_000;
+  return {
+    publicUrl,
+    listen: { host: '127.0.0.1', port },
+    redis: { url: settings.redisUrl },
+    vault: { keys: [{ kid: 'bench', key: settings.vaultKey }] },
+    identityProviders: [
+      { name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' },
+    ],
+    providers: [
+      {
+        name: PROVIDER,
+        displayName: 'Code Forge',
+        issuer: FORGE,
+        authorizationEndpoint: `${FORGE}/authorize`,
+        tokenEndpoint: `${FORGE}/token`,
+        clientId: 'postern-at-forge',
+        clientSecret: 'only-for-benchmarks',
+        defaultScopes: SCOPES,
+        scopes: { repo: 'read the list of your repositories', issues: 'create issues in your name' },
+      },
+    ],
+    mcpServers: [
+      {
+        id: MCP_SERVER_ID,
+        name: 'Issue Tracker',
+        url: 'http://localhost:7001/mcp',
+        apiKeys: [{ hash: `sha256:${createHash('sha256').update(API_KEY).digest('hex')}` }],
+        providers: [PROVIDER],
+        issuers: [IDENTITY_ISSUER],
+        limits: { requestsPerMinute: unlimited, elicitationsPerSubject: unlimited, concurrentWaits: 100_000 },
+      },
+    ],
+    limits: { pageRequestsPerMinute: unlimited },
+  };
+}
+
+/** The gateway as it is operated: its own entry, a configuration file, one process. */
+export async function startGatewayProcess(settings: GatewaySettings): Promise<GatewayProcess> {
+  const port = await freePort();
+  const publicUrl = settings.publicUrl ?? `http://localhost:${port}`;
+  const configPath = join(settings.directory, `gateway-${port}.yaml`);
+  // JSON is YAML.
+  writeFileSync(configPath, JSON.stringify(configuration(settings, port, publicUrl)));
+  const startedAt = performance.now();
+  const child = startChild({
+    module: 'services/gateway/src/main.ts',
+    args: [configPath],
+    profileDir: settings.profileDir,
+  });
+  await untilReady(child, port);
+  const readyAfterMs = performance.now() - startedAt;
+  return { child, port, publicUrl, readyAfterMs, [Symbol.asyncDispose]: () => child[Symbol.asyncDispose]() };
+}
+
+async function untilReady(child: Child, port: number): Promise<void> {
+  for (;;) {
+    if (child.process.exitCode !== null) throw new Error('the gateway did not start');
+    try {
+      using connection = await HttpConnection.open(port);
+      if ((await connection.request(httpRequest('GET', '/readyz', port, {}))).status === 200) return;
+    } catch {
+      // Not listening yet.
+    }
+    await delay(2);
+  }
+}
+
+export const apiHeaders: Readonly<Record<string, string>> = {
+  authorization: `Bearer ${API_KEY}`,
+  'content-type': 'application/json',
+};
+
+let subjects = 0;
+
+/** A subject that nobody has asked before, always equally long. */
+export function newSubject(): string {
+  subjects += 1;
+  return `user-${String(subjects).padStart(12, '0')}`;
+}
+
+export const askBody = (subject: string): string =>
+  JSON.stringify({
+    kind: 'authorization',
+    subject: { issuer: IDENTITY_ISSUER, subject },
+    message: 'Connect Code Forge to list your repositories',
+    requestedBy: { mcpClient: 'Example Host', tool: 'list_repositories' },
+    authorization: { provider: PROVIDER, scopes: ['repo', 'issues'] },
+  });

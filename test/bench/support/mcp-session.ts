@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { HttpConnection, headerOf, httpRequest } from './http-connection.ts';
+
+const requiredSchema = z.object({
+  error: z.object({
+    code: z.literal(-32042),
+    data: z.object({ elicitations: z.tuple([z.object({ elicitationId: z.string(), url: z.url() })]) }),
+  }),
+});
+const noticeSchema = z.object({
+  method: z.literal('notifications/elicitation/complete'),
+  params: z.object({ elicitationId: z.string() }),
+});
+
+export interface Elicited {
+  readonly elicitationId: string;
+  readonly url: string;
+}
+
+/** An MCP client of revision 2025-11-25 down at the wire: one connection for its calls, one for the session's stream. */
+export class McpSession implements Disposable {
+  readonly #port: number;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #calls: HttpConnection;
+  readonly #stream: HttpConnection;
+  readonly #completions = new Map<string, () => void>();
+  #ids = 0;
+  #pending = '';
+
+  private constructor(
+    port: number,
+    headers: Readonly<Record<string, string>>,
+    connections: { calls: HttpConnection; stream: HttpConnection },
+  ) {
+    this.#port = port;
+    this.#headers = headers;
+    this.#calls = connections.calls;
+    this.#stream = connections.stream;
+  }
+
+  static async open(port: number, bearer: string): Promise<McpSession> {
+    const headers = {
+      authorization: `Bearer ${bearer}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    const calls = await HttpConnection.open(port);
+    const stream = await HttpConnection.open(port);
+    const params = {
+      protocolVersion: '2025-11-25',
+      capabilities: { elicitation: { form: {}, url: {} } },
+      clientInfo: { name: 'Example Host', version: '1.0.0' },
+    };
+    const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params };
+    const answer = await calls.request(httpRequest('POST', '/mcp', port, headers, JSON.stringify(initialize)));
+    const sessionId = headerOf(answer, 'mcp-session-id');
+    if (answer.status !== 200 || sessionId === undefined) throw new Error(`initialize was answered: ${answer.body}`);
+    const session = new McpSession(
+      port,
+      { ...headers, 'mcp-session-id': sessionId, 'mcp-protocol-version': '2025-11-25' },
+      { calls, stream },
+    );
+    await session.#begin();
+    return session;
+  }
+
+  /** Calls a tool that asks for a visit to a page. @throws ZodError when it does anything else. */
+  async call(name: string, cartId: string): Promise<Elicited> {
+    this.#ids += 1;
+    const params = { name, arguments: { cartId } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: this.#ids, method: 'tools/call', params });
+    const answer = await this.#calls.request(httpRequest('POST', '/mcp', this.#port, this.#headers, body));
+    const data = /^data: (.+)$/m.exec(answer.body)?.[1] ?? answer.body;
+    return requiredSchema.parse(JSON.parse(data)).error.data.elicitations[0];
+  }
+
+  /** To be asked for before the page is posted. */
+  completion(elicitationId: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#completions.set(elicitationId, resolve);
+    return promise;
+  }
+
+  [Symbol.dispose](): void {
+    this.#calls[Symbol.dispose]();
+    this.#stream[Symbol.dispose]();
+  }
+
+  async #begin(): Promise<void> {
+    const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    const request = httpRequest('POST', '/mcp', this.#port, this.#headers, initialized);
+    const { status } = await this.#calls.request(request);
+    if (status !== 202) throw new Error(`initialized was answered with ${status}`);
+    const accept = { ...this.#headers, accept: 'text/event-stream' };
+    await this.#stream.stream(httpRequest('GET', '/mcp', this.#port, accept), text => this.#read(text));
+  }
+
+  #read(text: string): void {
+    const lines = (this.#pending + text).split('\n');
+    this.#pending = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!line.startsWith('data: {')) continue;
+      const notice = noticeSchema.safeParse(JSON.parse(line.slice('data: '.length)));
+      // The example also asks for an API key as soon as the stream is open.
+      if (!notice.success) continue;
+      const { elicitationId } = notice.data.params;
+      this.#completions.get(elicitationId)?.();
+      this.#completions.delete(elicitationId);
+    }
+  }
+}

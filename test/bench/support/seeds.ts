@@ -1,0 +1,99 @@
+import { createHmac } from 'node:crypto';
+import {
+  connectionIdOf,
+  createElicitationService,
+  newBrowserSessionId,
+  type Subject,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createKeyRing, createVault } from '@postern/vault';
+import { IDENTITY_ISSUER, MCP_SERVER_ID, newSubject, PROVIDER, SCOPES } from './gateway.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A browser in which somebody has signed in. */
+export interface SignedIn {
+  readonly subject: string;
+  readonly cookie: string;
+}
+
+/** Puts people at signed-in browsers, as their sign-in would have left them. */
+export async function signInAll(redisUrl: string, count: number): Promise<SignedIn[]> {
+  await using stores = await createRedisStores({ url: redisUrl });
+  return await Promise.all(Array.from({ length: count }, () => signIn(stores)));
+}
+
+async function signIn(stores: RedisStores): Promise<SignedIn> {
+  const subject = { issuer: IDENTITY_ISSUER, subject: newSubject() };
+  const id = newBrowserSessionId(shardOf(subject), systemEntropy);
+  await stores.browserSessions.create(
+    { id, subject, origin: { identityProvider: 'example-id' }, displayName: 'Alice Example' },
+    { idleMs: HOUR_MS, absoluteMs: 8 * HOUR_MS },
+  );
+  return { subject: subject.subject, cookie: `postern_session=${id}` };
+}
+
+/** Finishes authorizations as the flow would, but without a provider; answers the ids of the connections. */
+export async function connectAll(redisUrl: string, vaultKey: string, count: number): Promise<string[]> {
+  await using stores = await createRedisStores({ url: redisUrl });
+  const vault = createVault(createKeyRing([{ kid: 'bench', key: Buffer.from(vaultKey, 'base64') }]));
+  const service = createElicitationService({
+    ...stores,
+    providers: () => ({ defaultScopes: SCOPES }),
+    audit: () => {},
+    entropy: systemEntropy,
+    now: Date.now,
+  });
+  const mcpServer = {
+    mcpServerId: MCP_SERVER_ID,
+    identityMode: 'login' as const,
+    connectionOwner: MCP_SERVER_ID,
+    kinds: ['authorization' as const],
+    providers: [PROVIDER],
+    issuers: [IDENTITY_ISSUER],
+    returnUrls: [],
+    limits: { subjectMax: 10, subjectWindowMs: HOUR_MS, maxTtlMs: HOUR_MS },
+  };
+
+  async function connect(): Promise<string> {
+    const subject: Subject = { issuer: IDENTITY_ISSUER, subject: newSubject() };
+    const request = { kind: 'authorization' as const, provider: PROVIDER };
+    const issued = await service.issue(mcpServer, { subject, request, ttlMs: HOUR_MS });
+    if (issued.disposition === 'served') throw new Error('nobody was connected before');
+    const { elicitationId } = issued.elicitation;
+    const attempt = createHmac('sha256', 'attempt').update(elicitationId).digest('base64url');
+    const record = { digest: attempt, elicitationId, mcpServerId: MCP_SERVER_ID, sealed: '' };
+    await service.accept(elicitationId, { kind: 'signed_in', subject }, { record, ttlMs: HOUR_MS });
+    const tokens = {
+      accessToken: Buffer.from(systemEntropy(48)).toString('base64url'),
+      refreshToken: Buffer.from(systemEntropy(48)).toString('base64url'),
+      tokenType: 'Bearer',
+    };
+    const connectionId = connectionIdOf({ owner: MCP_SERVER_ID, subject, provider: PROVIDER });
+    await service.complete(elicitationId, attempt, {
+      connectionId,
+      owner: MCP_SERVER_ID,
+      subject,
+      provider: PROVIDER,
+      scopes: SCOPES,
+      account: { id: subject.subject, name: 'Alice Example' },
+      // Bound to the same facts as the gateway binds it to; otherwise the vault does not open it and the run fails.
+      sealedTokens: await vault.seal(JSON.stringify(tokens), {
+        purpose: 'connection',
+        kind: 'authorization',
+        mcpServer: MCP_SERVER_ID,
+        elicitation: elicitationId,
+        issuer: subject.issuer,
+        subject: subject.subject,
+        provider: PROVIDER,
+      }),
+      accessTokenExpiresAt: Date.now() + 8 * HOUR_MS,
+      elicitationId,
+    });
+    return connectionId;
+  }
+
+  return await Promise.all(Array.from({ length: count }, connect));
+}
