@@ -67,7 +67,7 @@ export class CompletionWaiters {
     this.#stop.abort();
   }
 
-  /** Never rejects: nobody may be listening. */
+  /** Rejects only when `onError` throws: nobody may be listening. */
   async #wait(
     session: LegacySession,
     elicitation: WatchedElicitation,

@@ -162,6 +162,21 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe('cancel: expired');
     });
 
+    test('an MCP client that gave up learns the end from its next call', async () => {
+      await using world = await legacyWorld(server, { legacy: 'push' });
+      const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
+      const abort = new AbortController();
+      const call = host.call('Broken', abort.signal);
+      // The watch of the session, and the held read of the call.
+      await world.gateway.untilWaiting(2);
+      abort.abort();
+      await Promise.allSettled([call]);
+      await world.gateway.untilIdle(1);
+      world.gateway.end('declined');
+      await host.untilCompleted(1);
+      expect((await host.call()).text).toBe('decline: declined');
+    });
+
     test('an MCP client that cannot answer gets a plain result', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       const host = await world.connect(client, {

@@ -53,6 +53,15 @@ test('2025-11-25: −32042, then the notice on the same channel', async () => {
   expect((await world.client.callTool(outcome)).content).toEqual([{ type: 'text', text: 'cancel: expired' }]);
 });
 
+test('2025-11-25 stays 2025-11-25, whatever a request says about itself', async () => {
+  await using world = await connect({});
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } },
+  };
+  await expect(world.client.callTool({ ...outcome, _meta })).rejects.toMatchObject({ code: -32042 });
+});
+
 test('SDK v1, a tool without arguments', async () => {
   await using gateway = await ContractGateway.start();
   const server = new McpServerV1({ name: 'issues', version: '1.0.0' });

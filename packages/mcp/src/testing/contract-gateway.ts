@@ -108,9 +108,9 @@ export class ContractGateway implements AsyncDisposable {
     while (this.waiting < count) await new Promise<void>(resolve => this.#arrivals.add(resolve));
   }
 
-  /** Resolves when no waiting read is open any more. */
-  async untilIdle(): Promise<void> {
-    while (this.waiting > 0) await new Promise<void>(resolve => this.#departures.add(resolve));
+  /** Resolves when at most `count` waiting reads are open. */
+  async untilIdle(count = 0): Promise<void> {
+    while (this.waiting > count) await new Promise<void>(resolve => this.#departures.add(resolve));
   }
 
   /** Forgets an elicitation, as Redis does some time after it has ended. */

@@ -29,7 +29,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
     toolName: name ?? toolNameHeader(ctx),
     reportProgress: progressReporter(ctx),
   };
-  const envelope = modernEnvelope(ctx);
+  const envelope = modernEnvelope(ctx, server);
   if (envelope !== undefined) {
     // Not a string: an author's own verify hook has decoded a state of another kind, which is none of ours.
     const requestState = mcpReq.requestState();
@@ -73,11 +73,12 @@ const envelopeSchema = z.object({
 });
 
 /**
- * The per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, but not on a
- * connection without a session: the SDK's HTTP entry classifies by exactly these keys.
+ * The per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, so a connection that
+ * is known to be of the older era stays so; without a session the SDK's HTTP entry has classified by exactly these keys.
  */
-function modernEnvelope(ctx: ServerContext): z.infer<typeof envelopeSchema> | undefined {
-  if (ctx.sessionId !== undefined) return undefined;
+function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.infer<typeof envelopeSchema> | undefined {
+  const negotiated = server?.server.getNegotiatedProtocolVersion();
+  if (ctx.sessionId !== undefined || (negotiated !== undefined && negotiated < FIRST_MODERN_REVISION)) return undefined;
   const envelope = envelopeSchema.safeParse(ctx.mcpReq.envelope);
   if (!envelope.success || envelope.data[PROTOCOL_VERSION_META_KEY] < FIRST_MODERN_REVISION) return undefined;
   return envelope.data;
