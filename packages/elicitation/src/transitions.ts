@@ -53,7 +53,9 @@ export function destinationOf(
   return status;
 }
 
-/** @throws IllegalTransitionError when the events do not lead from `from` to `to`. */
+/** @throws IllegalTransitionError when the events do not lead from `from` to `to`, or when there are none. */
 export function assertMove(from: ElicitationStatus, events: readonly TransitionEvent[], to: ElicitationStatus): void {
-  if (destinationOf(from, events) !== to) throw new IllegalTransitionError(from, events.join('+'));
+  // Without an event nothing moves: not even a terminal record may be written over by itself.
+  if (events.length === 0 || destinationOf(from, events) !== to)
+    throw new IllegalTransitionError(from, events.join('+'));
 }

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { type McpServerId, type ModelVisitor, mcpServerIds, type Person, people } from './reference-model.ts';
+import { MINUTE, TTL_MS } from './samples.ts';
+
+/** A verb before it is known which elicitations there are: `nth` counts from the newest. */
+export type Step =
+  | { verb: 'issue'; mcpServerId: McpServerId; person: Person; scopes: readonly string[] }
+  | { verb: 'read' | 'cancel'; nth: number; mcpServerId: McpServerId | 'its own' }
+  | { verb: 'open' | 'accept' | 'decline'; nth: number; visitor: ModelVisitor | 'the person' }
+  | { verb: 'retry' | 'hold' | 'fail'; nth: number; attempt: 'current' | 'earlier' | 'foreign' }
+  | { verb: 'complete'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; connectionOf: number }
+  | { verb: 'expire'; nth: number }
+  | { verb: 'advance'; ms: number };
+
+const mcpServerId = fc.constantFrom(...mcpServerIds);
+const nth = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(5) });
+const attempt = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('current' as const) },
+  { weight: 1, arbitrary: fc.constantFrom('earlier' as const, 'foreign' as const) },
+);
+const visitor = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('the person' as const) },
+  {
+    weight: 1,
+    arbitrary: fc.record<ModelVisitor, 'person'>(
+      { person: fc.constantFrom(...people, 'mallory', 'whoever'), vouchedBy: mcpServerId },
+      { requiredKeys: ['person'] },
+    ),
+  },
+);
+const caller = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('its own' as const) },
+  { weight: 1, arbitrary: mcpServerId },
+);
+/** Mostly what makes sense, so that runs get far; often enough what must be refused. */
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      verb: fc.constant('issue' as const),
+      mcpServerId,
+      person: fc.constantFrom(...people),
+      scopes: fc.constantFrom(['repo'], ['repo', 'admin']),
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ verb: fc.constantFrom('open', 'accept', 'accept', 'accept', 'decline'), nth, visitor }),
+  },
+  { weight: 4, arbitrary: fc.record({ verb: fc.constantFrom('retry', 'hold', 'hold', 'fail'), nth, attempt }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('complete' as const),
+      nth,
+      attempt,
+      connectionOf: fc.constantFrom(0, 0, 0, 1),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ verb: fc.constantFrom('read', 'cancel'), nth, mcpServerId: caller }) },
+  { weight: 1, arbitrary: fc.record({ verb: fc.constant('expire' as const), nth }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant('advance' as const),
+      ms: fc.constantFrom(1, MINUTE, TTL_MS - 1, TTL_MS),
+    }),
+  },
+);
