@@ -1,0 +1,91 @@
+/**
+ * `pnpm conformance`: the official conformance suite where it touches elicitation, and our own scenarios of URL mode, both
+ * against MCP servers built with `@postern/mcp` and a real gateway. Ends with `N passed, N failed`.
+ */
+import { startStage } from '../support/stage.ts';
+import { startFixtureServer } from './official/fixture-server.ts';
+import { listedScenarios, officialScenarios, unaccountedScenarios } from './official/official-scenarios.ts';
+import { type Check, listScenarios, runOfficialScenario } from './official/run-scenario.ts';
+import { citedScenarios } from './url-mode/scenarios.ts';
+import { startUrlModeStage } from './url-mode/url-mode-stage.ts';
+
+const tally = { passed: 0, failed: 0 };
+
+function report(name: string, faults: readonly string[], note = ''): void {
+  const passed = faults.length === 0;
+  tally[passed ? 'passed' : 'failed'] += 1;
+  console.log(`${passed ? 'pass' : 'FAIL'}  ${name}${note}`);
+  for (const fault of faults) console.log(`      ${fault.replaceAll('\n', '\n      ')}`);
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
+/** A warning is a SHOULD that is not met: here it counts as failed. A scenario in which nothing was checked, too. */
+function faultsOf(checks: readonly Check[]): string[] {
+  const faults = checks
+    .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+    .map(({ id, status, errorMessage = '' }) => `${id}: ${status.toLowerCase()} ${errorMessage}`);
+  return checks.some(({ status }) => status === 'SUCCESS') ? faults : [...faults, 'nothing was checked'];
+}
+
+/** Generous: a scenario ends by what happens in it. The limit only turns a hang into a failure. */
+const LIMIT_MS = 60_000;
+
+async function withinLimit<T>(work: Promise<T>): Promise<T> {
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`not over after ${LIMIT_MS / 1000} s`)), LIMIT_MS);
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function runOfficial(): Promise<void> {
+  console.log('Official scenarios that touch elicitation (@modelcontextprotocol/conformance)\n');
+  for (const fault of unaccountedScenarios(listedScenarios(await listScenarios())))
+    report('the list of scenarios', [fault]);
+  await using stage = await startStage();
+  await using fixture = await startFixtureServer(stage);
+  for (const { name, skipped } of officialScenarios) {
+    if (skipped !== undefined) {
+      console.log(`skip  ${name}: ${skipped}`);
+      continue;
+    }
+    try {
+      const checks = await runOfficialScenario(name, fixture.urlFor(stage.subject()));
+      await withinLimit(fixture.untilPeopleAreDone());
+      const succeeded = checks.filter(({ status }) => status === 'SUCCESS').length;
+      report(name, faultsOf(checks), ` (${succeeded} checks)`);
+    } catch (error) {
+      report(name, [textOf(error)]);
+    }
+  }
+}
+
+async function runUrlMode(): Promise<void> {
+  console.log('\nURL mode (ours)\n');
+  const scenarios = citedScenarios();
+  await using stage = await startUrlModeStage();
+  for (const { id, run, requirement } of scenarios) {
+    try {
+      await withinLimit(run(stage));
+      report(id, []);
+    } catch (error) {
+      report(id, [`${requirement.level}: ${requirement.text}`, requirement.spec, textOf(error)]);
+    }
+  }
+}
+
+// Work that a failed scenario left behind, and that then failed as well.
+process.on('unhandledRejection', error => report('unhandled rejection', [textOf(error)]));
+
+for (const run of [runOfficial, runUrlMode]) {
+  try {
+    await run();
+  } catch (error) {
+    report(run.name, [textOf(error)]);
+  }
+}
+console.log(`\n${tally.passed} passed, ${tally.failed} failed`);
+process.exitCode = tally.failed === 0 ? 0 : 1;

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+
+const checksSchema = z.array(
+  z.looseObject({
+    id: z.string(),
+    status: z.enum(['SUCCESS', 'FAILURE', 'WARNING', 'SKIPPED', 'INFO']),
+    errorMessage: z.string().optional(),
+  }),
+);
+export type Check = z.infer<typeof checksSchema>[number];
+
+const manifestPath = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json');
+
+/** Runs the official command line program, which needs no network beyond loopback. @returns what it wrote and its exit code */
+async function conformance(args: readonly string[]): Promise<{ output: string; exitCode: number | null }> {
+  const child = spawn(process.execPath, [join(dirname(manifestPath), 'dist', 'index.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed = once(child, 'close');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  await closed;
+  return { output: `${stdout}${stderr}`, exitCode: child.exitCode };
+}
+
+/** What `conformance list` prints. @throws when it fails */
+export async function listScenarios(): Promise<string> {
+  const { output, exitCode } = await conformance(['list']);
+  if (exitCode !== 0) throw new Error(`conformance list failed: ${output}`);
+  return output;
+}
+
+/** Runs one scenario of the official suite against an MCP endpoint. @throws when it leaves no result */
+export async function runOfficialScenario(name: string, url: URL): Promise<readonly Check[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'postern-conformance-'));
+  try {
+    const { output } = await conformance(['server', '--url', url.href, '--scenario', name, '--output-dir', directory]);
+    const [result] = await readdir(directory);
+    if (result === undefined) throw new Error(`no result: ${output}`);
+    return checksSchema.parse(JSON.parse(await readFile(join(directory, result, 'checks.json'), 'utf8')));
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
+import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
+import type { Scenario } from '../scenario.ts';
+import { PORTAL, type TerminalStatus } from '../url-mode-stage.ts';
+
+/** What the tool is told, by how the elicitation ended. */
+export const endings: Readonly<Record<TerminalStatus, string>> = {
+  completed: 'accept alice',
+  declined: 'decline declined',
+  cancelled: 'cancel cancelled',
+  expired: 'cancel expired',
+  failed: 'error wrong_person',
+};
+
+export const terminalStatuses = Object.keys(endings) as TerminalStatus[];
+
+/** The MCP server whose elicitations can end in this way. */
+export const endpointFor = (status: TerminalStatus) => (status === 'failed' ? { mcpServerId: PORTAL } : {});
+
+/** How an elicitation ends, by the user, by time or by the MCP client's word. */
+export const modernEnding: readonly Scenario[] = [
+  {
+    id: 'url-mode:modern:outcomes',
+    async run(stage) {
+      for (const status of terminalStatuses) {
+        const { url, untilHolding } = await stage.endpoint(endpointFor(status));
+        const subject = stage.subject();
+        const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+        const elicitationId = elicitationIdOf(asked.url);
+        const inputResponses = { [asked.key]: { action: 'accept' } };
+        const retry = { tool: 'connect', subject, inputResponses, requestState: asked.requestState };
+        const retried = modernCall(url, retry);
+        await untilHolding(elicitationId);
+        await stage.end(status, elicitationId, subject);
+        assert.equal((await retried).text, endings[status], status);
+        assert.equal((await modernCall(url, retry)).text, endings[status], `${status}, read again`);
+      }
+    },
+  },
+  {
+    id: 'url-mode:modern:client-refusal',
+    async run(stage) {
+      const { url } = await stage.endpoint();
+      for (const [action, text] of [
+        ['decline', 'decline client_declined'],
+        ['cancel', 'cancel client_cancelled'],
+      ] as const) {
+        const subject = stage.subject();
+        const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+        const answer = await modernCall(url, {
+          tool: 'connect',
+          subject,
+          inputResponses: { [asked.key]: { action } },
+          requestState: asked.requestState,
+        });
+        assert.equal(answer.text, text);
+        const elicitationId = elicitationIdOf(asked.url);
+        assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+        // The link in the user's hands still works.
+        await stage.end('completed', elicitationId, subject);
+      }
+    },
+  },
+  {
+    id: 'url-mode:modern:stored-status-wins',
+    async run(stage) {
+      const { url } = await stage.endpoint();
+      for (const action of ['decline', 'cancel']) {
+        const subject = stage.subject();
+        const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+        await stage.end('completed', elicitationIdOf(asked.url), subject);
+        const answer = await modernCall(url, {
+          tool: 'connect',
+          subject,
+          inputResponses: { [asked.key]: { action } },
+          requestState: asked.requestState,
+        });
+        assert.equal(answer.text, 'accept alice');
+      }
+    },
+  },
+];

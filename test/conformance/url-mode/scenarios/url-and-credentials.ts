@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { connectLegacyHost, elicitationOf } from '../../../support/legacy-host.ts';
+import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
+import { connectAccount, elicitationIdOf } from '../../../support/person-at-gateway.ts';
+import { dumpRedis } from '../../../support/redis-dump.ts';
+import { keyOf } from '../../../support/world.ts';
+import type { Scenario } from '../scenario.ts';
+
+/** What the URL is, who may do what with it, and what never travels beside it. */
+export const urlAndCredentials: readonly Scenario[] = [
+  {
+    id: 'url-mode:url:opaque',
+    async run(stage) {
+      const { url } = await stage.endpoint();
+      const [first, second] = [stage.subject(), stage.subject()];
+      await using host = await connectLegacyHost(url, { subject: second });
+      const args = { note: 'invoice A-17' };
+      const pages = [
+        urlRequestOf(await modernCall(url, { tool: 'connect', subject: first, args })).url,
+        elicitationOf(await host.call('connect', args)).url,
+      ];
+      // 256 random bits after the shard.
+      for (const page of pages)
+        assert.match(page.slice(stage.world.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+      assert.notEqual(pages[0], pages[1]);
+    },
+  },
+  {
+    id: 'url-mode:url:get-changes-nothing',
+    async run(stage) {
+      const { url } = await stage.endpoint({ postern: { holdMs: 0 } });
+      const subject = stage.subject();
+      const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+      const page = new URL(asked.url);
+      const elicitationId = elicitationIdOf(asked.url);
+      const [stranger, person] = [stage.browser(), stage.browser()];
+      await person.signIn(elicitationId, subject);
+      const before = await dumpRedis(stage.world.redis.url);
+      for (const browser of [stranger, person]) {
+        for (const method of ['GET', 'HEAD']) assert.equal((await browser.request(method, page)).status, 200);
+        for (const action of ['accept', 'decline'])
+          assert.equal((await browser.get(`${page.pathname}/${action}`)).status, 404);
+      }
+      assert.deepEqual(await dumpRedis(stage.world.redis.url), before);
+      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+    },
+  },
+  {
+    id: 'url-mode:url:same-person',
+    async run(stage) {
+      const { url } = await stage.endpoint({ postern: { holdMs: 0 } });
+      const [subject, stranger] = [stage.subject(), stage.subject()];
+      const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+      const elicitationId = elicitationIdOf(asked.url);
+      const { body } = await stage.api.read(elicitationId);
+      const browser = stage.browser();
+      await browser.signIn(elicitationId, stranger);
+      const page = await browser.get(new URL(asked.url));
+      assert.equal(page.status, 403);
+      for (const fact of ['Code Forge', body.matchCode]) assert.ok(!page.body.includes(fact));
+      // The form that the right person would have, with the stranger's own synchronizer token.
+      const [, token = ''] = /name="csrf_token" value="([^"]+)"/.exec(page.body) ?? [];
+      for (const action of ['accept', 'decline']) {
+        const answer = await browser.post(`/e/${elicitationId}/${action}`, { form: { csrf_token: token } });
+        assert.equal(answer.status, 403);
+      }
+      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+      await stage.end('completed', elicitationId, subject);
+      const inputResponses = { [asked.key]: { action: 'accept' } };
+      const retry = { tool: 'connect', subject, inputResponses, requestState: asked.requestState };
+      assert.equal((await modernCall(url, retry)).text, 'accept alice');
+    },
+  },
+  {
+    id: 'url-mode:credentials:stay-out',
+    async run(stage) {
+      const { url } = await stage.endpoint();
+      const [first, second] = [stage.subject(), stage.subject()];
+      const frames: string[] = [];
+
+      const asked = await modernCall(url, { tool: 'connect', subject: first });
+      const { key, requestState, url: page } = urlRequestOf(asked);
+      await connectAccount(stage.browser(), elicitationIdOf(page), first);
+      const inputResponses = { [key]: { action: 'accept' } };
+      const done = await modernCall(url, { tool: 'connect', subject: first, inputResponses, requestState });
+      frames.push(asked.wire, done.wire);
+
+      await using host = await connectLegacyHost(url, { subject: second });
+      const { elicitationId } = elicitationOf(await host.call('connect'));
+      await connectAccount(stage.browser(), elicitationId, second);
+      await host.untilCompleted(1);
+      assert.equal((await host.call('connect')).text, 'accept alice');
+      frames.push(...host.wire);
+
+      const secrets = [keyOf('tracker'), 'forge-client-secret', 'postern-login-secret'];
+      for (const id of [elicitationIdOf(page), elicitationId]) {
+        const { body } = await stage.api.read(id);
+        const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+        assert.equal(token.status, 200);
+        secrets.push(token.body.accessToken, body.outcome?.connectionId ?? '');
+      }
+      for (const secret of secrets) {
+        assert.notEqual(secret, '');
+        assert.ok(!frames.some(frame => frame.includes(secret)));
+      }
+    },
+  },
+];

@@ -1,0 +1,84 @@
+import type { ServerContext } from '@modelcontextprotocol/server';
+import { type Authorization, isElicitationPending, type PosternOptions, postern } from '@postern/mcp';
+import { z } from 'zod';
+import { bearerIsSubject, type McpEndpoint, startMcpEndpoint } from './mcp-endpoint.ts';
+import { keyOf, type World } from './world.ts';
+
+export interface GatedEndpointOptions {
+  /** Over `url`, `apiKey` and `fetch`. */
+  readonly postern?: Partial<PosternOptions<ServerContext>>;
+  readonly legacy?: 'session' | 'stateless';
+  /** Registered MCP server that it is for the gateway. Default `tracker`. */
+  readonly mcpServerId?: string;
+  /** API address of the gateway. Default: the first replica. */
+  readonly gatewayUrl?: string;
+}
+
+/** An MCP server built with `@postern/mcp`: the tools `connect` and `connect_too`, which say what reached the handler. */
+export interface GatedEndpoint extends McpEndpoint {
+  /** When a request of this MCP server waits at the gateway for the end of this elicitation. */
+  untilHolding(elicitationId: string): Promise<void>;
+}
+
+const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+
+export async function startGatedEndpoint(world: World, options: GatedEndpointOptions = {}): Promise<GatedEndpoint> {
+  const held = new Map<string, PromiseWithResolvers<void>>();
+  const holding = (elicitationId: string) => {
+    const known = held.get(elicitationId) ?? Promise.withResolvers<void>();
+    held.set(elicitationId, known);
+    return known;
+  };
+  const shared = postern({
+    url: options.gatewayUrl ?? world.gateways[0]?.address ?? world.publicUrl,
+    apiKey: keyOf(options.mcpServerId ?? 'tracker'),
+    ...options.postern,
+    fetch: (target, init) => {
+      const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)\?wait=/.exec(String(target)) ?? [];
+      const answer = fetch(target, init);
+      if (elicitationId !== undefined) holding(elicitationId).resolve();
+      return answer;
+    },
+  });
+
+  /** Which account the access token is for, asked with the token itself. */
+  async function accountOf(authorization: Authorization & { action: 'accept' }): Promise<string> {
+    const response = await fetch(`${world.provider.issuer}/me`, {
+      headers: { authorization: `Bearer ${await authorization.accessToken()}` },
+    });
+    return z.object({ sub: z.string() }).parse(await response.json()).sub;
+  }
+
+  const endpoint = await startMcpEndpoint({
+    authenticate: bearerIsSubject(world.identityProvider.issuer),
+    ...(options.legacy === undefined ? {} : { legacy: options.legacy }),
+    offer: (mcpServer, connection) => {
+      const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
+      for (const name of ['connect', 'connect_too']) {
+        mcpServer.registerTool(
+          name,
+          { inputSchema: z.object({ note: z.string().optional() }) },
+          gate.tool(async (_args, ctx) => {
+            try {
+              const forge = await ctx.gate.authorize('forge', { scopes: ['repo'] });
+              return forge.action === 'accept'
+                ? say(`accept ${await accountOf(forge)}`)
+                : say(`${forge.action} ${forge.reason}`);
+            } catch (error) {
+              if (isElicitationPending(error)) throw error;
+              return say(`error ${error instanceof Error && 'code' in error ? error.code : 'unknown'}`);
+            }
+          }),
+        );
+      }
+    },
+  });
+  return {
+    ...endpoint,
+    untilHolding: elicitationId => holding(elicitationId).promise,
+    async [Symbol.asyncDispose]() {
+      shared.close();
+      await endpoint[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { CallToolResultSchema, ElicitRequestSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+
+export interface UrlRequest {
+  readonly elicitationId: string;
+  readonly url: string;
+  readonly message: string;
+}
+export type ClientAction = 'accept' | 'decline' | 'cancel';
+
+export interface LegacyHostOptions {
+  readonly subject: string;
+  /** Default: form and URL mode. */
+  readonly capabilities?: Record<string, object>;
+  /** Answers a pushed `elicitation/create`. */
+  readonly elicit?: (request: UrlRequest) => ClientAction | Promise<ClientAction>;
+}
+
+export interface LegacyAnswer {
+  readonly text: string | undefined;
+  readonly error: { readonly code: number; readonly data: Record<string, unknown> } | undefined;
+}
+
+/** An MCP client of revision 2025-11-25 on the official SDK (1.x), with an open session and an open GET stream. */
+export interface LegacyHost extends AsyncDisposable {
+  readonly sessionId: string | undefined;
+  /** Every message that came, as JSON. */
+  readonly wire: readonly string[];
+  /** Elicitation ids of the completion notices so far. */
+  readonly completions: readonly string[];
+  untilCompleted(count: number): Promise<void>;
+  /** When `notifications/tools/list_changed` has come `count` times: what was sent before it on the stream is here. */
+  untilToolsChanged(count: number): Promise<void>;
+  call(tool: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<LegacyAnswer>;
+}
+
+const errorSchema = z.object({ code: z.number(), data: z.record(z.string(), z.unknown()).default({}) });
+
+export async function connectLegacyHost(url: URL, options: LegacyHostOptions): Promise<LegacyHost> {
+  const { promise: streaming, resolve: onStream } = Promise.withResolvers<void>();
+  const transport = new StreamableHTTPClientTransport(url, {
+    requestInit: { headers: { authorization: `Bearer ${options.subject}` } },
+    // The SDK opens the session's own stream in the background and tells nobody when it is there.
+    fetch: async (target, init) => {
+      const response = await fetch(target, init);
+      if (init?.method === 'GET') onStream();
+      return response;
+    },
+  });
+  const client = new Client(
+    { name: 'Conformance Host', version: '1.0.0' },
+    { capabilities: options.capabilities ?? { elicitation: { form: {}, url: {} } } },
+  );
+  const { elicit } = options;
+  if (elicit !== undefined) {
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
+      action: params.mode === 'url' ? await elicit(params) : ('cancel' as const),
+    }));
+  }
+  // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+  await client.connect(transport as unknown as Transport);
+
+  const wire: string[] = [];
+  const arrivals = new Map<string, string[]>();
+  const listeners = new Set<() => void>();
+  const deliver = transport.onmessage;
+  transport.onmessage = (message: JSONRPCMessage) => {
+    wire.push(JSON.stringify(message));
+    if ('method' in message && !('id' in message)) {
+      const ids = arrivals.get(message.method) ?? [];
+      arrivals.set(message.method, [...ids, String(message.params?.['elicitationId'] ?? '')]);
+      for (const listener of listeners) listener();
+    }
+    deliver?.(message);
+  };
+  const arrived = (method: string) => arrivals.get(method) ?? [];
+  async function until(method: string, count: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const check = () => void (arrived(method).length >= count && resolve());
+    listeners.add(check);
+    check();
+    await promise;
+    listeners.delete(check);
+  }
+  await streaming;
+
+  return {
+    get sessionId() {
+      return transport.sessionId;
+    },
+    wire,
+    get completions() {
+      return arrived('notifications/elicitation/complete');
+    },
+    untilCompleted: count => until('notifications/elicitation/complete', count),
+    untilToolsChanged: count => until('notifications/tools/list_changed', count),
+    async call(tool, args = {}, signal) {
+      try {
+        const result = CallToolResultSchema.parse(
+          await client.callTool(
+            { name: tool, arguments: args },
+            CallToolResultSchema,
+            signal === undefined ? {} : { signal },
+          ),
+        );
+        const [first] = result.content;
+        return { text: first?.type === 'text' ? first.text : undefined, error: undefined };
+      } catch (error) {
+        const refused = errorSchema.safeParse(error);
+        if (!refused.success) throw error;
+        return { text: undefined, error: refused.data };
+      }
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+const elicitationsSchema = z.object({
+  elicitations: z
+    .array(z.strictObject({ mode: z.literal('url'), elicitationId: z.string(), url: z.url(), message: z.string() }))
+    .length(1),
+});
+
+/** The one elicitation of a −32042. @throws when the answer is another, or its data has another shape */
+export function elicitationOf(answer: LegacyAnswer): UrlRequest {
+  if (answer.error?.code !== -32042) throw new Error(`not −32042: ${JSON.stringify(answer)}`);
+  const [elicitation] = z.strictObject(elicitationsSchema.shape).parse(answer.error.data).elicitations;
+  if (elicitation === undefined) throw new Error('no elicitation');
+  return elicitation;
+}
