@@ -1,0 +1,58 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startConstellation } from './constellation.ts';
+import { choosePorts } from './ports.ts';
+import { screen } from './screen.ts';
+import { Report } from './unattended/report.ts';
+import { playStory } from './unattended/story.ts';
+
+/** How long the whole story may take before something is wrong, in milliseconds. */
+const STORY_LIMIT_MS = 180_000;
+
+/** `demo`: everything stays up until Ctrl-C. `demo --unattended`: the story plays by itself. */
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { unattended: { type: 'boolean', default: false } } });
+  return values.unattended ? await playUnattended() : await stayUp();
+}
+
+async function stayUp(): Promise<number> {
+  await using stack = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'postern-demo-log-'));
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const logPath = join(directory, 'gateway.log');
+  const log = createWriteStream(logPath);
+  const world = stack.use(await startConstellation({ ports: await choosePorts(), log }));
+  process.stdout.write(screen(world, logPath));
+  await new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+  });
+  process.stdout.write('\nStopping …\n');
+  return 0;
+}
+
+async function playUnattended(): Promise<number> {
+  const report = new Report(text => void process.stdout.write(text));
+  const began = performance.now();
+  const watchdog = setTimeout(() => {
+    process.stderr.write(`\nThe story is not over after ${STORY_LIMIT_MS / 1000} s.\n`);
+    process.exit(1);
+  }, STORY_LIMIT_MS);
+  try {
+    await playStory(report);
+    process.stdout.write(
+      `\nAll ${report.steps} steps worked, in ${((performance.now() - began) / 1000).toFixed(1)} s.\n`,
+    );
+    return 0;
+  } catch (error) {
+    process.stderr.write(`\n${error instanceof Error ? `${error.name}: ${error.message}` : 'Failed.'}\n`);
+    return 1;
+  } finally {
+    clearTimeout(watchdog);
+  }
+}
+
+// What a failed story leaves behind (a tab, a connection) must not keep the process alive.
+process.exit(await main());

@@ -1,0 +1,87 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import {
+  createMcpHandler,
+  getOAuthProtectedResourceMetadataUrl,
+  hostHeaderValidationResponse,
+  isLegacyRequest,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  originValidationResponse,
+  requireBearerAuth,
+} from '@modelcontextprotocol/server';
+import { englishTexts, postern } from '@postern/mcp';
+import { CODE_FORGE } from '../code-forge/code-forge.ts';
+import { MCP_SCOPE } from '../identity-provider.ts';
+import { type HttpListener, listenHttp } from '../listen-http.ts';
+import { createRepositoryHelper } from './repository-helper.ts';
+import { createSessions2025 } from './sessions-2025.ts';
+import { createAccessTokenVerifier } from './verify-access-token.ts';
+
+/**
+ * The example MCP server: streamable HTTP on one endpoint for both eras, bearer tokens verified. An MCP client without a
+ * token learns from the challenge and from the metadata (RFC 9728) where its user can sign in.
+ */
+export async function startMcpEndpoint(p: {
+  port: number;
+  mcpUrl: string;
+  issuer: string;
+  jwksUri: string;
+  forgeUrl: string;
+  gateway: { url: string; apiKey: string };
+}): Promise<HttpListener> {
+  const resource = new URL(p.mcpUrl);
+  const metadataUrl = getOAuthProtectedResourceMetadataUrl(resource);
+  const metadata = {
+    resource: p.mcpUrl,
+    resource_name: 'Repository Helper',
+    authorization_servers: [p.issuer],
+    scopes_supported: [MCP_SCOPE],
+    bearer_methods_supported: ['header'],
+  };
+  const authenticate = requireBearerAuth({
+    verifier: createAccessTokenVerifier({ issuer: p.issuer, jwksUri: p.jwksUri, audience: p.mcpUrl }),
+    expectedResource: resource,
+    requiredScopes: [MCP_SCOPE],
+    resourceMetadataUrl: metadataUrl,
+  });
+
+  // People know the provider by its name, not by the one in the gateway's configuration.
+  const gate = postern({ ...p.gateway, text: context => englishTexts({ ...context, provider: CODE_FORGE }) });
+  const create = () => createRepositoryHelper({ gate, forgeUrl: p.forgeUrl });
+  const modern = createMcpHandler(create, { legacy: 'reject' });
+  const sessions = createSessions2025(create);
+
+  async function answer(request: Request): Promise<Response> {
+    const refused =
+      hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+      originValidationResponse(request, localhostAllowedOrigins());
+    if (refused !== undefined) return refused;
+
+    const { pathname } = new URL(request.url);
+    if (pathname === new URL(metadataUrl).pathname && request.method === 'GET') return Response.json(metadata);
+    if (pathname !== resource.pathname) return new Response(null, { status: 404 });
+
+    const authInfo = await authenticate(request);
+    if (authInfo instanceof Response) return authInfo;
+    return (await isLegacyRequest(request))
+      ? await sessions.fetch(request, authInfo)
+      : await modern.fetch(request, { authInfo });
+  }
+
+  // The SDK's Node types are not written for `exactOptionalPropertyTypes`; at run time the two are the same.
+  const node = toNodeHandler({ fetch: answer }) as (
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => Promise<void>;
+  const listener = await listenHttp(p.port, (request, response) => void node(request, response));
+  return {
+    port: listener.port,
+    async [Symbol.asyncDispose]() {
+      gate.close();
+      await sessions.close();
+      await modern.close();
+      await listener[Symbol.asyncDispose]();
+    },
+  };
+}

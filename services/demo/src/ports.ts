@@ -1,0 +1,19 @@
+import { choosePort } from './listen-http.ts';
+
+/** Where everything of the demo listens when nothing else does. */
+export const ports = { postern: 4400, identityProvider: 4401, codeForge: 4402, mcpServer: 4403 } as const;
+
+export type Ports = Readonly<Record<keyof typeof ports, number>>;
+
+export const mcpUrlAt = (port: number): string => `http://localhost:${port}/mcp`;
+export const MCP_URL = mcpUrlAt(ports.mcpServer);
+
+/** The usual ports, and free ones in place of those that are taken. */
+export async function choosePorts(): Promise<Ports> {
+  return {
+    postern: await choosePort(ports.postern),
+    identityProvider: await choosePort(ports.identityProvider),
+    codeForge: await choosePort(ports.codeForge),
+    mcpServer: await choosePort(ports.mcpServer),
+  };
+}

@@ -1,0 +1,61 @@
+/** One line per step: a mark, what was done, how long it took. */
+export class Report {
+  readonly #write: (text: string) => void;
+  #steps = 0;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Says which part of the story comes now. */
+  chapter(title: string): void {
+    this.#write(`\n${title}\n`);
+  }
+
+  /** Runs one step. A failing step is reported here and ends the story. */
+  async step<T>(title: string, run: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    try {
+      const result = await run();
+      this.#steps += 1;
+      this.#write(`  ✓ ${title.padEnd(94)} ${elapsed(began)}\n`);
+      return result;
+    } catch (error) {
+      this.#write(`  ✗ ${title.padEnd(94)} ${elapsed(began)}\n`);
+      throw error;
+    }
+  }
+}
+
+function elapsed(began: number): string {
+  return `${((performance.now() - began) / 1000).toFixed(1).padStart(5)} s`;
+}
+
+/** The story did not go as it must. The message is for people and holds nothing secret. */
+export class StoryError extends Error {
+  override name = 'StoryError';
+}
+
+export function check(condition: boolean, otherwise: string): asserts condition {
+  if (!condition) throw new StoryError(otherwise);
+}
+
+export function checkEqual<T>(actual: T, expected: T, what: string): void {
+  if (actual !== expected)
+    throw new StoryError(`${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
+}
+
+/** @throws {StoryError} when the promise takes longer than `ms` */
+export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new StoryError(`${what}: nothing after ${ms / 1000} s`)), ms);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
