@@ -117,7 +117,14 @@ describe('S06: browser sessions', () => {
       cookie: `__Host-postern_session=${old}`,
     });
     expect(ended).toEqual([old]);
-    expect(set.at(-1)).toContain(`__Host-postern_session=${session.id}`);
+    expect(set).toContainEqual(expect.stringContaining(`__Host-postern_session=${session.id};`));
+  });
+
+  it('begin with an id for a browser that has none, and leave one alone that has', async () => {
+    const begin: Handler = (browser, request, reply) => browser.startSession(request, reply, session);
+    const given = (set: readonly string[]) => set.filter(line => line.startsWith('__Host-postern_browser='));
+    expect(given((await visit(begin)).set)).toHaveLength(1);
+    expect(given((await visit(begin, { cookie: `__Host-postern_browser=${'a'.repeat(43)}` })).set)).toEqual([]);
   });
 
   it('clear a cookie that means nothing', async () => {

@@ -55,9 +55,13 @@ export function createBrowser(p: {
       if (id !== undefined) await p.browserSessions.touch(id);
     },
 
-    /** A new id at every sign-in; the one before is dead. */
+    /**
+     * A new id at every sign-in; the one before is dead. The browser gets its own id here, if it has none: were it given with
+     * the first decision, two decisions at once would give it two, and the attempt of one would be foreign to it.
+     */
     async startSession(request: FastifyRequest, reply: FastifyReply, session: BrowserSession): Promise<void> {
       await this.endSession(request, reply);
+      this.ensureId(request, reply);
       reply.setCookie(names.session, session.id, options);
     },
 
