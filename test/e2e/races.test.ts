@@ -1,0 +1,218 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type Answer, askFor, type ElicitationAnswer, keyOf } from '../support/world.ts';
+
+const AT_ONCE = 50;
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage({
+    replicas: 2,
+    otherMcpServers: [
+      { id: 'embedded', identity: { mode: 'external', verifyUrl: 'https://application.example/verify' } },
+    ],
+  });
+});
+afterEach(() => stage.world.provider.clearRequests());
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const all = <T>(act: (n: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: AT_ONCE }, (_, n) => act(n)));
+const count = (answers: readonly { status: number }[]): Record<number, number> => {
+  const counted: Record<number, number> = {};
+  for (const { status } of answers) counted[status] = (counted[status] ?? 0) + 1;
+  return counted;
+};
+const replica = (n: number) => stage.world.api({ replica: n % 2 });
+const read = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+const tokenRequests = () => stage.world.provider.requests('token').length;
+
+async function signedIn(): Promise<{ user: string; raw: RawBrowser; elicitationId: string }> {
+  const user = stage.subject();
+  const { elicitationId } = await stage.ask(user);
+  const raw = stage.raw();
+  await raw.signIn(elicitationId, user);
+  return { user, raw, elicitationId };
+}
+const decide = (raw: RawBrowser, elicitationId: string, verb: 'accept' | 'decline', csrf_token: string) =>
+  raw.post(`/e/${elicitationId}/${verb}`, { form: { csrf_token } });
+const eventsOf = (elicitationId: string, event: string) =>
+  stage.world
+    .log()
+    .split('\n')
+    .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
+
+describe('one-time things, raced', () => {
+  it('S37: the provider’s answer, fifty times at once: one token request, one completion, everybody is shown the page', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    const answers = await all(() => raw.get(callback));
+    expect(count(answers)).toEqual({ 303: AT_ONCE });
+    expect(new Set(answers.map(({ location }) => location))).toEqual(new Set([`/e/${elicitationId}`]));
+    expect(tokenRequests()).toBe(1);
+    expect(await read(elicitationId)).toMatchObject({ status: 'completed' });
+    expect(eventsOf(elicitationId, 'elicitation.completed')).toBe(1);
+  });
+
+  it('S04: the answer in the right browser and in foreign ones at once: at most one token request, never two ends', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    const strangers = Array.from({ length: AT_ONCE }, () => stage.raw());
+    const answers = await all(n => (n % 2 === 0 ? raw : (strangers[n] ?? raw)).get(callback));
+    expect(answers.filter((_, n) => n % 2 === 1).every(({ status }) => status === 400)).toBe(true);
+    expect(answers.filter((_, n) => n % 2 === 0).every(({ status }) => status === 303)).toBe(true);
+    expect(tokenRequests()).toBeLessThanOrEqual(1);
+    const { status } = await read(elicitationId);
+    expect(status).toBe(tokenRequests() === 1 ? 'completed' : 'active');
+  });
+
+  it('accept: every attempt is begun in turn, the last one counts, and its answer completes', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const token = await raw.csrfToken(elicitationId);
+    const answers = await all(() => decide(raw, elicitationId, 'accept', token));
+    for (const answer of answers) expectClear(answer);
+    expect(answers.some(({ location }) => location === `/e/${elicitationId}/leaving`)).toBe(true);
+    expect((await read(elicitationId)).status).toBe('active');
+    const destination = await raw.get(`/e/${elicitationId}/leaving`);
+    expect(destination.status).toBe(200);
+    await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
+    expect((await read(elicitationId)).status).toBe('completed');
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it('decline: one end, everybody is led to it', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const token = await raw.csrfToken(elicitationId);
+    const answers = await all(() => decide(raw, elicitationId, 'decline', token));
+    expect(count(answers)).toEqual({ 303: AT_ONCE });
+    expect(await read(elicitationId)).toMatchObject({ status: 'declined' });
+  });
+
+  it('accept against decline: either a decline or an attempt, and a decline is never undone', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const token = await raw.csrfToken(elicitationId);
+    const answers = await all(n => decide(raw, elicitationId, n % 2 === 0 ? 'accept' : 'decline', token));
+    for (const answer of answers) expectClear(answer);
+    const ended = await read(elicitationId);
+    expect(ended.status).toBe('declined');
+    await decide(raw, elicitationId, 'accept', token);
+    expect(await read(elicitationId)).toEqual(ended);
+  });
+
+  it('S08: a sign-in’s answer: one browser session, the others are refused', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const raw = stage.raw();
+    const answer = await raw.signInAnswer(elicitationId, user);
+    stage.world.identityProvider.clearRequests();
+    const answers = await all(() => raw.get(answer));
+    expect(count(answers)).toEqual({ 303: 1, 400: AT_ONCE - 1 });
+    expect(stage.world.identityProvider.requests('token')).toHaveLength(1);
+    const sessions = answers
+      .flatMap(({ setCookies }) => setCookies)
+      .filter(line => line.startsWith('postern_session=bs_'));
+    expect(sessions).toHaveLength(1);
+  });
+
+  it('an application’s ticket: one browser session, the others are refused', async () => {
+    const { raw, continueUrl } = await openedExternally();
+    const answers = await all(() => raw.get(continueUrl));
+    expect(count(answers)).toEqual({ 303: 1, 400: AT_ONCE - 1 });
+  });
+
+  it('verify of a held answer, over two replicas: one token request and one success', async () => {
+    const { raw, continueUrl, elicitationId, subject } = await openedExternally();
+    await raw.get(continueUrl);
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    const question = new URL((await raw.get(callback)).location ?? '').searchParams;
+    stage.world.provider.clearRequests();
+    const answers = await all(n =>
+      stage.world
+        .api({ replica: n % 2, apiKey: keyOf('embedded') })
+        .call<ElicitationAnswer>('POST', `/v1/elicitations/${elicitationId}/verify`, {
+          verificationId: question.get('verificationId'),
+          subject,
+        }),
+    );
+    expect(count(answers)).toEqual({ 200: 1, 409: AT_ONCE - 1 });
+    for (const { status, body } of answers)
+      if (status === 409) expect(['verification_unknown', 'already_ended']).toContain(body.code);
+    expect(tokenRequests()).toBe(1);
+    expect((await stage.world.api({ apiKey: keyOf('embedded') }).read(elicitationId)).body.status).toBe('completed');
+  });
+
+  it('issue of the same ask, over two replicas: one elicitation', async () => {
+    const user = stage.subject();
+    const answers = await all(n => replica(n).issue(askFor(stage.world, user)));
+    expect(count(answers)).toEqual({ 200: AT_ONCE - 1, 201: 1 });
+    expect(new Set(answers.map(({ body }) => body.elicitationId)).size).toBe(1);
+  });
+
+  it('S43: issue with the same Idempotency-Key: one elicitation; others get it or are told to come back', async () => {
+    const user = stage.subject();
+    const headers = { 'idempotency-key': `race-${user}` };
+    const answers = await all(n => replica(n).issue(askFor(stage.world, user), headers));
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made.length).toBeGreaterThan(0);
+    expect(new Set(made.map(({ body }) => body.elicitationId)).size).toBe(1);
+    for (const { status, body, headers: sent } of answers.filter(answer => answer.status !== 201)) {
+      expect({ status, code: body.code }).toEqual({ status: 409, code: 'idempotency_in_flight' });
+      expect(sent.get('retry-after')).toMatch(/^\d+$/);
+    }
+    expect(eventsOf(made[0]?.body.elicitationId ?? '', 'elicitation.issued')).toBe(1);
+  });
+
+  it('cancel against the provider’s answer: one end that everybody sees', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    const answers: (RawAnswer | Answer<ElicitationAnswer>)[] = await all<RawAnswer | Answer<ElicitationAnswer>>(n =>
+      n % 2 === 0 ? raw.get(callback) : replica(n).cancel(elicitationId),
+    );
+    const ended = await read(elicitationId);
+    expect(['completed', 'cancelled']).toContain(ended.status);
+    expect(answers.filter((_, n) => n % 2 === 0).every(({ status }) => status === 303)).toBe(true);
+    const cancels = answers.filter((_, n) => n % 2 === 1) as Answer<ElicitationAnswer>[];
+    expect(count(cancels)).toEqual(ended.status === 'cancelled' ? { 200: AT_ONCE / 2 } : { 409: AT_ONCE / 2 });
+    expect(tokenRequests()).toBeLessThanOrEqual(1);
+    expect((await stage.api.accessToken(ended.outcome?.connectionId ?? 'cn_none')).status).toBe(
+      ended.status === 'completed' ? 200 : 404,
+    );
+    expect(await read(elicitationId)).toEqual(ended);
+  });
+
+  it('cancel against decline: one end, and both sides hear of it', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const token = await raw.csrfToken(elicitationId);
+    const waiting = Promise.all([replica(0).read(elicitationId, 50), replica(1).read(elicitationId, 50)]);
+    const answers = await all<{ status: number }>(n =>
+      n % 2 === 0 ? decide(raw, elicitationId, 'decline', token) : replica(n).cancel(elicitationId),
+    );
+    expect(Object.keys(count(answers)).filter(status => !['200', '303', '409'].includes(status))).toEqual([]);
+    const ended = await read(elicitationId);
+    expect(['declined', 'cancelled']).toContain(ended.status);
+    for (const { body } of await waiting) expect(body).toEqual(ended);
+  });
+
+  async function openedExternally() {
+    const api = stage.world.api({ apiKey: keyOf('embedded') });
+    const ask = askFor(stage.world, stage.subject());
+    const { elicitationId } = (await api.issue(ask)).body;
+    const raw = stage.raw();
+    const opening = new URL((await raw.get(`/login?e=${elicitationId}`)).location ?? '').searchParams;
+    const { body } = await api.call<{ continueUrl: string }>('POST', `/v1/elicitations/${elicitationId}/verify`, {
+      verificationId: opening.get('verificationId'),
+      subject: ask.subject,
+    });
+    return { raw, elicitationId, subject: ask.subject, continueUrl: new URL(body.continueUrl) };
+  }
+});
+
+/** A redirect to the question or its end, or, after too many changes at once, a page that says to come back. */
+function expectClear({ status, headers }: RawAnswer): void {
+  if (status === 503) expect(headers['retry-after']).toMatch(/^\d+$/);
+  else expect(status).toBe(303);
+}
