@@ -45,6 +45,7 @@ export class RedisLink {
     if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
     const sent = [...keys, ...values].map(scalar);
     const method = Reflect.get(this.#redis, methodOf(name)) as Method;
+    this.#gatherWrites();
     try {
       return await method.apply(this.#redis, sent);
     } catch (error) {
@@ -62,11 +63,26 @@ export class RedisLink {
   /** A single Redis command, where one is enough. The key comes first. */
   async call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
     const sent = values.map(scalar);
+    this.#gatherWrites();
     try {
       return await this.#redis.call(command, ...sent);
     } catch (error) {
       throw storeErrorOf(faultOf(error));
     }
+  }
+
+  /**
+   * What is sent in one turn of the event loop leaves in one write: under load, a system call for each command costs more
+   * than everything else that is done for it. Unlike ioredis' pipelines this holds nothing back until an earlier answer
+   * has come, and leaves every command its own answer, time limit and fault.
+   */
+  #gatherWrites(): void {
+    if (this.#redis instanceof Cluster) return;
+    const { stream } = this.#redis;
+    // No stream before the first connection; one that is corked already is uncorked at the end of this turn.
+    if (stream === undefined || stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(() => stream.uncork());
   }
 
   /** Waits, within bounds, until commands have somewhere to go. */
