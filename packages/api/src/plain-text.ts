@@ -14,6 +14,8 @@ const STRAY_JOINER =
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 function isWithin(text: string, max: number): boolean {
+  // A grapheme takes at least one code unit, so a short text needs no counting.
+  if (text.length <= max) return true;
   let count = 0;
   for (const _ of graphemes.segment(text)) {
     count += 1;
