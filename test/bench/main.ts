@@ -2,7 +2,7 @@
  * `pnpm bench`: prints one row per figure with its ratio and its target. See README.md for what each row means.
  *
  * `--quick` two short runs of everything; `--only=<group>` one group (repeatable); `--profile=<folder>` CPU profiles of the
- * gateways, of the MCP server and of the official example.
+ * gateways and of the MCP server.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, tmpdir } from 'node:os';

@@ -75,7 +75,7 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
     profileDir: bench.profileDir,
   });
   const { port: mcpPort } = z.object({ port: z.int() }).parse(await readiness(mcpServer));
-  await using example = await startOfficialExample(bench.profileDir);
+  await using example = await startOfficialExample();
 
   await using stack = new AsyncDisposableStack();
   const people = await signInAll(redis.url, SESSIONS);

@@ -16,10 +16,10 @@ import {
   startGatewayProcess,
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
-import { requestsPerSecond } from '../support/load.ts';
+import { type Load, type LoadResult, load } from '../support/load.ts';
 import { compared, type Row } from '../support/row.ts';
 import { connectAll } from '../support/seeds.ts';
-import { interleave } from '../support/statistics.ts';
+import { interleave, type Pairs } from '../support/statistics.ts';
 
 const CONNECTED = 512;
 const { authorization } = apiHeaders;
@@ -44,54 +44,61 @@ export async function oneProcessRows(bench: Bench): Promise<Row[]> {
   const { port: ceilingPort } = z.object({ port: z.int() }).parse(await readiness(ceiling));
 
   const { seconds } = bench;
-  const issue =
-    (port: number, path: string, headers = apiHeaders) =>
+  const issuing =
+    (target: Target, path: string, isIdempotent = false) =>
     async () => {
       await flush(redis.url);
-      return requestsPerSecond({ port, seconds, headers, next: () => ({ path, body: askBody(newSubject()) }) });
-    };
-  const ours = issue(gateway.port, '/v1/elicitations');
-  const idempotent = async () => {
-    await flush(redis.url);
-    return requestsPerSecond({
-      port: gateway.port,
-      seconds,
-      headers: apiHeaders,
-      next: () => ({
-        path: '/v1/elicitations',
+      const next = () => ({
+        path,
         body: askBody(newSubject()),
-        headers: { ...apiHeaders, 'idempotency-key': randomUUID() },
-      }),
-    });
-  };
-  const bare = issue(ceilingPort, '/issue');
-  await Promise.all([ours(), bare()]);
+        headers: isIdempotent ? { ...apiHeaders, 'idempotency-key': randomUUID() } : apiHeaders,
+      });
+      return load({ ...target, seconds, headers: apiHeaders, next });
+    };
+  const bareTarget = { child: ceiling, port: ceilingPort };
+  const ours = issuing(gateway, '/v1/elicitations');
+  const bare = issuing(bareTarget, '/issue');
+  await ours();
+  await bare();
   const issued = await interleave(bench.runs, ours, bare);
-  const issuedOnce = await interleave(bench.runs, idempotent, bare);
+  const idempotent = await interleave(bench.runs, issuing(gateway, '/v1/elicitations', true), bare);
 
   const connectionIds = await connectAll(redis.url, vaultKey, CONNECTED);
-  const readToken = (port: number, pathOf: (id: string) => string) => () => {
+  const reading = (target: Target, pathOf: (id: string) => string) => () => {
     let turn = 0;
     const next = () => {
       turn += 1;
       return { path: pathOf(connectionIds[turn % CONNECTED] ?? ''), body: '' };
     };
-    return requestsPerSecond({ port, seconds, headers: tokenHeaders, next });
+    return load({ ...target, seconds, headers: tokenHeaders, next });
   };
-  const oursRead = readToken(gateway.port, id => `/v1/connections/${id}/access-token`);
-  const bareRead = readToken(ceilingPort, id => `/access-token/${id}`);
-  await Promise.all([oursRead(), bareRead()]);
+  const oursRead = reading(gateway, id => `/v1/connections/${id}/access-token`);
+  const bareRead = reading(bareTarget, id => `/access-token/${id}`);
+  await oursRead();
+  await bareRead();
   const read = await interleave(bench.runs, oursRead, bareRead);
 
+  const atLeast = { bound: 'at least', value: 0.6 } as const;
   return [
-    compared('issue', 'requests/s', 'bare handler, same script', issued, { bound: 'at least', value: 0.6 }),
-    compared('issue with Idempotency-Key (3 scripts)', 'requests/s', 'bare handler, 1 script', issuedOnce),
-    compared('read a fresh access token', 'requests/s', 'bare handler, same read', read, {
-      bound: 'at least',
-      value: 0.6,
-    }),
+    ...loadRows('issue', 'bare handler, same script', issued, atLeast),
+    ...loadRows('issue with Idempotency-Key (3 scripts)', 'bare handler, 1 script', idempotent),
+    ...loadRows('read a fresh access token', 'bare handler, same read', read, atLeast),
   ];
 }
+
+type Target = Pick<Load, 'child' | 'port'>;
+
+function loadRows(figure: string, baseline: string, pairs: Pairs<LoadResult>, bound?: Row['target']): Row[] {
+  return [
+    compared(figure, 'requests/s', baseline, picked(pairs, 'perSecond'), bound),
+    compared('  its processor time', 'µs each', baseline, picked(pairs, 'cpuPerRequest')),
+  ];
+}
+
+const picked = (pairs: Pairs<LoadResult>, name: keyof LoadResult): Pairs<number> => ({
+  ours: pairs.ours.map(result => result[name]),
+  baseline: pairs.baseline.map(result => result[name]),
+});
 
 async function flush(redisUrl: string): Promise<void> {
   const redis = new Redis(redisUrl);

@@ -11,8 +11,10 @@ export interface ChildOptions {
   readonly module: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Where to write a CPU profile when the process ends. */
+  /** Where to write a CPU profile when the process ends, which it must do itself on SIGTERM. */
   readonly profileDir?: string | undefined;
+  /** Not ours, and chatty about errors that it expects. */
+  readonly isForeign?: boolean;
   /** Receives what the child sends with `process.send`. */
   readonly onMessage?: (message: unknown) => void;
 }
@@ -22,24 +24,27 @@ export interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
   /** Resident memory in bytes. */
   rss(): number;
+  /** Processor time used so far, by all threads, in milliseconds. */
+  cpuMs(): number;
 }
 
 export function startChild(options: ChildOptions): Child {
-  const { module, args = [], env = {}, profileDir } = options;
+  const { module, args = [], env = {}, profileDir, isForeign = false } = options;
   const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const child = spawn(process.execPath, [...flags, module, ...args], {
     cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    stdio: ['ignore', 'ignore', isForeign ? 'ignore' : 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production', NODE_NO_WARNINGS: '1', ...env },
   });
   if (options.onMessage) child.on('message', options.onMessage);
   return {
     process: child,
     rss: () => residentBytes(child.pid ?? 0),
+    cpuMs: () => processorMs(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
-      child.kill(profileDir === undefined ? 'SIGTERM' : 'SIGINT');
+      child.kill('SIGTERM');
       await exited;
     },
   };
@@ -57,6 +62,12 @@ export async function readiness(child: Child): Promise<unknown> {
 function residentBytes(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Number(kilobytes) * 1024;
+}
+
+/** proc(5): user and system time are fields 14 and 15, in ticks of 10 ms; the name in field 2 may contain anything. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 export async function freePort(): Promise<number> {

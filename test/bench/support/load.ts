@@ -1,19 +1,29 @@
 import autocannon from 'autocannon';
+import type { Child } from './child.ts';
 
 const CONNECTIONS = 64;
 
 export interface Load {
+  /** The process that answers. */
+  readonly child: Child;
   readonly port: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly seconds: number;
   readonly next: () => { readonly path: string; readonly body: string };
 }
 
+export interface LoadResult {
+  readonly perSecond: number;
+  /** Processor time of the process that answered, in microseconds. */
+  readonly cpuPerRequest: number;
+}
+
 /**
- * Requests per second over 64 connections that each send the next request when the answer to the last has come.
+ * Requests over 64 connections that each send the next request when the answer to the last has come.
  * @throws Error when any answer was not a success: such a run measures something else.
  */
-export async function requestsPerSecond({ port, headers, seconds, next }: Load): Promise<number> {
+export async function load({ child, port, headers, seconds, next }: Load): Promise<LoadResult> {
+  const cpuBefore = child.cpuMs();
   const result = await autocannon({
     url: `http://127.0.0.1:${port}`,
     connections: CONNECTIONS,
@@ -22,5 +32,6 @@ export async function requestsPerSecond({ port, headers, seconds, next }: Load):
   });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${result.non2xx} answers were refusals and ${result.errors} requests failed`);
-  return result['2xx'] / result.duration;
+  const requests = result['2xx'];
+  return { perSecond: requests / result.duration, cpuPerRequest: ((child.cpuMs() - cpuBefore) * 1000) / requests };
 }

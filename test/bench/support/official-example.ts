@@ -22,13 +22,13 @@ const REGISTRATION = {
 };
 
 /** `elicitationUrlExample` as it ships inside `@modelcontextprotocol/sdk`, unmodified, with a signed-in user. */
-export async function startOfficialExample(profileDir: string | undefined): Promise<OfficialExample> {
+export async function startOfficialExample(): Promise<OfficialExample> {
   const [port, authPort] = [await freePort(), await freePort()];
   const sdk = dirname(dirname(fileURLToPath(import.meta.resolve('@modelcontextprotocol/sdk/types.js'))));
   const child = startChild({
     module: join(sdk, 'esm', 'examples', 'server', 'elicitationUrlExample.js'),
     env: { MCP_PORT: String(port), MCP_AUTH_PORT: String(authPort) },
-    profileDir,
+    isForeign: true,
   });
   await untilListening(port);
   await untilListening(authPort);

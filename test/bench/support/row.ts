@@ -13,7 +13,13 @@ export interface Row {
 
 export type Target = NonNullable<Row['target']>;
 
-export function compared(figure: string, unit: string, baselineName: string, pairs: Pairs, target?: Target): Row {
+export function compared(
+  figure: string,
+  unit: string,
+  baselineName: string,
+  pairs: Pairs<number>,
+  target?: Target,
+): Row {
   return {
     figure,
     unit,

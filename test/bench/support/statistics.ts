@@ -5,24 +5,19 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
 }
 
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
-}
-
 /** One side measured against the other, in turn. */
-export interface Pairs {
-  readonly ours: readonly number[];
-  readonly baseline: readonly number[];
+export interface Pairs<T> {
+  readonly ours: readonly T[];
+  readonly baseline: readonly T[];
 }
 
 /** Both sides in turn (A B A B …), so that whatever slows the machine down for a while slows down both. */
-export async function interleave(
+export async function interleave<T>(
   runs: number,
-  ours: () => Promise<number>,
-  baseline: () => Promise<number>,
-): Promise<Pairs> {
-  const pairs = { ours: [] as number[], baseline: [] as number[] };
+  ours: () => Promise<T>,
+  baseline: () => Promise<T>,
+): Promise<Pairs<T>> {
+  const pairs = { ours: [] as T[], baseline: [] as T[] };
   for (let run = 0; run < runs; run += 1) {
     pairs.ours.push(await ours());
     pairs.baseline.push(await baseline());
@@ -31,6 +26,6 @@ export async function interleave(
 }
 
 /** Of each run of ours to the run of the baseline that came right after it. */
-export function ratios({ ours, baseline }: Pairs): number[] {
+export function ratios({ ours, baseline }: Pairs<number>): number[] {
   return ours.map((value, run) => value / (baseline[run] ?? Number.NaN));
 }
