@@ -39,6 +39,8 @@ const byFastifyCode = new Map<string, ProblemCode>([
   [errorCodes.FST_ERR_CTP_INVALID_JSON_BODY().code, 'invalid_request'],
   [errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH().code, 'invalid_request'],
   [errorCodes.FST_ERR_BAD_URL().code, 'invalid_request'],
+  // A QUERY request (RFC 10008) without a type; fastify refuses it before it looks for a route.
+  [errorCodes.FST_ERR_ROUTE_MISSING_CONTENT_TYPE().code, 'invalid_request'],
   [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, 'unavailable'],
 ]);
 

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProblem } from '../support/contract.ts';
+import { sendBytes } from '../support/raw-http.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+const PER_MINUTE = 20;
+const PER_SUBJECT = 3;
+const PAGES_PER_MINUTE = 25;
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage({
+    replicas: 2,
+    otherMcpServers: [
+      { id: 'flood', limits: { requestsPerMinute: PER_MINUTE } },
+      { id: 'calm', limits: { requestsPerMinute: PER_MINUTE } },
+      { id: 'eager', limits: { elicitationsPerSubject: PER_SUBJECT } },
+      { id: 'other', limits: { elicitationsPerSubject: PER_SUBJECT } },
+    ],
+    config: { limits: { pageRequestsPerMinute: PAGES_PER_MINUTE } },
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const UNKNOWN = `el_00${'c'.repeat(43)}`;
+const address = () => stage.world.gateways[0]?.address ?? '';
+
+describe('S46: rate limits', () => {
+  it("one caller's flood is refused and is its own: nobody else notices", async () => {
+    const flood = stage.world.api({ apiKey: keyOf('flood') });
+    const calm = stage.world.api({ apiKey: keyOf('calm') });
+    const flooding = Promise.all(Array.from({ length: PER_MINUTE * 5 }, () => flood.read(UNKNOWN)));
+    const calmly = await Promise.all(Array.from({ length: PER_MINUTE }, () => calm.read(UNKNOWN)));
+    expect(calmly.map(({ status }) => status)).toEqual(calmly.map(() => 404));
+    const statuses = (await flooding).map(({ status }) => status);
+    expect(statuses.filter(status => status === 404)).toHaveLength(PER_MINUTE);
+    expect(statuses.filter(status => status === 429)).toHaveLength(PER_MINUTE * 4);
+    const refused = await flood.read(UNKNOWN);
+    expectProblem(refused, 'rate_limited');
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  });
+
+  it('the limit of a caller cannot be dodged by address headers', async () => {
+    const flood = stage.world.api({ apiKey: keyOf('flood') });
+    for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
+      expect(
+        (await flood.call('GET', `/v1/elicitations/${UNKNOWN}`, undefined, { [header]: '203.0.113.9' })).status,
+      ).toBe(429);
+  });
+
+  it('a wrong credential uses up nobody’s limit', async () => {
+    const wrong = stage.world.api({ apiKey: 'wrong' });
+    for (let n = 0; n < PER_MINUTE * 2; n += 1) expect((await wrong.read(UNKNOWN)).status).toBe(401);
+    expect((await stage.api.read(UNKNOWN)).status).toBe(404);
+  });
+
+  it('new elicitations are limited per subject over all replicas, and per MCP server', async () => {
+    const subject = stage.subject();
+    const issue = (apiKey: string, replica: number, person = subject, scopes = ['repo']) =>
+      stage.world
+        .api({ apiKey: keyOf(apiKey), replica })
+        .issue(askFor(stage.world, person, { authorization: { provider: 'forge', scopes } }));
+    const cancel = async (apiKey: string, replica: number) => {
+      const { status, body } = await issue(apiKey, replica);
+      await stage.world.api({ apiKey: keyOf(apiKey) }).cancel(body.elicitationId);
+      return status;
+    };
+    const statuses = [];
+    for (let n = 0; n < PER_SUBJECT; n += 1) statuses.push(await cancel('eager', n % 2));
+    expect(statuses).toEqual(statuses.map(() => 201));
+    for (const replica of [0, 1]) {
+      const refused = await issue('eager', replica);
+      expectProblem(refused, 'too_many_elicitations');
+    }
+    // Another MCP server, and another person of this one, are not affected.
+    expect((await issue('other', 0)).status).toBe(201);
+    expect((await issue('eager', 0, stage.subject())).status).toBe(201);
+  });
+
+  it('asking again for what is open uses up nothing', async () => {
+    const api = stage.world.api({ apiKey: keyOf('eager') });
+    const ask = askFor(stage.world, stage.subject());
+    const first = await api.issue(ask);
+    for (let n = 0; n < PER_SUBJECT * 3; n += 1) expect((await api.issue(ask)).status).toBe(200);
+    await api.cancel(first.body.elicitationId);
+    expect((await api.issue(ask)).status).toBe(201);
+  });
+
+  it('pages are limited per address; the API and the health checks are not touched by it', async () => {
+    const get = (path: string, headers = {}) => fetch(`${address()}${path}`, { redirect: 'manual', headers });
+    const answers = await Promise.all(Array.from({ length: PAGES_PER_MINUTE * 2 }, () => get(`/e/${UNKNOWN}`)));
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(PAGES_PER_MINUTE);
+    const refused = await get(`/e/${UNKNOWN}`, { 'x-forwarded-for': '203.0.113.9' });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(refused.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect((await get('/livez')).status).toBe(200);
+    expect((await stage.api.read(UNKNOWN)).status).toBe(404);
+  });
+});
+
+describe('S58: size limits and timeouts', () => {
+  it('are set explicitly', () => {
+    const app = stage.world.gateways[0]?.app;
+    expect(app?.initialConfig).toMatchObject({
+      bodyLimit: 65_536,
+      requestTimeout: 15_000,
+      connectionTimeout: 90_000,
+      keepAliveTimeout: 75_000,
+    });
+    expect(app?.server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 15_000 });
+    expect(app?.server.timeout).toBe(90_000);
+  });
+
+  const post = (headers: string, body: string) =>
+    sendBytes(
+      address(),
+      `POST /v1/elicitations HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${keyOf('tracker')}\r\n${headers}\r\n\r\n${body}`,
+    );
+
+  it('a body over 64 KiB is refused, announced or not', async () => {
+    const answer = await stage.api.call('POST', '/v1/elicitations', ' '.repeat(65_537));
+    expectProblem(answer, 'payload_too_large');
+    const announced = await post('Content-Type: application/json\r\nContent-Length: 99999999999', '{');
+    expect(announced.status).toBe(413);
+    const chunk = ' '.repeat(16_384);
+    const chunks = `4000\r\n${chunk}\r\n`.repeat(5);
+    const chunked = await post('Content-Type: application/json\r\nTransfer-Encoding: chunked', `${chunks}0\r\n\r\n`);
+    expect(chunked.status).toBe(413);
+  });
+
+  it('a body just under the limit is read', async () => {
+    const ask = JSON.stringify(askFor(stage.world, stage.subject()));
+    const answer = await stage.api.call('POST', '/v1/elicitations', ask.padEnd(65_536, ' '));
+    expect(answer.status).toBe(201);
+  });
+
+  it.each([
+    ['text/plain', '{}'],
+    ['application/x-www-form-urlencoded', 'a=b'],
+    ['multipart/form-data; boundary=x', '--x--'],
+    ['application/json-patch+json', '[]'],
+    ['application/jsonx', '{}'],
+    ['', '{}'],
+  ])('the media type %j is refused', async (type, body) => {
+    const answer = await stage.api.call('POST', '/v1/elicitations', body, { 'content-type': type });
+    expectProblem(answer, 'unsupported_media_type');
+  });
+
+  it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="utf-8"'])(
+    'the media type %j is JSON',
+    async type => {
+      const answer = await stage.api.call('POST', '/v1/elicitations', '{}', { 'content-type': type });
+      expectProblem(answer, 'invalid_request');
+    },
+  );
+
+  it('headers over 16 KiB are refused in the shape of every other refusal', async () => {
+    const answer = await sendBytes(
+      address(),
+      `GET /livez HTTP/1.1\r\nHost: x\r\nCookie: ${'a'.repeat(17_000)}\r\n\r\n`,
+    );
+    expect(answer.status).toBe(431);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+});

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { expectInContract, expectProblem } from '../support/contract.ts';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor } from '../support/world.ts';
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await startStage();
+});
+afterEach(() => stage?.[Symbol.asyncDispose]());
+
+const redis = () => {
+  const { server } = stage.world.redis;
+  if (server === undefined) throw new Error('this world has no Redis of its own');
+  return server;
+};
+const health = (path: string) => fetch(`${stage.world.gateways[0]?.address}${path}`);
+
+async function untilReady(): Promise<void> {
+  while ((await health('/readyz')).status !== 200);
+}
+
+describe('S61: without Redis', () => {
+  it('every call is 503 with Retry-After, nothing succeeds, and afterwards everything is there once', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    await connectAccount(stage.raw(), elicitationId, subject);
+    const connectionId = (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+    const pending = await stage.ask(stage.subject());
+    const browser = stage.raw();
+    await browser.signIn(pending.elicitationId, 'alice');
+    const key = { 'idempotency-key': 'through-the-storm' };
+    const ask = askFor(stage.world, stage.subject());
+    const waiting = stage.api.read(pending.elicitationId, 50);
+
+    await redis().kill();
+    const query = new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject });
+    for (const [operationId, answer] of [
+      ['issueElicitation', await stage.api.issue(ask, key)],
+      ['readElicitation', await stage.api.read(elicitationId)],
+      ['readElicitation', await stage.api.read(elicitationId, 1)],
+      ['cancelElicitation', await stage.api.cancel(pending.elicitationId)],
+      ['listConnections', await stage.api.call('GET', `/v1/connections?${query}`)],
+      ['getAccessToken', await stage.api.accessToken(connectionId)],
+    ] as const) {
+      expectInContract(operationId, answer);
+      expectProblem(answer, 'unavailable');
+    }
+    for (const path of [`/e/${pending.elicitationId}`, `/login?e=${pending.elicitationId}`]) {
+      const page = await browser.get(path);
+      expect(page.status).toBe(503);
+      expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+      expect(page.headers['retry-after']).toBe('1');
+    }
+    expect((await health('/livez')).status).toBe(200);
+    expect((await health('/readyz')).status).toBe(503);
+
+    await redis().restart();
+    await untilReady();
+    const before = await dumpRedis(stage.world.redis.url);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await stage.api.read(pending.elicitationId)).body.status).toBe('pending');
+    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    const issued = await stage.api.issue(ask, key);
+    const again = await stage.api.issue(ask, key);
+    expect([issued.status, again.body]).toEqual([201, issued.body]);
+    expect((await stage.api.cancel(pending.elicitationId)).body.status).toBe('cancelled');
+    // Who waited through it was told the truth or told to come back.
+    const waited = await waiting;
+    if (waited.status === 200) expect(waited.body.status).toBe('cancelled');
+    else expectProblem(waited, 'unavailable');
+  });
+
+  it('a frozen Redis is as good as none, and what was asked of it happens at most once', async () => {
+    const subject = stage.subject();
+    redis().suspend();
+    expectProblem(await stage.api.issue(askFor(stage.world, subject)), 'unavailable');
+    expect((await health('/readyz')).status).toBe(503);
+    redis().resume();
+    await untilReady();
+    // Whether the first one came through after all shows in the status: 201 or 200, one elicitation either way.
+    const retried = await stage.api.issue(askFor(stage.world, subject));
+    expectInContract('issueElicitation', retried);
+    expect([200, 201]).toContain(retried.status);
+    const dump = await dumpRedis(stage.world.redis.url);
+    expect(Object.keys(dump).filter(name => /:el:/.test(name))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,194 @@
+import {
+  createCookieJar,
+  driveAuthorization,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInContract, expectProblem } from '../support/contract.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { startWorld, type World } from '../support/world.ts';
+
+const AUDIENCE = 'http://localhost:7001/mcp';
+const CLIENT = {
+  clientId: 'mcp-client',
+  clientSecret: 'mcp-client-secret',
+  redirectUris: ['http://localhost:7002/cb'],
+};
+
+let world: World;
+let stranger: TestProvider;
+
+const clientsOf = (publicUrl: string) => [
+  { clientId: 'postern', clientSecret: 'postern-login-secret', redirectUris: [`${publicUrl}/login/callback`] },
+  CLIENT,
+];
+
+beforeAll(async () => {
+  world = await startWorld({ identityProvider: { clients: clientsOf('http://localhost:1') } });
+  stranger = await startOpenIdProvider({ clients: [CLIENT], consent: 'skip', accessTokenFormat: 'jwt' });
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  await stranger?.[Symbol.asyncDispose]();
+});
+
+interface Tokens {
+  readonly access_token: string;
+  readonly id_token: string;
+}
+
+/** What an MCP client does before it calls an MCP server: authorization code flow with a resource indicator (RFC 8707). */
+async function tokensFor(provider: TestProvider, user: string, resource: string): Promise<Tokens> {
+  const url = new URL('/auth', provider.issuer);
+  url.search = new URLSearchParams({
+    client_id: CLIENT.clientId,
+    response_type: 'code',
+    redirect_uri: CLIENT.redirectUris[0] ?? '',
+    scope: 'openid',
+    resource,
+  }).toString();
+  const callback = await driveAuthorization(url, user, { jar: createCookieJar() });
+  const answer = await fetch(new URL('/token', provider.issuer), {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${CLIENT.clientId}:${CLIENT.clientSecret}`).toString('base64')}`,
+    },
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: callback.searchParams.get('code') ?? '',
+      redirect_uri: CLIENT.redirectUris[0] ?? '',
+      resource,
+    }),
+  });
+  if (!answer.ok) throw new Error(`the provider answered ${answer.status}`);
+  return (await answer.json()) as Tokens;
+}
+
+const issueWith = (accessToken: string) =>
+  world.api().call<{ elicitationId: string }>('POST', '/v1/elicitations', {
+    kind: 'authorization',
+    subject: { accessToken },
+    authorization: { provider: 'forge', scopes: ['repo'] },
+  });
+
+describe('S05: the subject by its access token', () => {
+  it('is the same as the one named by issuer and subject', async () => {
+    const { access_token } = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
+    const byToken = await issueWith(access_token);
+    expectInContract('issueElicitation', byToken);
+    expect(byToken.status).toBe(201);
+    const byName = await world.api().issue({
+      kind: 'authorization',
+      subject: { issuer: world.identityProvider.issuer, subject: 'alice' },
+      authorization: { provider: 'forge', scopes: ['repo'] },
+    });
+    expect(byName).toMatchObject({ status: 200, body: { elicitationId: byToken.body.elicitationId } });
+    const dump = JSON.stringify(await dumpRedis(world.redis.url));
+    expect(dump).not.toContain(access_token);
+    expect(dump).not.toContain(access_token.split('.')[2]);
+    expect(world.log()).not.toContain(access_token.split('.')[2]);
+  });
+
+  it('with both forms at once is refused', async () => {
+    const answer = await world.api().call('POST', '/v1/elicitations', {
+      kind: 'authorization',
+      subject: { issuer: world.identityProvider.issuer, subject: 'alice', accessToken: 'x' },
+      authorization: { provider: 'forge' },
+    });
+    expectProblem(answer, 'invalid_request');
+  });
+
+  it('for another audience is refused', async () => {
+    const { access_token } = await tokensFor(world.identityProvider, 'alice', 'http://localhost:7009/mcp');
+    expectProblem(await issueWith(access_token), 'subject_token_invalid');
+  });
+
+  it('of an issuer that this MCP server may not name is refused', async () => {
+    const { access_token } = await tokensFor(stranger, 'alice', AUDIENCE);
+    const answer = await issueWith(access_token);
+    expectInContract('issueElicitation', answer);
+    expectProblem(answer, 'issuer_not_allowed');
+  });
+
+  it('by an ID token is refused', async () => {
+    const { id_token } = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
+    expectProblem(await issueWith(id_token), 'subject_token_invalid');
+  });
+
+  it('altered is refused', async () => {
+    const { access_token } = await tokensFor(world.identityProvider, 'alice', AUDIENCE);
+    const [header = '', payload = '', signature = ''] = access_token.split('.');
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+    const asBob = Buffer.from(JSON.stringify({ ...claims, sub: 'bob' })).toString('base64url');
+    for (const token of [`${header}.${asBob}.${signature}`, `${header}.${payload}.`, `${header}.${payload}`])
+      expectProblem(await issueWith(token), 'subject_token_invalid');
+  });
+
+  it('signed by anybody else in the name of the issuer is refused', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: world.identityProvider.issuer, sub: 'alice', aud: AUDIENCE, iat: now, exp: now + 60 };
+    const kid = `key-of-${world.identityProvider.port}`;
+    const signed = (header: object) =>
+      new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...header }).sign(privateKey);
+    for (const token of [
+      await signed({ kid }),
+      await signed({ kid: 'unknown' }),
+      await signed({ jwk: await exportJWK(publicKey) }),
+      new UnsecuredJWT(claims).encode(),
+    ])
+      expectProblem(await issueWith(token), 'subject_token_invalid');
+  });
+
+  it.each(['x', 'a.b.c', '..', 'x'.repeat(8192)])('that is garbage is refused, example %#', async token => {
+    expectProblem(await issueWith(token), 'subject_token_invalid');
+  });
+
+  it('that names no issuer is refused', async () => {
+    expectProblem(await issueWith(new UnsecuredJWT({}).encode()), 'issuer_not_allowed');
+  });
+
+  it('longer than the contract allows is refused', async () => {
+    expectProblem(await issueWith('x'.repeat(8193)), 'invalid_request');
+  });
+
+  it('that has expired is refused', async () => {
+    const { access_token } = await tokensFor(world.identityProvider, 'bob', AUDIENCE);
+    await using later = await startWorld({
+      redisUrl: world.redis.url,
+      now: () => Date.now() + 2 * 3_600_000,
+      config: ({ base }) => ({
+        redis: { ...base.redis, prefix: 'later' },
+        identityProviders: base.identityProviders?.map(provider => ({
+          ...provider,
+          issuer: world.identityProvider.issuer,
+        })),
+        mcpServers: base.mcpServers.map(server => ({ ...server, issuers: [world.identityProvider.issuer] })),
+      }),
+    });
+    const answer = await later.api().call('POST', '/v1/elicitations', {
+      kind: 'authorization',
+      subject: { accessToken: access_token },
+      authorization: { provider: 'forge' },
+    });
+    expectProblem(answer, 'subject_token_invalid');
+  });
+
+  it('whose issuer does not answer is a matter of the issuer: 502, and the next try works', async () => {
+    await using fresh = await startWorld({ identityProvider: { clients: clientsOf('http://localhost:1') } });
+    const { access_token } = await tokensFor(fresh.identityProvider, 'alice', AUDIENCE);
+    const body = {
+      kind: 'authorization',
+      subject: { accessToken: access_token },
+      authorization: { provider: 'forge' },
+    };
+    fresh.identityProvider.fault({ endpoint: 'metadata', status: 503, times: 1 });
+    const failed = await fresh.api().call('POST', '/v1/elicitations', body);
+    expectInContract('issueElicitation', failed);
+    expectProblem(failed, 'upstream_unavailable');
+    fresh.identityProvider.clearFaults();
+    expect((await fresh.api().call('POST', '/v1/elicitations', body)).status).toBe(201);
+  });
+});

@@ -1,0 +1,119 @@
+import { type Operation, operations } from '@postern/api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type Answer, askFor, keyOf } from '../support/world.ts';
+
+let stage: Stage;
+let subject = '';
+/** What the MCP server `tracker` owns. */
+let own = { elicitationId: '', connectionId: '' };
+
+beforeAll(async () => {
+  stage = await startStage({
+    otherMcpServers: [
+      { id: 'other' },
+      { id: 'friend', group: 'family' },
+      { id: 'sibling', group: 'family' },
+      { id: 'narrow', group: 'family', providers: [] },
+      { id: 'application', identity: { mode: 'external', verifyUrl: 'http://localhost:7001/verify' } },
+    ],
+  });
+  subject = stage.subject();
+  own = await connected('tracker');
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const apiOf = (mcpServerId: string) => stage.world.api({ apiKey: keyOf(mcpServerId) });
+
+async function connected(mcpServerId: string) {
+  const { body } = await apiOf(mcpServerId).issue(askFor(stage.world, subject));
+  await connectAccount(stage.raw(), body.elicitationId, subject);
+  const { body: read } = await apiOf(mcpServerId).read(body.elicitationId);
+  return { elicitationId: body.elicitationId, connectionId: read.outcome?.connectionId ?? '' };
+}
+
+/** What an MCP server can see of an answer, without what is new for every request. */
+function visible(answer: Answer<unknown>) {
+  const { requestId: _, ...body } = answer.body as { requestId: string };
+  const headers = Object.fromEntries(
+    [...answer.headers].filter(([name]) => !/^(date|x-ratelimit-|keep-alive)/.test(name)),
+  );
+  return JSON.stringify([answer.status, headers, body]);
+}
+
+const byId = Object.entries(operations as Record<string, Operation>).filter(([, { path }]) => path.includes('{'));
+const bodies: Record<string, unknown> = {
+  verifyElicitation: { verificationId: 'x', subject: { issuer: 'https://id.example', subject: 'alice' } },
+};
+const idIn = (path: string) => (path.includes('{elicitationId}') ? own.elicitationId : own.connectionId);
+/** Ids that nobody owns: of the same shard, of another, malformed, of the other kind. */
+const unknownIds = (id: string) => [
+  `${id.slice(0, -1)}${id.endsWith('A') ? 'E' : 'A'}`,
+  `${id.slice(0, 3)}${id.slice(3, 5) === '00' ? '01' : '00'}${id.slice(5)}`,
+  id.slice(0, -1),
+  `${id}x`,
+  'nonsense',
+  `${id.startsWith('el_') ? 'cn_' : 'el_'}${id.slice(3)}`,
+  'x'.repeat(3000),
+];
+
+describe('S42: MCP servers see nothing of each other', () => {
+  it.each(byId)(
+    '%s: a foreign id is answered to the byte like an unknown one, and changes nothing',
+    async (name, operation) => {
+      // An MCP server that may call verify at all, where that is the call.
+      const api = apiOf(name === 'verifyElicitation' ? 'application' : 'other');
+      const call = (id: string, query = '') =>
+        api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name]);
+      const before = await dumpRedis(stage.world.redis.url);
+      const foreign = await call(idIn(operation.path));
+      expect(foreign.status).toBe(404);
+      for (const id of unknownIds(idIn(operation.path))) expect(visible(await call(id))).toBe(visible(foreign));
+      if (operation.query !== undefined)
+        expect(visible(await call(own.elicitationId, '?wait=50'))).toBe(visible(foreign));
+      expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    },
+  );
+
+  it.each(byId.filter(([name]) => name !== 'verifyElicitation'))('%s: the owner is answered', async (_, operation) => {
+    const answer = await apiOf('tracker').call(
+      operation.method,
+      operation.path.replace(/\{[^}]+\}/, idIn(operation.path)),
+    );
+    expect(answer.status).not.toBe(404);
+  });
+
+  it('a connection of one is neither listed nor used for another', async () => {
+    const query = new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject });
+    const list = await apiOf('other').call('GET', `/v1/connections?${query}`);
+    expect(list.body).toEqual({ connections: [] });
+    const issued = await apiOf('other').issue(askFor(stage.world, subject));
+    expect(issued).toMatchObject({ status: 201, body: { status: 'pending' } });
+    expect(issued.body.outcome).toBeUndefined();
+  });
+
+  it('the open ask of one is not given to another', async () => {
+    const someone = stage.subject();
+    const [mine, theirs] = [
+      await apiOf('tracker').issue(askFor(stage.world, someone)),
+      await apiOf('other').issue(askFor(stage.world, someone)),
+    ];
+    expect([mine.status, theirs.status]).toEqual([201, 201]);
+    expect(theirs.body.elicitationId).not.toBe(mine.body.elicitationId);
+  });
+
+  it('connections are shared only in a group that the operator declared, and only as far as each may go', async () => {
+    const shared = await connected('friend');
+    expect(shared.connectionId).not.toBe(own.connectionId);
+    expect((await apiOf('sibling').accessToken(shared.connectionId)).status).toBe(200);
+    expect((await apiOf('sibling').issue(askFor(stage.world, subject))).body.outcome?.connectionId).toBe(
+      shared.connectionId,
+    );
+    // The elicitation that brought it stays its own.
+    expect((await apiOf('sibling').read(shared.elicitationId)).status).toBe(404);
+    expect((await apiOf('narrow').accessToken(shared.connectionId)).status).toBe(404);
+    expect((await apiOf('tracker').accessToken(shared.connectionId)).status).toBe(404);
+  });
+});

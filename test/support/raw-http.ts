@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+export interface WireAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+  /** The bytes as they came. */
+  readonly text: string;
+}
+
+/** Sends bytes that no HTTP library would send and reads until the gateway ends the connection. */
+export async function sendBytes(address: string, bytes: string): Promise<WireAnswer> {
+  const { hostname, port } = new URL(address);
+  const socket = connect(Number(port), hostname);
+  socket.setEncoding('latin1');
+  let text = '';
+  socket.on('data', chunk => {
+    text += String(chunk);
+  });
+  // A reset after the answer is how a refusal in the middle of a request looks.
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'connect');
+  socket.write(bytes, 'latin1');
+  await once(socket, 'close');
+  return parse(text);
+}
+
+function parse(text: string): WireAnswer {
+  const end = text.indexOf('\r\n\r\n');
+  const [first = '', ...lines] = text.slice(0, end === -1 ? 0 : end).split('\r\n');
+  const headers = new Headers(lines.map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+  return { status: Number(first.split(' ')[1] ?? 0), headers, body: text.slice(end + 4), text };
+}
