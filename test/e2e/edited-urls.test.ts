@@ -1,0 +1,229 @@
+import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RawBrowser } from '../support/raw-browser.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+let stage: Stage;
+let evil: EvilProvider;
+
+beforeAll(async () => {
+  evil = await startEvilProvider({ clientId: 'postern-at-evil' });
+  stage = await startStage({
+    mcpServer: { providers: ['forge', 'evil'], returnUrls: ['https://tracker.example/back'] },
+    otherMcpServers: [{ id: 'wiki' }],
+    config: ({ base }) => ({
+      providers: [
+        ...(base.providers ?? []),
+        {
+          name: 'evil',
+          displayName: 'Evil Forge',
+          issuer: evil.issuer,
+          clientId: 'postern-at-evil',
+          clientSecret: 'evil-client-secret',
+          baseScopes: ['openid'],
+        },
+      ],
+    }),
+  });
+});
+afterEach(() => stage.world.provider.clearRequests());
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await evil?.close();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const tokenRequests = () => stage.world.provider.requests('token').length + evil.requests('token').length;
+
+async function signedIn(provider = 'forge'): Promise<{ raw: RawBrowser; elicitationId: string; user: string }> {
+  const user = stage.subject();
+  const { elicitationId } = await stage.ask(user, { authorization: { provider, scopes: ['repo'] } });
+  const raw = stage.raw();
+  await raw.signIn(elicitationId, user);
+  return { raw, elicitationId, user };
+}
+
+describe('edited addresses', () => {
+  it('an id that is cut, changed, doubled, padded or wrapped leads nowhere and says nothing', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const { elicitationId: foreign } = await stage.ask(stage.subject(), { message: 'for-somebody-else' });
+    const secret = elicitationId.slice(5);
+    const swap = (text: string) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`);
+    const shard = elicitationId.slice(3, 5) === '00' ? '01' : '00';
+    const edited = [
+      elicitationId.slice(0, -1),
+      `${elicitationId}A`,
+      elicitationId.slice(0, 8),
+      'el_',
+      `el_${elicitationId.slice(3, 5)}${swap(secret)}`,
+      `el_${shard}${secret}`,
+      elicitationId.toUpperCase(),
+      `cn_${elicitationId.slice(3)}`,
+      `${elicitationId}${elicitationId}`,
+      `${elicitationId}%00`,
+      `${elicitationId}%20`,
+      `${elicitationId}%0d%0aSet-Cookie:x=y`,
+      `${elicitationId};jsessionid=1`,
+      `%2e%2e%2f${elicitationId}`,
+      `${elicitationId}%2faccept`,
+      encodeURIComponent('<script>alert(1)</script>'),
+      encodeURIComponent('{el}:*'),
+      '%E2%80%AE',
+      'A'.repeat(5000),
+    ];
+    const before = await dumpRedis(stage.world.redis.url);
+    for (const id of edited) {
+      const answer = await raw.get(`/e/${id}`);
+      expect([id, answer.status]).toEqual([id, 404]);
+      expect(answer.body).not.toMatch(/<script|alert\(1\)/);
+      expect(answer.headers['set-cookie']).toBeUndefined();
+      expect([400, 403, 404]).toContain((await raw.post(`/e/${id}/accept`, { form: { csrf_token: 'x' } })).status);
+    }
+    for (const path of [`/e/${elicitationId}/`, `/e//${elicitationId}`, `//e/${elicitationId}`, `/E/${elicitationId}`])
+      expect((await raw.get(path)).status).toBe(404);
+    for (const path of ['/e/%', '/e/%zz', '/e/%ff', '/login/%', '/callback/%/%'])
+      expect([400, 404]).toContain((await raw.get(path)).status);
+    // Somebody else's is refused, not shown.
+    const refused = await raw.get(`/e/${foreign}`);
+    expect(refused.status).toBe(403);
+    expect(refused.body).not.toContain('for-somebody-else');
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    expect(await statusOf(elicitationId)).toBe('pending');
+  });
+
+  it('the same id in percent-encoding is the same elicitation and keeps its checks', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const encoded = [...elicitationId].map(letter => `%${letter.charCodeAt(0).toString(16)}`).join('');
+    expect((await raw.get(`/e/${encoded}`)).status).toBe(200);
+    const stranger = await signedIn();
+    expect((await stranger.raw.get(`/e/${encoded}`)).status).toBe(403);
+    expect((await stage.raw().get(`/e/${encoded}`)).body).not.toContain('csrf_token');
+  });
+
+  it('a form for one elicitation, sent to another of somebody else, decides nothing', async () => {
+    const [mine, theirs] = [await signedIn(), await signedIn()];
+    const csrf_token = await mine.raw.csrfToken(mine.elicitationId);
+    for (const verb of ['accept', 'decline'])
+      expect((await mine.raw.post(`/e/${theirs.elicitationId}/${verb}`, { form: { csrf_token } })).status).toBe(403);
+    expect(await statusOf(theirs.elicitationId)).toBe('pending');
+  });
+
+  it('S32: no parameter, Host or forwarding header chooses where a redirect leads', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const forged = {
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-for': '192.0.2.1',
+      forwarded: 'host=evil.example;proto=https',
+      'x-original-url': '/evil',
+      'x-rewrite-url': '/evil',
+    };
+    const targets = [
+      '/login?e=//evil.example',
+      '/login?e=https://evil.example',
+      '/login?next=https://evil.example&returnUrl=https://evil.example&redirect_uri=https://evil.example',
+      `/login?e=${elicitationId}&redirect_uri=https://evil.example`,
+      `/e/${elicitationId}/leaving`,
+      '/login/callback?code=x&state=x&redirect_uri=https://evil.example',
+      '/callback/tracker/forge?code=x&state=x&returnUrl=https://evil.example',
+      '/login/continue?ticket=x&continueUrl=https://evil.example',
+    ];
+    for (const target of targets) {
+      for (const headers of [{}, forged, { host: 'evil.example' }, { ...forged, host: 'evil.example' }]) {
+        const answer = await raw.get(target, { headers });
+        expect(answer.body).not.toContain('evil.example');
+        if (answer.location === undefined) continue;
+        expect(answer.status).toBe(303);
+        const location = new URL(answer.location, stage.world.publicUrl);
+        expect([stage.world.publicUrl, stage.world.identityProvider.issuer]).toContain(location.origin);
+        expect(location.href).not.toContain('evil.example');
+      }
+    }
+    const csrf_token = await raw.csrfToken(elicitationId);
+    for (const target of ['//evil.example', 'https://evil.example', '/\\evil.example', `${elicitationId}/../../evil`])
+      expect(
+        (await raw.post(`/logout?e=${encodeURIComponent(target)}`, { form: { csrf_token }, headers: forged })).location,
+      ).toBeUndefined();
+  });
+
+  it.each([
+    'https://tracker.example/back/',
+    'https://tracker.example/back?x=1',
+    'https://tracker.example/back#x',
+    'https://tracker.example/BACK',
+    'https://tracker.example.evil.example/back',
+    'https://tracker.example@evil.example/back',
+    'http://tracker.example/back',
+    'https://TRACKER.example/../evil',
+    'javascript:alert(1)',
+    '//tracker.example/back',
+  ])('S32: the return address %s is not the registered one', async returnUrl => {
+    const answer = await stage.api.issue(askFor(stage.world, 'alice', { returnUrl }));
+    expect([400, 403]).toContain(answer.status);
+    expect(answer.body.elicitationId).toBeUndefined();
+  });
+});
+
+describe('S16: an answer counts on the path of its own MCP server and provider only', () => {
+  it.each(['/callback/wiki/forge', '/callback/tracker/evil', '/callback/nobody/forge', '/callback/tracker/nothing'])(
+    'A6: arriving at %s burns it and asks no token endpoint',
+    async path => {
+      const { raw, elicitationId } = await signedIn();
+      const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+      stage.world.provider.clearRequests();
+      const before = tokenRequests();
+      const moved = new URL(`${path}${callback.search}`, callback);
+      expect((await raw.get(moved)).status).toBe(400);
+      // Spent: the right path only shows how it stands.
+      expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+      expect(tokenRequests()).toBe(before);
+      expect(await statusOf(elicitationId)).toBe('active');
+    },
+  );
+
+  it('A6, COAT: the honest provider’s code, brought under the hostile provider’s state, reaches neither', async () => {
+    const { raw, elicitationId, user } = await signedIn('evil');
+    const { elicitationId: honest } = await stage.ask(user);
+    const evilDestination = await raw.accept(elicitationId);
+    const honestDestination = await raw.accept(honest);
+    // The hostile provider redirects on to the honest one, with its own fresh state.
+    const crossed = new URL(honestDestination);
+    crossed.searchParams.set('state', evilDestination.searchParams.get('state') ?? '');
+    const callback = await raw.decideAtProvider(crossed, 'alice');
+    expect(callback.pathname).toBe('/callback/tracker/forge');
+    stage.world.provider.clearRequests();
+    const before = evil.requests('token').length;
+    expect((await raw.get(callback)).status).toBe(400);
+    expect(evil.requests('token')).toHaveLength(before);
+    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(await statusOf(elicitationId)).toBe('active');
+    expect(await statusOf(honest)).toBe('active');
+  });
+
+  it('S15, mix-up: an answer that names the other provider as issuer is not exchanged', async () => {
+    const { raw, elicitationId } = await signedIn();
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    stage.world.provider.clearRequests();
+    const before = tokenRequests();
+    const mixed = new URL(callback);
+    mixed.searchParams.set('iss', evil.issuer);
+    expect(await raw.get(mixed)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect(tokenRequests()).toBe(before);
+    expect(await statusOf(elicitationId)).toBe('pending');
+  });
+
+  it('every MCP server has a redirect URI of its own', async () => {
+    const user = stage.subject();
+    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
+    const forWiki = (await wiki.issue(askFor(stage.world, user))).body.elicitationId;
+    const forTracker = (await stage.ask(user)).elicitationId;
+    const raw = stage.raw();
+    await raw.signIn(forTracker, user);
+    const uris = [await raw.accept(forTracker), await raw.accept(forWiki)].map(url =>
+      url.searchParams.get('redirect_uri'),
+    );
+    expect(uris).toEqual(['tracker', 'wiki'].map(id => `${stage.world.publicUrl}/callback/${id}/forge`));
+  });
+});

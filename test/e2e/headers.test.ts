@@ -1,0 +1,295 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { registeredRoutes } from '../support/registered-routes.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { startTlsProxy, type TlsProxy } from '../support/tls-proxy.ts';
+import { keyOf } from '../support/world.ts';
+
+const YEAR_SECONDS = 31_536_000;
+let browser: Browser;
+let proxy: TlsProxy;
+let stage: Stage;
+let signedIn: RawBrowser;
+let elicitationId: string;
+let user: string;
+
+beforeAll(async () => {
+  proxy = await startTlsProxy();
+  [browser, stage] = await Promise.all([launchBrowser(), startStage({ publicUrl: proxy.origin })]);
+  proxy.leadTo(stage.world.gateways[0]?.address ?? '');
+  user = stage.subject();
+  elicitationId = (await stage.ask(user)).elicitationId;
+  signedIn = stage.raw();
+  await signedIn.signIn(elicitationId, user);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await proxy?.[Symbol.asyncDispose]();
+});
+
+/** Every route with real and made-up parameters, every method, and what is no route at all. */
+async function answers(): Promise<Map<string, RawAnswer>> {
+  const found = new Map<string, RawAnswer>();
+  const add = async (raw: RawBrowser, method: string, target: string, request = {}) =>
+    found.set(`${method} ${target} ${raw === signedIn ? 'signed in' : ''}`, await raw.request(method, target, request));
+  const gateway = stage.world.gateways[0];
+  if (gateway === undefined) throw new Error('there is no gateway');
+  const unknown = `el_00${'A'.repeat(43)}`;
+  for (const { method, path } of registeredRoutes(gateway.app)) {
+    for (const id of [elicitationId, unknown, 'x']) {
+      const target = path
+        .replace(/:(elicitationId|connectionId)/, id)
+        .replace(':mcpServerId/:provider', 'tracker/forge');
+      for (const raw of [signedIn, stage.raw()]) {
+        // Signing out belongs to another test.
+        if (path === '/logout' && raw === signedIn) continue;
+        await add(raw, method, target, method === 'POST' ? { form: {} } : {});
+      }
+    }
+  }
+  const authorization = `Bearer ${keyOf('tracker')}`;
+  await add(signedIn, 'GET', `/v1/elicitations/${elicitationId}`, { headers: { authorization } });
+  await add(signedIn, 'POST', '/v1/elicitations', {
+    headers: { authorization, 'content-type': 'application/json' },
+    form: '{"kind":',
+  });
+  for (const target of ['/', '/nothing', '/v1/nothing', '/e/%', '/assets/nothing.css', '/e/%zz/accept'])
+    for (const method of ['GET', 'HEAD', 'OPTIONS', 'DELETE']) await add(signedIn, method, target);
+  await add(signedIn, 'POST', `/e/${elicitationId}/accept`, { form: `csrf_token=${'x'.repeat(20_000)}` });
+  await add(signedIn, 'POST', `/e/${elicitationId}/decline`, {
+    form: '{}',
+    headers: { 'content-type': 'application/json' },
+  });
+  await add(signedIn, 'POST', `/e/${elicitationId}/leaving`, { form: {} });
+  await add(signedIn, 'POST', '/logout', { form: {}, headers: { 'sec-fetch-site': 'cross-site' } });
+  await add(signedIn, 'GET', `/callback/tracker/forge?code=x&state=x`);
+  return found;
+}
+
+describe('headers', () => {
+  it('S29, S28, S30: on every answer of every route, refusals included', async () => {
+    const all = await answers();
+    const seen = new Set([...all.values()].map(({ status }) => status));
+    for (const status of [200, 303, 400, 401, 403, 404, 413, 415]) expect(seen).toContain(status);
+    for (const [request, { status, headers, rawHeaders }] of all) {
+      const of = (name: string) => [request, status, name, headers[name]];
+      expect([request, status < 500]).toEqual([request, true]);
+      expect(of('x-content-type-options')).toEqual([request, status, 'x-content-type-options', 'nosniff']);
+      expect(of('referrer-policy')).toEqual([request, status, 'referrer-policy', 'same-origin']);
+      expect(of('cross-origin-opener-policy')).toEqual([request, status, 'cross-origin-opener-policy', 'same-origin']);
+      expect(of('cross-origin-resource-policy')).toEqual([
+        request,
+        status,
+        'cross-origin-resource-policy',
+        'same-origin',
+      ]);
+      expect(of('x-frame-options')).toEqual([request, status, 'x-frame-options', 'DENY']);
+
+      const [, seconds, subdomains] =
+        /^max-age=(\d+)(; includeSubDomains)?$/.exec(String(headers['strict-transport-security'])) ?? [];
+      expect([request, Number(seconds) >= YEAR_SECONDS, subdomains !== undefined]).toEqual([request, true, true]);
+
+      // Only the stylesheet, whose name changes with its content, may be kept.
+      const isAsset = request.includes(' /assets/postern-');
+      expect(of('cache-control')).toEqual([
+        request,
+        status,
+        'cache-control',
+        isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
+      ]);
+
+      const policy = directivesOf(headers['content-security-policy']);
+      expect([request, policy.get('default-src'), policy.get('base-uri'), policy.get('frame-ancestors')]).toEqual([
+        request,
+        "'none'",
+        "'none'",
+        "'none'",
+      ]);
+      expect([request, [...policy.values()].join(' ')]).not.toEqual([
+        request,
+        expect.stringMatching(/unsafe-|\*|https?:|data:|blob:/),
+      ]);
+      expect([request, policy.get('script-src')]).toEqual([request, undefined]);
+      expect(["'self'", "'none'"]).toContain(policy.get('form-action'));
+
+      const names = rawHeaders.filter((_, at) => at % 2 === 0).map(name => name.toLowerCase());
+      expect([request, names.filter(name => name.startsWith('access-control-'))]).toEqual([request, []]);
+      // S60: nothing says what runs here.
+      expect([request, names.filter(name => ['server', 'x-powered-by', 'via'].includes(name))]).toEqual([request, []]);
+      const repeated = names.filter((name, at) => name !== 'set-cookie' && names.indexOf(name) !== at);
+      expect([request, repeated]).toEqual([request, []]);
+    }
+  });
+
+  it('S30: a preflight is granted nothing, at pages and at the API', async () => {
+    const raw = stage.raw();
+    for (const target of ['/v1/elicitations', `/v1/elicitations/${elicitationId}`, `/e/${elicitationId}`, '/login']) {
+      for (const origin of ['https://evil.example', 'null', stage.world.publicUrl]) {
+        const preflight = await raw.request('OPTIONS', target, {
+          headers: {
+            origin,
+            'sec-fetch-mode': 'cors',
+            'access-control-request-method': 'POST',
+            'access-control-request-headers': 'authorization,content-type',
+          },
+        });
+        const simple = await raw.get(target, { headers: { origin, 'sec-fetch-mode': 'cors' } });
+        for (const { headers, status } of [preflight, simple]) {
+          expect(Object.keys(headers).filter(name => name.startsWith('access-control-'))).toEqual([]);
+          expect(status).toBeLessThan(500);
+        }
+        expect(preflight.status).toBeGreaterThanOrEqual(400);
+      }
+    }
+  });
+
+  it('S26: a form counts only from our own page and with its token', async () => {
+    const form = { csrf_token: await signedIn.csrfToken(elicitationId) };
+    const own = stage.world.publicUrl;
+    const sites = ['same-origin', 'same-site', 'cross-site', 'none', undefined];
+    const origins = [
+      own,
+      'https://evil.example',
+      'null',
+      own.replace('https:', 'http:'),
+      `${own}.evil.example`,
+      undefined,
+    ];
+    const tokens = [form, { csrf_token: 'wrong' }, { csrf_token: `${form.csrf_token}x` }, {}, { ...form, more: '1' }];
+    const statuses = new Map<string, number>();
+    for (const site of sites) {
+      for (const origin of origins) {
+        for (const fields of tokens) {
+          const isAllowed =
+            (site === 'same-origin' || (site === undefined && origin !== undefined)) &&
+            (origin === undefined || origin === own) &&
+            fields === form;
+          const answer = await signedIn.post(`/e/${elicitationId}/accept`, {
+            form: fields as Record<string, string>,
+            headers: { 'sec-fetch-site': site, origin },
+          });
+          const about = `${site} ${origin} ${tokens.indexOf(fields)}`;
+          statuses.set(about, answer.status);
+          if (isAllowed) expect([about, answer.status]).toEqual([about, 303]);
+          else expect([about, [400, 403].includes(answer.status)]).toEqual([about, true]);
+        }
+      }
+    }
+    expect([...statuses.values()].filter(status => status === 303)).toHaveLength(3);
+    // Another session's token, however real.
+    const other = stage.raw();
+    await other.signIn(elicitationId, user);
+    const theirs = { csrf_token: await other.csrfToken(elicitationId) };
+    expect((await signedIn.post(`/e/${elicitationId}/decline`, { form: theirs })).status).toBe(403);
+    expect((await signedIn.post(`/e/${elicitationId}/decline?csrf_token=${form.csrf_token}`)).status).toBe(400);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('active');
+  });
+
+  it('S27: cookies are bound to the host, secure, hidden from scripts, Lax and small', async () => {
+    const raw = stage.raw();
+    const start = await raw.get(`/login?e=${elicitationId}`);
+    const signed = await stage.raw().signIn(elicitationId, user);
+    const out = stage.raw();
+    await out.signIn(elicitationId, user);
+    const left = await out.post('/logout', { form: { csrf_token: await out.csrfToken(elicitationId) } });
+    const lines = [start, signed, left].flatMap(({ setCookies }) => setCookies);
+    expect(lines.length).toBeGreaterThanOrEqual(4);
+    for (const line of lines) {
+      const [pair = '', ...attributes] = line.split('; ');
+      const names = attributes.map(attribute => attribute.toLowerCase());
+      expect(pair).toMatch(/^__Host-postern_[a-z0-9]+=/);
+      expect(names).toEqual(expect.arrayContaining(['path=/', 'httponly', 'secure', 'samesite=lax']));
+      expect(names.filter(name => name.startsWith('domain'))).toEqual([]);
+      expect(Buffer.byteLength(line)).toBeLessThan(4096);
+    }
+  });
+
+  it('S27: without the prefix, which a neighbour could set, a cookie counts for nothing', async () => {
+    const tossed = stage.raw();
+    for (const [name, value] of signedIn.cookies) tossed.cookies.set(name.replace('__Host-', ''), value);
+    expect((await tossed.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
+  });
+});
+
+describe('in chromium, over TLS', () => {
+  it('S27, S28, S33: the whole way works under the policy, with nothing from elsewhere and nothing left behind', async () => {
+    const someone = stage.subject();
+    await using person = await newPerson(browser, someone);
+    const { page, context } = person;
+    const violations: string[] = [];
+    const subresources: string[] = [];
+    const referrers: string[] = [];
+    page.on('console', message => {
+      if (/content security policy/i.test(message.text())) violations.push(message.text());
+    });
+    page.on('request', request => {
+      const from = request.frame().url();
+      if (!request.isNavigationRequest() && from.startsWith(proxy.origin)) subresources.push(request.url());
+      const referrer = request.headers()['referer'];
+      if (referrer?.startsWith(proxy.origin) && !request.url().startsWith(proxy.origin)) referrers.push(referrer);
+    });
+    const issued = await stage.ask(someone);
+    await page.goto(issued.url);
+    await signIn(page, someone);
+    await page.locator('form[action$="/accept"] button').click();
+    await atProvider(page, 'alice');
+    await page.waitForURL(issued.url);
+    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('completed');
+
+    expect(violations).toEqual([]);
+    expect(subresources.filter(url => !url.startsWith(proxy.origin))).toEqual([]);
+    expect(referrers).toEqual([]);
+    const cookies = await context.cookies(proxy.origin);
+    const own = cookies.filter(({ name }) => name.includes('postern'));
+    expect(own.map(({ name }) => name).sort()).toEqual(['__Host-postern_browser', '__Host-postern_session']);
+    for (const cookie of own)
+      expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: 'Lax', path: '/', domain: 'localhost' });
+    expect(await page.evaluate('document.cookie')).not.toContain('postern');
+
+    const devtools = await context.newCDPSession(page);
+    const { entries } = await devtools.send('Page.getNavigationHistory');
+    const addresses = entries.map(({ url }) => url).filter(url => url.startsWith(proxy.origin));
+    expect(addresses.filter(url => /[?&](code|state)=/.test(url))).toEqual([]);
+  });
+
+  it('S09: a form on another site, and a frame of another site, cannot make the browser decide', async () => {
+    const someone = stage.subject();
+    await using person = await newPerson(browser, someone);
+    const { page } = person;
+    const issued = await stage.ask(someone);
+    await page.goto(issued.url);
+    await signIn(page, someone);
+    await page.locator('form[action$="/accept"]').waitFor();
+    const token = await page.locator('form[action$="/accept"] input[name=csrf_token]').inputValue();
+
+    // The provider's origin plays the hostile site. Even knowing the token it gets nowhere.
+    await page.goto(`${stage.world.provider.issuer}/jwks`);
+    const answered = page.waitForResponse(response => response.url() === `${issued.url}/accept`);
+    await page.evaluate(
+      `document.body.innerHTML = '<form method="post" action="${issued.url}/accept"><input name="csrf_token" value="${token}"></form>'; document.forms[0].submit()`,
+    );
+    expect([401, 403]).toContain((await answered).status());
+    await page.waitForURL(`${issued.url}/accept`);
+
+    await page.goto(`${stage.world.provider.issuer}/jwks`);
+    await page.evaluate(`document.body.innerHTML = '<iframe src="${issued.url}"></iframe>'`);
+    const frame = page.frameLocator('iframe');
+    await page.waitForLoadState('networkidle');
+    expect(await frame.locator('main').count()).toBe(0);
+    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('pending');
+  });
+});
+
+function directivesOf(policy: string | string[] | undefined): Map<string, string> {
+  return new Map(
+    String(policy)
+      .split(';')
+      .map(directive => {
+        const [name = '', ...values] = directive.trim().split(/\s+/);
+        return [name, values.join(' ')];
+      }),
+  );
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const narrow = { viewport: { width: 320, height: 640 } };
+let browser: Browser;
+let stage: Stage;
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+
+/** Nothing sticks out of a window 320 px wide, and there is one heading in one main landmark. */
+async function expectWellFormed(page: Page): Promise<void> {
+  const widest = await page
+    .locator('body *')
+    .evaluateAll(elements => Math.max(...elements.map(element => element.getBoundingClientRect().right)));
+  expect(widest).toBeLessThanOrEqual(320);
+  expect(await page.locator('main h1').count()).toBe(1);
+}
+
+describe('S34: without JavaScript, 320 pixels wide', () => {
+  it('connects', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...narrow });
+    const { page } = person;
+    const issued = await stage.ask(user, { message: 'W'.repeat(200) });
+    await page.goto(issued.url);
+    await expectWellFormed(page);
+    await signIn(page, user);
+    await page.locator('form[action$="/accept"]').waitFor();
+    await expectWellFormed(page);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.waitForURL(/\/leaving$/);
+    await expectWellFormed(page);
+    await atProvider(page, 'alice');
+    await page.waitForURL(issued.url);
+    await expectWellFormed(page);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+  });
+
+  it('declines, and changes who is signed in', async () => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...narrow });
+    const { page } = person;
+    const issued = await stage.ask(user);
+    await page.goto(issued.url);
+    await signIn(page, other);
+    await page.locator('form[action^="/logout"] button').waitFor();
+    await expectWellFormed(page);
+    // The identity provider would end the other person's session by a page that needs JavaScript.
+    await person.context.clearCookies({ name: `session-${stage.world.identityProvider.port}` });
+    await page.locator('form[action^="/logout"] button').click();
+    await signIn(page, user);
+    await page.locator('form[action$="/decline"] button').click();
+    await page.waitForURL(issued.url);
+    await expectWellFormed(page);
+    expect(await statusOf(issued.elicitationId)).toBe('declined');
+  });
+});
+
+describe('S34: axe finds nothing on any page of the real flow', () => {
+  it.each(['light', 'dark'] as const)('in %s', async colorScheme => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    await using person = await newPerson(browser, user, { bypassCSP: true, colorScheme, ...narrow });
+    const { page } = person;
+    const findings: string[] = [];
+    const inspect = async (name: string) => {
+      await page.evaluate(axeSource);
+      const found = await page.evaluate<string[]>(
+        "axe.run().then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
+      );
+      findings.push(...found.map(finding => `${name} ${finding}`));
+    };
+
+    const issued = await stage.ask(user);
+    await page.goto(issued.url);
+    await inspect('sign in');
+    await signIn(page, other);
+    await page.locator('form[action^="/logout"] button').waitFor();
+    await inspect('wrong person');
+    await page.locator('form[action^="/logout"] button').click();
+    await signIn(page, user);
+    await page.locator('form[action$="/accept"]').waitFor();
+    await inspect('question');
+    await page.locator('form[action$="/accept"] button').click();
+    await page.waitForURL(/\/leaving$/);
+    await inspect('leaving');
+    await atProvider(page, 'alice', 'deny');
+    await page.waitForURL(issued.url);
+    await inspect('question with a notice');
+    await page.locator('form[action$="/accept"] button').click();
+    await atProvider(page, 'alice');
+    await page.waitForURL(issued.url);
+    await inspect('done');
+
+    const second = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    await page.goto(second.url);
+    await page.locator('form[action$="/decline"] button').click();
+    await page.waitForURL(second.url);
+    await inspect('declined');
+    const third = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    await stage.api.cancel(third.elicitationId);
+    await page.goto(third.url);
+    await inspect('cancelled');
+    await page.goto(`${stage.world.publicUrl}/e/el_00${'A'.repeat(43)}`);
+    await inspect('not found');
+    await page.goto(`${stage.world.publicUrl}/callback/tracker/forge?code=x&state=x`);
+    await inspect('wrong browser');
+    await page.goto(`${stage.world.publicUrl}/login/callback?code=x&state=x`);
+    await inspect('sign-in failed');
+    expect(findings).toEqual([]);
+  });
+});
