@@ -12,6 +12,9 @@ import { playStory } from './unattended/story.ts';
 /** How long the whole story may take before something is wrong, in milliseconds. */
 const STORY_LIMIT_MS = 180_000;
 
+/** How long stopping may take, in milliseconds. */
+const STOP_LIMIT_MS = 10_000;
+
 /** `demo`: everything stays up until Ctrl-C. `demo --unattended`: the story plays by itself. */
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { unattended: { type: 'boolean', default: false } } });
@@ -26,11 +29,22 @@ async function stayUp(): Promise<number> {
   const log = createWriteStream(logPath);
   const world = stack.use(await startConstellation({ ports: await choosePorts(), log }));
   process.stdout.write(screen(world, logPath));
-  await new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
-  });
+  await untilToldToStop();
   process.stdout.write('\nStopping …\n');
   return 0;
+}
+
+/**
+ * One Ctrl-C arrives more than once: from the terminal, and again from every program between it and us that hands it on. The
+ * repeats must not cut the cleaning up short, so the handlers stay; the limit is for when it hangs.
+ */
+async function untilToldToStop(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
+  // After a hang-up there is no terminal to write to, and nobody to tell.
+  process.stdout.on('error', () => resolve());
+  await promise;
+  setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
 }
 
 async function playUnattended(): Promise<number> {

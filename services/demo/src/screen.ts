@@ -6,14 +6,16 @@ import { MCP_URL } from './ports.ts';
 /** Everything a person needs to know to try the demo, on one screen of 80 columns. */
 export function screen({ posternUrl, mcpUrl, issuer, codeForge }: Constellation, logPath: string): string {
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
-  const names = (people: readonly { name: string }[]) => people.map(({ name }) => name).join(' or ');
+  const names = (people: readonly { name: string }[]) => people.map(({ name }) => name.split(' ')[0]).join(', ');
   return `
 Postern demo: a tool of an MCP server needs an account that MCP must never see.
 
-  Postern        ${posternUrl}   the gate: pages for people, API for the MCP server
-  MCP server     ${mcpUrl}   tools: list_repositories, create_issue
-  ${EXAMPLE_ID}     ${issuer}   where people sign in: ${names(employees)}
-  ${CODE_FORGE}     ${codeForge.issuer}   the third party:      ${names(developers)}
+${table([
+  ['Postern', posternUrl, 'the gate between them'],
+  ['MCP server', mcpUrl, 'list_repositories, create_issue'],
+  [EXAMPLE_ID, issuer, `sign-in: ${names(employees)}`],
+  [CODE_FORGE, codeForge.issuer, `accounts: ${names(developers)}`],
+])}
 
 There are no passwords: at both providers you choose who you are.
 
@@ -32,4 +34,8 @@ From another MCP client (VS Code, MCP Inspector, …): streamable HTTP, sign-in 
 The gateway logs to ${logPath}
 Ctrl-C stops everything; nothing is kept.
 `;
+}
+
+function table(rows: readonly (readonly [name: string, url: string, what: string])[]): string {
+  return rows.map(([name, url, what]) => `  ${name.padEnd(12)}${url.padEnd(28)}${what}`).join('\n');
 }

@@ -18,6 +18,7 @@ export function createTerminalUser(p: { mcpUrl: string }): TerminalUser {
   lines.once('close', () => ended.abort());
   const tell = (text: string) => void stdout.write(`${text}\n`);
 
+  // Lines that come in while nothing is asked are dropped on purpose: typing ahead must not say yes to a URL nobody has seen.
   async function ask(question: string, signal = ended.signal): Promise<string | undefined> {
     if (signal.aborted) return undefined;
     try {
