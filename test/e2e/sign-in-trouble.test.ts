@@ -1,0 +1,114 @@
+import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage({
+    identityProvider: { pairwise: true },
+    // A `sub` of its own for every relying party: only the directory's object id is the same everywhere.
+    config: ({ base }) => ({
+      identityProviders: (base.identityProviders ?? []).map(identityProvider => ({
+        ...identityProvider,
+        subjectClaim: 'oid',
+      })),
+    }),
+  });
+});
+afterEach(() => stage.world.identityProvider.clearFaults());
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const objectIdOf = (user: string) => `oid-${user}`;
+const hasSession = (cookies: ReadonlyMap<string, string>) => cookies.has('postern_session');
+
+describe('when signing in makes trouble', () => {
+  it('identity provider down at the start: said plainly with a way to try again, no cookie, no loop', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(objectIdOf(user));
+    const raw = stage.raw();
+    stage.world.identityProvider.fault({ endpoint: 'metadata', status: 503 });
+    const answer = await raw.get(`/login?e=${elicitationId}`);
+    expect(answer).toMatchObject({ status: 502, location: undefined, setCookies: [] });
+    expect(answer.body).toContain(`href="/login?e=${elicitationId}"`);
+    stage.world.identityProvider.clearFaults();
+    expect(await raw.signIn(elicitationId, user)).toMatchObject({ location: `/e/${elicitationId}` });
+  });
+
+  it.each([
+    ['503', { status: 503 }, 502],
+    ['a broken connection', { drop: 'before' }, 502],
+    [
+      'an error',
+      { status: 400, body: '{"error":"invalid_grant"}', headers: { 'content-type': 'application/json' } },
+      502,
+    ],
+    ['HTML', { status: 200, body: '<p>x</p>', headers: { 'content-type': 'text/html' } }, 502],
+    [
+      'no ID token',
+      {
+        status: 200,
+        body: '{"access_token":"x","token_type":"Bearer"}',
+        headers: { 'content-type': 'application/json' },
+      },
+      400,
+    ],
+  ] as const)('its token endpoint answers %s: nobody is signed in; starting again works', async (_, fault, status) => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(objectIdOf(user));
+    const raw = stage.raw();
+    const answer = await raw.signInAnswer(elicitationId, user);
+    stage.world.identityProvider.fault({ endpoint: 'token', ...fault });
+    expect((await raw.get(answer)).status).toBe(status);
+    expect(hasSession(raw.cookies)).toBe(false);
+    stage.world.identityProvider.clearFaults();
+    await raw.signIn(elicitationId, user);
+    expect((await raw.get(`/e/${elicitationId}`)).body).toContain('csrf_token');
+  });
+
+  it('the person says no at the identity provider: nobody is signed in, the elicitation is untouched', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(objectIdOf(user));
+    const raw = stage.raw();
+    const { location = '' } = await raw.get(`/login?e=${elicitationId}`);
+    const refusal = await driveAuthorization(location, user, { jar: createCookieJar(), decision: 'deny' });
+    expect(refusal.searchParams.get('error')).toBe('access_denied');
+    expect((await raw.get(refusal)).status).toBe(400);
+    expect(hasSession(raw.cookies)).toBe(false);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('N12: who is signed in already goes on while the identity provider is down', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(objectIdOf(user));
+    const raw = stage.raw();
+    await raw.signIn(elicitationId, user);
+    for (const endpoint of ['metadata', 'authorization', 'token', 'jwks'] as const)
+      stage.world.identityProvider.fault({ endpoint, status: 503 });
+    await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
+    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+  });
+});
+
+describe('S05, A10: the configured immutable claim is the person', () => {
+  it('where `sub` differs per relying party, the object id is compared and nothing else', async () => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    const { identityProvider } = stage.world;
+    const raw = stage.raw();
+    const byObjectId = await stage.ask(objectIdOf(user));
+    await raw.signIn(byObjectId.elicitationId, user);
+    expect((await raw.get(`/e/${byObjectId.elicitationId}`)).status).toBe(200);
+
+    const names = [
+      user,
+      identityProvider.subjectOf(user, 'postern'),
+      `${user}@example.com`,
+      objectIdOf(user).toUpperCase(),
+      objectIdOf(other),
+    ];
+    for (const name of names) {
+      const { elicitationId } = await stage.ask(name);
+      expect([name, (await raw.get(`/e/${elicitationId}`)).status]).toEqual([name, 403]);
+    }
+  });
+});

@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { destinationIn, type RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+const RUNS = 25;
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+/** What the elicitation must look like, told by hand and not by the code under test. */
+interface Model {
+  status: 'pending' | 'active' | 'completed' | 'declined' | 'cancelled';
+  /** One per acceptance; only an unspent answer of the last one counts. */
+  attempts: { isSpent: boolean }[];
+  tokenRequests: number;
+}
+
+interface Real {
+  readonly elicitationId: string;
+  readonly alice: RawBrowser;
+  readonly bob: RawBrowser;
+  readonly aliceForm: Record<string, string>;
+  readonly bobForm: Record<string, string>;
+  readonly answers: URL[];
+  readonly tokenRequestsBefore: number;
+}
+
+type Command = fc.AsyncCommand<Model, Real>;
+const isOpen = ({ status }: Model) => status === 'pending' || status === 'active';
+
+async function expectAsModelled(model: Model, real: Real): Promise<void> {
+  const { body } = await stage.api.read(real.elicitationId);
+  expect(body.status).toBe(model.status);
+  expect(body.outcome === undefined).toBe(model.status !== 'completed');
+  expect(stage.world.provider.requests('token').length - real.tokenRequestsBefore).toBe(model.tokenRequests);
+}
+
+function step(name: string, act: (model: Model, real: Real) => Promise<void>): Command {
+  return {
+    check: () => true,
+    async run(model, real) {
+      await act(model, real);
+      await expectAsModelled(model, real);
+    },
+    toString: () => name,
+  };
+}
+
+/** Takes an answer of `back` attempts ago, if there was one. */
+function answerStep(
+  name: string,
+  back: number,
+  deliver: (model: Model, real: Real, url: URL, at: number) => Promise<void>,
+) {
+  return step(`${name} the answer of ${back} attempts ago`, async (model, real) => {
+    const at = model.attempts.length - 1 - back;
+    const url = real.answers[at];
+    if (url !== undefined) await deliver(model, real, url, at);
+  });
+}
+
+const steps = [
+  step('Alice looks', async (_, { alice, elicitationId }) => {
+    expect((await alice.get(`/e/${elicitationId}`)).status).toBe(200);
+  }),
+  step('Bob looks', async (_, { bob, elicitationId }) => {
+    expect((await bob.get(`/e/${elicitationId}`)).status).toBe(403);
+  }),
+  step('Alice accepts', async (model, { alice, elicitationId, aliceForm, answers }) => {
+    const answer = await alice.post(`/e/${elicitationId}/accept`, { form: aliceForm });
+    expect(answer.location).toBe(isOpen(model) ? `/e/${elicitationId}/leaving` : `/e/${elicitationId}`);
+    if (!isOpen(model)) return;
+    const leaving = await alice.get(`/e/${elicitationId}/leaving`);
+    answers.push(await alice.decideAtProvider(destinationIn(leaving), 'alice'));
+    model.attempts.push({ isSpent: false });
+    model.status = 'active';
+  }),
+  step('Alice declines', async (model, { alice, elicitationId, aliceForm }) => {
+    const { location } = await alice.post(`/e/${elicitationId}/decline`, { form: aliceForm });
+    expect(location).toBe(`/e/${elicitationId}`);
+    if (isOpen(model)) model.status = 'declined';
+  }),
+  step('Bob accepts and declines', async (_, { bob, elicitationId, bobForm }) => {
+    for (const verb of ['accept', 'decline'])
+      expect((await bob.post(`/e/${elicitationId}/${verb}`, { form: bobForm })).status).toBe(403);
+  }),
+  step('the MCP server cancels', async (model, { elicitationId }) => {
+    const { status } = await stage.api.cancel(elicitationId);
+    expect(status).toBe(isOpen(model) || model.status === 'cancelled' ? 200 : 409);
+    if (isOpen(model)) model.status = 'cancelled';
+  }),
+  ...[0, 1].map(back =>
+    answerStep('Alice brings', back, async (model, { alice, elicitationId }, url, at) => {
+      expect((await alice.get(url)).location).toBe(`/e/${elicitationId}`);
+      const attempt = model.attempts[at];
+      const counts = attempt?.isSpent === false && at === model.attempts.length - 1 && model.status === 'active';
+      if (attempt !== undefined) attempt.isSpent = true;
+      if (!counts) return;
+      model.tokenRequests += 1;
+      model.status = 'completed';
+    }),
+  ),
+  ...[0, 1].map(back =>
+    answerStep('Bob brings', back, async (model, { bob }, url, at) => {
+      expect((await bob.get(url)).status).toBe(400);
+      const attempt = model.attempts[at];
+      if (attempt !== undefined) attempt.isSpent = true;
+    }),
+  ),
+  answerStep('Alice brings a refusal instead of', 0, async (model, { alice, elicitationId }, url, at) => {
+    const refusal = new URL(url);
+    refusal.searchParams.delete('code');
+    refusal.searchParams.set('error', 'access_denied');
+    expect((await alice.get(refusal)).location).toBe(`/e/${elicitationId}`);
+    const attempt = model.attempts[at];
+    if (attempt?.isSpent === false && model.status === 'active') model.status = 'pending';
+    if (attempt !== undefined) attempt.isSpent = true;
+  }),
+];
+
+describe('S11: steps cannot be skipped, repeated or reordered to any effect', () => {
+  it('whatever two people and an MCP server do in whatever order, only the table’s moves happen', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.commands(
+          steps.map(command => fc.constant(command)),
+          { maxCommands: 14, size: 'max' },
+        ),
+        async commands => {
+          await fc.asyncModelRun(async () => {
+            const [aliceName, bobName] = [stage.subject(), stage.subject()];
+            const { elicitationId } = await stage.ask(aliceName);
+            const bait = await stage.ask(bobName);
+            const [alice, bob] = [stage.raw(), stage.raw()];
+            await alice.signIn(elicitationId, aliceName);
+            await bob.signIn(bait.elicitationId, bobName);
+            return {
+              model: { status: 'pending', attempts: [], tokenRequests: 0 } satisfies Model as Model,
+              real: {
+                elicitationId,
+                alice,
+                bob,
+                aliceForm: { csrf_token: await alice.csrfToken(elicitationId) },
+                bobForm: { csrf_token: await bob.csrfToken(bait.elicitationId) },
+                answers: [],
+                tokenRequestsBefore: stage.world.provider.requests('token').length,
+              } satisfies Real as Real,
+            };
+          }, commands);
+        },
+      ),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+  });
+});
