@@ -78,6 +78,7 @@ async function configurationOf(options: OidcServerOptions): Promise<Configuratio
       names: { session: `session-${port}`, interaction: `interaction-${port}`, resume: `resume-${port}` },
       keys: [randomBytes(32).toString('base64url')],
     },
+    responseTypes: ['code'],
     pkce: { required: () => true },
     rotateRefreshToken: true,
     expiresWithSession: () => false,

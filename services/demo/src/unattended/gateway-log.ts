@@ -4,8 +4,6 @@ import { Writable } from 'node:stream';
 export interface GatewayLog {
   readonly destination: NodeJS.WritableStream;
   readonly text: () => string;
-  /** Lines of level warn and above. */
-  readonly troubles: () => readonly string[];
 }
 
 export function createGatewayLog(): GatewayLog {
@@ -19,9 +17,5 @@ export function createGatewayLog(): GatewayLog {
       },
     }),
     text,
-    troubles: () =>
-      text()
-        .split('\n')
-        .filter(line => /"level":"(warn|error|fatal)"/.test(line)),
   };
 }
