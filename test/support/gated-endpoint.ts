@@ -16,19 +16,24 @@ export interface GatedEndpointOptions {
 
 /** An MCP server built with `@postern/mcp`: the tools `connect` and `connect_too`, which say what reached the handler. */
 export interface GatedEndpoint extends McpEndpoint {
-  /** When a request of this MCP server waits at the gateway for the end of this elicitation. */
-  untilHolding(elicitationId: string): Promise<void>;
+  /** When this MCP server has asked the gateway `count` times (default once) to wait for the end of this elicitation. */
+  untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
 
 const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
 export async function startGatedEndpoint(world: World, options: GatedEndpointOptions = {}): Promise<GatedEndpoint> {
-  const held = new Map<string, PromiseWithResolvers<void>>();
-  const holding = (elicitationId: string) => {
-    const known = held.get(elicitationId) ?? Promise.withResolvers<void>();
-    held.set(elicitationId, known);
-    return known;
-  };
+  const holds = new Map<string, number>();
+  const listeners = new Set<() => void>();
+  async function untilHolding(elicitationId: string, count = 1): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const check = () => void ((holds.get(elicitationId) ?? 0) >= count && resolve());
+    listeners.add(check);
+    check();
+    await promise;
+    listeners.delete(check);
+  }
+
   const shared = postern({
     url: options.gatewayUrl ?? world.gateways[0]?.address ?? world.publicUrl,
     apiKey: keyOf(options.mcpServerId ?? 'tracker'),
@@ -36,7 +41,10 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
     fetch: (target, init) => {
       const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)\?wait=/.exec(String(target)) ?? [];
       const answer = fetch(target, init);
-      if (elicitationId !== undefined) holding(elicitationId).resolve();
+      if (elicitationId !== undefined) {
+        holds.set(elicitationId, (holds.get(elicitationId) ?? 0) + 1);
+        for (const check of listeners) check();
+      }
       return answer;
     },
   });
@@ -75,7 +83,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
   });
   return {
     ...endpoint,
-    untilHolding: elicitationId => holding(elicitationId).promise,
+    untilHolding,
     async [Symbol.asyncDispose]() {
       shared.close();
       await endpoint[Symbol.asyncDispose]();

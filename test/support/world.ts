@@ -77,7 +77,8 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-function createApi(base: string, apiKey: string) {
+/** The API of the gateway at an address, as the MCP server with this key sees it. */
+export function createApi(base: string, apiKey: string) {
   async function call<T>(
     method: string,
     path: string,

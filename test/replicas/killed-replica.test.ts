@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Balancer, startBalancer } from '../support/balancer.ts';
+import { startGatedEndpoint } from '../support/gated-endpoint.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { connectLegacyHost, elicitationOf } from '../support/legacy-host.ts';
+import { modernCall, urlRequestOf } from '../support/modern-call.ts';
+import { createMovingBrowser } from '../support/moving-browser.ts';
+import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, createApi, keyOf } from '../support/world.ts';
+
+let stage: Stage;
+let config: GatewayConfigInput;
+/** The replica that dies; a new one for every test. */
+let victim: GatewayProcess;
+/** What the MCP server knows as the gateway: leads to the victim while it lives. A new one too, without old connections. */
+let balancer: Balancer;
+const stack = new AsyncDisposableStack();
+
+const survivor = () => stage.world.gateways[0]?.address ?? '';
+
+beforeAll(async () => {
+  stage = stack.use(
+    await startStage({
+      config: ({ base }) => {
+        config = base;
+        return {};
+      },
+    }),
+  );
+});
+beforeEach(async () => {
+  victim = stack.use(await startGatewayProcess(config));
+  balancer = stack.use(await startBalancer(victim.address));
+});
+afterAll(() => stack.disposeAsync());
+
+async function killVictim(): Promise<void> {
+  balancer.lead(survivor());
+  await victim.kill();
+}
+
+/** When the gateway has been asked that often to wait for this end; what was asked of the victim dies with it. */
+const untilWaiting = (elicitationId: string, count: number) =>
+  balancer.untilForwarded(`/${elicitationId}?wait=`, count);
+
+const startEndpoint = async (postern = {}) =>
+  stack.use(await startGatedEndpoint(stage.world, { gatewayUrl: balancer.url, postern }));
+
+const finish = (elicitationId: string, user: string) => connectAccount(stage.raw(), elicitationId, user);
+
+// The MCP server waits up to 45 seconds: one that nobody wakes up runs into this.
+describe('a replica that is killed in the middle of a wait', { timeout: 40_000 }, () => {
+  it('over the API: the read is cut off and, made again at the other replica, answers', async () => {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const target = `/v1/elicitations/${issued.elicitationId}?wait=55`;
+    const headers = { authorization: `Bearer ${keyOf('tracker')}` };
+    const isCut = expect(fetch(`${balancer.url}${target}`, { headers })).rejects.toThrow();
+    await untilWaiting(issued.elicitationId, 1);
+    await killVictim();
+    await isCut;
+    const again = stage.api.read(issued.elicitationId, 55);
+    await finish(issued.elicitationId, user);
+    expect((await again).body.status).toBe('completed');
+  });
+
+  it('2026-07-28: the held retry goes on through the other replica', async () => {
+    const endpoint = await startEndpoint();
+    const subject = stage.subject();
+    const asked = urlRequestOf(await modernCall(endpoint.url, { tool: 'connect', subject }));
+    const elicitationId = elicitationIdOf(asked.url);
+    const retried = modernCall(endpoint.url, {
+      tool: 'connect',
+      subject,
+      inputResponses: { [asked.key]: { action: 'accept' } },
+      requestState: asked.requestState,
+    });
+    await untilWaiting(elicitationId, 1);
+    await killVictim();
+    await untilWaiting(elicitationId, 2);
+    await finish(elicitationId, subject);
+    expect((await retried).text).toBe('accept alice');
+  });
+
+  it('2025-11-25, pushed: the call goes on through the other replica', async () => {
+    const endpoint = await startEndpoint({ legacy: 'push' });
+    const subject = stage.subject();
+    const { promise: asked, resolve } = Promise.withResolvers<string>();
+    await using host = await connectLegacyHost(endpoint.url, {
+      subject,
+      elicit: ({ elicitationId }) => {
+        resolve(elicitationId);
+        return 'accept';
+      },
+    });
+    const call = host.call('connect');
+    const elicitationId = await asked;
+    // One wait of the call, one for the completion notice; each is made again.
+    await untilWaiting(elicitationId, 2);
+    await killVictim();
+    await untilWaiting(elicitationId, 4);
+    await finish(elicitationId, subject);
+    expect((await call).text).toBe('accept alice');
+    await host.untilCompleted(1);
+    expect(host.completions).toEqual([elicitationId]);
+  });
+
+  it('2025-11-25, −32042: the completion notice comes and the call that is made again goes on', async () => {
+    const endpoint = await startEndpoint();
+    const subject = stage.subject();
+    await using host = await connectLegacyHost(endpoint.url, { subject });
+    const { elicitationId } = elicitationOf(await host.call('connect'));
+    await untilWaiting(elicitationId, 1);
+    await killVictim();
+    await untilWaiting(elicitationId, 2);
+    await finish(elicitationId, subject);
+    await host.untilCompleted(1);
+    expect((await host.call('connect')).text).toBe('accept alice');
+  });
+});
+
+describe('a replica that is killed in the middle of a flow', () => {
+  it('the person who accepted there comes back from the provider to the other one', async () => {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const { publicUrl } = stage.world;
+    const browser = createMovingBrowser({ addresses: [victim.address, survivor()], publicUrl });
+    await browser.at(0).signIn(issued.elicitationId, user);
+    const destination = await browser.at(0).accept(issued.elicitationId);
+    await killVictim();
+    const answer = await browser.at(1).decideAtProvider(destination, 'alice');
+    expect(await browser.at(1).get(answer)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
+    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('completed');
+  });
+
+  it('an issue whose answer got lost with it is the same one at the other replica', async () => {
+    const user = stage.subject();
+    const key = { 'idempotency-key': randomUUID() };
+    const first = await createApi(victim.address, keyOf('tracker')).issue(askFor(stage.world, user), key);
+    expect(first.status).toBe(201);
+    await killVictim();
+    const again = await stage.api.issue(askFor(stage.world, user), key);
+    expect(again.status).toBe(201);
+    expect(again.body).toEqual(first.body);
+  });
+});

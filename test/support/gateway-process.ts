@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { freePort } from './world.ts';
+
+/** A gateway as operators run it: a process of its own with a configuration file. */
+export interface GatewayProcess extends AsyncDisposable {
+  readonly address: string;
+  /** Ends it as a crash would: nothing is finished, nothing is said. */
+  kill(): Promise<void>;
+}
+
+const main = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'main.ts');
+
+/** Starts one more replica of a configuration, on a port of its own. Resolves when it listens. @throws when it does not */
+export async function startGatewayProcess(config: GatewayConfigInput): Promise<GatewayProcess> {
+  const directory = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
+  const path = join(directory, 'postern.config.yaml');
+  const port = await freePort();
+  // JSON is YAML.
+  await writeFile(path, JSON.stringify({ ...config, listen: { host: '127.0.0.1', port } }), { mode: 0o600 });
+  const { REDIS_URL: _, ...env } = process.env;
+  const child = spawn(process.execPath, [main, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await untilStarted(child);
+  } catch (error) {
+    await kill(child);
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+  return {
+    address: `http://127.0.0.1:${port}`,
+    kill: () => kill(child),
+    async [Symbol.asyncDispose]() {
+      await kill(child);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilStarted(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  child.once('error', reject);
+  child.once('exit', code => reject(new Error(`the gateway ended with ${code} before it listened`)));
+  if (child.stdout === null) throw new TypeError('a gateway without standard output');
+  // Read to the end, or a full pipe would stop it.
+  createInterface(child.stdout).on('line', line => {
+    if (line.includes('"gateway.started"')) resolve();
+  });
+  await promise;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
