@@ -140,7 +140,8 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const type = answer.headers.get('content-type') ?? '';
     expect(type).toMatch(/^(application\/problem\+json|text\/html); charset=utf-8$/);
-    if (type.startsWith('application')) expect(JSON.parse(answer.body)).toMatchObject({ requestId: expect.stringMatching(/^rq_/) });
+    if (type.startsWith('application'))
+      expect(JSON.parse(answer.body)).toMatchObject({ requestId: expect.stringMatching(/^rq_/) });
   });
 
   it('a request id is ours, whatever the caller sends', async () => {

@@ -1,0 +1,176 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProblem } from '../support/contract.ts';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor } from '../support/world.ts';
+
+let stage: Stage;
+let redis: Redis;
+beforeAll(async () => {
+  stage = await startStage();
+  redis = new Redis(stage.world.redis.url);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function connection(): Promise<{ connectionId: string; key: string }> {
+  const subject = stage.subject();
+  const { elicitationId } = await stage.ask(subject);
+  await connectAccount(stage.raw(), elicitationId, subject);
+  const connectionId = (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+  const [key] = await redis.keys(`*:cn:${connectionId.slice(5)}`);
+  if (key === undefined) throw new Error('the connection is not stored');
+  return { connectionId, key };
+}
+
+/** The sealed part of a record, a JWE, and the field it stands in. */
+async function sealedIn(key: string): Promise<{ field: string; whole: string; value: string }> {
+  for (const [field, whole] of Object.entries(await redis.hgetall(key))) {
+    const value = /ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){4}/.exec(whole)?.[0];
+    if (value !== undefined) return { field, whole, value };
+  }
+  throw new Error('nothing is sealed');
+}
+
+describe('S01: the URL of an elicitation', () => {
+  it('holds an opaque id and nothing else', async () => {
+    const message = 'Canary message';
+    const subject = stage.subject();
+    const { body } = await stage.api.issue(
+      askFor(stage.world, subject, { message, requestedBy: { mcpClient: 'Canary client', tool: 'canary_tool' } }),
+    );
+    const url = new URL(body.url);
+    expect(body.url).toBe(`${stage.world.publicUrl}/e/${body.elicitationId}`);
+    expect([url.search, url.hash, url.username, url.password]).toEqual(['', '', '', '']);
+    for (const plain of [
+      subject,
+      'forge',
+      'tracker',
+      'canary',
+      body.matchCode,
+      new URL(stage.world.identityProvider.issuer).port,
+    ])
+      expect(body.elicitationId.toLowerCase()).not.toContain(plain.toLowerCase());
+    const { location } = await stage.raw().get(`/login?e=${body.elicitationId}`);
+    for (const plain of [subject, message, 'canary_tool', 'forge']) expect(location).not.toContain(plain);
+  });
+});
+
+describe('S02: a link without sign-in', () => {
+  it('shows the same whether there is something behind it or not', async () => {
+    const { elicitationId } = await stage.ask(stage.subject(), { message: 'Canary message' });
+    const unknown = `el_${elicitationId.slice(3, 5)}${'a'.repeat(43)}`;
+    for (const path of ['', '/leaving', '?switch=1']) {
+      const [real, none] = await Promise.all(
+        [elicitationId, unknown].map(async id => {
+          const { status, body, headers } = await stage.raw().get(`/e/${id}${path}`);
+          const { date: _, 'content-length': __, 'x-ratelimit-remaining': ___, ...rest } = headers;
+          return JSON.stringify([status, body.replaceAll(id, '(id)'), rest]);
+        }),
+      );
+      expect(real).toBe(none);
+      expect(real).not.toMatch(/Canary|forge|Issue Tracker/i);
+    }
+  });
+
+  it('leads to the same sign-in whether there is something behind it or not', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const start = async (id: string) => {
+      const { status, location } = await stage.raw().get(`/login?e=${id}`);
+      const { origin, pathname, searchParams } = new URL(location ?? '');
+      return [status, origin, pathname, [...searchParams.keys()].sort(), searchParams.get('client_id')];
+    };
+    expect(await start(`el_00${'a'.repeat(43)}`)).toEqual(await start(elicitationId));
+  });
+});
+
+describe('S45: ids and bearer values', () => {
+  it('are 256 bits of base64url after their prefix, and never repeat', async () => {
+    const ids = new Set<string>();
+    for (let round = 0; round < 20; round += 1) {
+      const { elicitationId } = await stage.ask(stage.subject());
+      const [, secret = ''] = /^el_[0-9a-f]{2}([A-Za-z0-9_-]{43})$/.exec(elicitationId) ?? [];
+      expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
+      ids.add(secret);
+    }
+    expect(ids.size).toBe(20);
+    // A shared prefix or a counter would show in the letters of one position.
+    for (const at of [0, 20, 42]) expect(new Set([...ids].map(id => id[at])).size).toBeGreaterThan(1);
+  });
+
+  it('in cookies and in OAuth parameters are no shorter', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    const browser = stage.raw();
+    const login = new URL((await browser.get(`/login?e=${elicitationId}`)).location ?? '');
+    for (const name of ['state', 'nonce', 'code_challenge'])
+      expect(Buffer.from(login.searchParams.get(name) ?? '', 'base64url').byteLength).toBeGreaterThanOrEqual(32);
+    await browser.signIn(elicitationId, subject);
+    const provider = await browser.accept(elicitationId);
+    expect(provider.searchParams.get('state')).toMatch(/^st_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+    expect(browser.cookies.get('postern_browser')).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(browser.cookies.get('postern_session')).toMatch(/^bs_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+  });
+});
+
+describe('S49, S50: tokens at rest', () => {
+  it('are sealed under a key of their own each time', async () => {
+    const [first, second] = [await connection(), await connection()];
+    const [one, two] = [await sealedIn(first.key), await sealedIn(second.key)];
+    const token = (await stage.api.accessToken(first.connectionId)).body.accessToken;
+    expect(JSON.stringify(await redis.hgetall(first.key))).not.toContain(token);
+    const header = JSON.parse(Buffer.from(one.value.split('.')[0] ?? '', 'base64url').toString()) as object;
+    expect(header).toMatchObject({ alg: 'A256GCMKW', enc: 'A256GCM', kid: 'test' });
+    const parts = (value: string) => value.split('.').slice(1);
+    for (const [at, part] of parts(one.value).entries()) expect(part).not.toBe(parts(two.value)[at]);
+  });
+
+  it.each<[string, (own: string, other: string) => string]>([
+    ['of another person', (_, other) => other],
+    ['with a changed last letter', own => `${own.slice(0, -1)}${own.endsWith('A') ? 'Q' : 'A'}`],
+    [
+      'cut short',
+      own =>
+        own
+          .split('.')
+          .with(3, own.split('.')[3]?.slice(0, -4) ?? '')
+          .join('.'),
+    ],
+    [
+      'with a weaker algorithm named',
+      own =>
+        own
+          .split('.')
+          .with(0, Buffer.from('{"alg":"dir","enc":"A128GCM","kid":"test"}').toString('base64url'))
+          .join('.'),
+    ],
+    [
+      'under a key that is not there',
+      own =>
+        own
+          .split('.')
+          .with(0, Buffer.from('{"alg":"A256GCMKW","enc":"A256GCM","kid":"gone"}').toString('base64url'))
+          .join('.'),
+    ],
+    ['that is not sealed at all', () => '{"accessToken":"planted","tokenType":"Bearer"}'],
+    ['that is empty', () => ''],
+  ])('do not open %s', async (_, change) => {
+    const [mine, other] = [await connection(), await connection()];
+    const { field, whole, value } = await sealedIn(mine.key);
+    const planted = change(value, (await sealedIn(other.key)).value);
+    expect(planted).not.toBe(value);
+    await redis.hset(
+      mine.key,
+      field,
+      whole.replace(value, () => JSON.stringify(planted).slice(1, -1)),
+    );
+    const answer = await stage.api.accessToken(mine.connectionId);
+    expectProblem(answer, 'internal_error');
+    expect(JSON.stringify(answer.body)).not.toContain('planted');
+    // Nobody is told that a connection serves which cannot be opened later, and the other one is untouched.
+    expect((await stage.api.accessToken(other.connectionId)).status).toBe(200);
+  });
+});

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
+import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+interface AuditLine {
+  readonly event: string;
+  readonly time: string;
+  readonly audit: true;
+  readonly elicitationId?: string;
+  readonly mcpServerId?: string;
+  readonly subject?: string;
+}
+
+let application: ExternalApplication;
+let stage: Stage;
+let offset = 0;
+beforeEach(async () => {
+  application = await startExternalApplication();
+  stage = await startStage({
+    config: ({ base }) => ({ ...base, limits: { pageRequestsPerMinute: 100_000 } }),
+    otherMcpServers: [{ id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl } }],
+  });
+  offset = 0;
+  application.connect({
+    gateway: stage.world.gateways[0]?.address ?? '',
+    apiKey: keyOf('app'),
+    issuer: stage.world.identityProvider.issuer,
+  });
+});
+afterEach(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await application?.[Symbol.asyncDispose]();
+});
+
+/** Audit events since the last call. Every line of the log is one JSON object, or this throws. */
+function audited(): AuditLine[] {
+  const text = stage.world.log();
+  const lines = text.slice(offset).trimEnd().split('\n');
+  offset = text.length;
+  return lines
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as AuditLine & { audit?: boolean })
+    .filter((line): line is AuditLine => line.audit === true);
+}
+const names = () => audited().map(({ event }) => event);
+
+describe('S54: every move leaves one audit event', () => {
+  it('connecting, reading the token, and who it was as a pseudonym', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    await connectAccount(stage.raw(), elicitationId, subject);
+    const { body } = await stage.api.read(elicitationId);
+    await stage.api.accessToken(body.outcome?.connectionId ?? '');
+    await stage.api.accessToken(`cn_00${'a'.repeat(43)}`);
+    const lines = audited();
+    expect(lines.map(({ event }) => event)).toEqual([
+      'elicitation.issued',
+      'browser.signed_in',
+      'elicitation.accepted',
+      'elicitation.completed',
+      'connection.token_read',
+    ]);
+    expect(new Set(lines.map(line => line.subject)).size).toBe(1);
+    for (const line of lines) {
+      expect(line.subject).toMatch(/^[A-Za-z0-9_-]{16}$/);
+      expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      expect(JSON.stringify(line)).not.toContain(subject);
+      if (line.event.startsWith('elicitation.')) expect(line).toMatchObject({ elicitationId, mcpServerId: 'tracker' });
+    }
+  });
+
+  it('declining and cancelling, once however often they are repeated', async () => {
+    const subject = stage.subject();
+    const declined = await stage.ask(subject);
+    const browser = stage.raw();
+    await declineOnPage(browser, declined.elicitationId, subject);
+    const cancelled = await stage.ask(subject);
+    for (let n = 0; n < 3; n += 1) await stage.api.cancel(cancelled.elicitationId);
+    await Promise.all(Array.from({ length: 5 }, () => stage.api.cancel(cancelled.elicitationId)));
+    expect(names()).toEqual([
+      'elicitation.issued',
+      'browser.signed_in',
+      'elicitation.declined',
+      'elicitation.issued',
+      'elicitation.cancelled',
+    ]);
+  });
+
+  it('what changes nothing leaves none, but for a wrong person and a refused credential', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    audited();
+    await stage.api.read(elicitationId);
+    await stage.raw().get(`/e/${elicitationId}`);
+    expect(names()).toEqual([]);
+    await stage.world.api({ apiKey: 'wrong' }).read(elicitationId);
+    expect(names()).toEqual(['caller.refused']);
+    const other = stage.raw();
+    await other.signIn(elicitationId, 'bob');
+    const page = await other.get(`/e/${elicitationId}`);
+    expect(page.status).toBe(403);
+    const lines = audited();
+    expect(lines.map(({ event }) => event)).toEqual(['browser.signed_in', 'elicitation.wrong_person']);
+    expect(lines[1]).toMatchObject({ elicitationId, visitor: lines[0]?.subject });
+  });
+
+  it('a provider that says no, and an answer in a foreign browser', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    const browser = stage.raw();
+    await browser.signIn(elicitationId, subject);
+    audited();
+    const denied = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice', { decision: 'deny' });
+    await browser.get(denied);
+    expect(names()).toEqual(['elicitation.accepted', 'callback.refused', 'elicitation.returned']);
+    const answer = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
+    audited();
+    await stage.raw().get(answer);
+    const [refused] = audited();
+    expect(refused).toMatchObject({ event: 'callback.refused', reason: 'foreign_browser', elicitationId });
+  });
+
+  it('expiry', async () => {
+    const { elicitationId } = await stage.ask(stage.subject(), { ttlSeconds: 10 });
+    audited();
+    const ended = await stage.api.read(elicitationId, 30);
+    expect(ended.body.status).toBe('expired');
+    expect(names()).toEqual(['elicitation.expired']);
+  });
+
+  it('an application that vouches, for the right person and for the wrong one', async () => {
+    const subject = stage.subject();
+    const api = stage.world.api({ apiKey: keyOf('app') });
+    const { body } = await api.issue(askFor(stage.world, subject));
+    const browser = stage.raw();
+    const opened = new URL((await browser.get(`/login?e=${body.elicitationId}`)).location ?? '');
+    const verificationId = opened.searchParams.get('verificationId') ?? '';
+    await application.verify({ elicitationId: body.elicitationId, verificationId, subject: 'bob' });
+    const right = await application.verify({ elicitationId: body.elicitationId, verificationId, subject });
+    await browser.get(new URL(right.body.continueUrl ?? ''));
+    const answer = await browser.get(await browser.decideAtProvider(await browser.accept(body.elicitationId), 'alice'));
+    const held = new URL(answer.location ?? '').searchParams.get('verificationId') ?? '';
+    await application.verify({ elicitationId: body.elicitationId, verificationId: held, subject: 'bob' });
+    expect((await api.read(body.elicitationId)).body).toMatchObject({
+      status: 'failed',
+      failure: { code: 'wrong_person' },
+    });
+    expect(names()).toEqual([
+      'elicitation.issued',
+      'elicitation.wrong_person',
+      'browser.signed_in',
+      'elicitation.accepted',
+      'elicitation.held',
+      'elicitation.wrong_person',
+      'elicitation.failed',
+    ]);
+  });
+
+  it('hostile text in a request stays inside its one line', async () => {
+    const hostile = 'x\r\n{"audit":true,"event":"elicitation.completed"}\u001b[2J';
+    await stage.raw().get(`/callback/tracker/forge?state=${encodeURIComponent(hostile)}`);
+    await stage.raw().get(`/callback/${encodeURIComponent(hostile)}/${encodeURIComponent(hostile)}?state=x`);
+    await stage.api.call('GET', `/v1/elicitations/${encodeURIComponent(hostile)}`);
+    expect(names()).toEqual(['callback.refused', 'callback.refused']);
+    expect(stage.world.log()).not.toContain('elicitation.completed');
+    expect(stage.world.log()).not.toContain('\u001b');
+  });
+});
