@@ -1,0 +1,270 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type Answer, type Api, askFor, keyOf } from '../support/world.ts';
+
+const REDIS_PASSWORD = 'canary-redis-password-93f1';
+const FROM_PROVIDER = 'canary-text-of-the-provider-7c2e';
+
+let redisServer: RedisServer;
+let stage: Stage;
+let recorder: SecretRecorder;
+/** Bodies of everything the API said, except access tokens to their owner. */
+const answers: string[] = [];
+let sinks: Record<string, string>;
+
+/** The API with every answer kept. */
+function recorded(api: Api): Api {
+  const keep = <T extends Answer<unknown>>(answer: T): T => {
+    answers.push(inspect([answer.status, [...answer.headers], answer.body], { depth: 10 }));
+    return answer;
+  };
+  return {
+    call: async (...args) => keep(await api.call(...args)) as never,
+    issue: async (...args) => keep(await api.issue(...args)),
+    read: async (...args) => keep(await api.read(...args)),
+    cancel: async (...args) => keep(await api.cancel(...args)),
+    accessToken: async connectionId => {
+      const answer = await api.accessToken(connectionId);
+      if (answer.status === 200) recorder.note('access token over the API', answer.body.accessToken);
+      else keep(answer);
+      return answer;
+    },
+  };
+}
+
+/** Everything people, providers and machines do with the gateway, and most of what can go wrong. */
+async function story(): Promise<void> {
+  const { world } = stage;
+  const api = recorded(stage.api);
+  const browser = () => recorder.watchBrowser(stage.raw());
+  const ask = async (user: string) =>
+    (await api.issue(askFor(world, user), { 'idempotency-key': `key of ${user}`.replaceAll(' ', '-') })).body
+      .elicitationId;
+  const begun = async (user: string) => {
+    const elicitationId = await ask(user);
+    const someone = browser();
+    await someone.signIn(elicitationId, user);
+    const destination = await someone.accept(elicitationId);
+    return { elicitationId, someone, destination };
+  };
+
+  // Connecting, and reading the token.
+  const subject = stage.subject();
+  const connected = await ask(subject);
+  await connectAccount(browser(), connected, subject);
+  const connectionId = (await api.read(connected)).body.outcome?.connectionId ?? '';
+  await api.accessToken(connectionId);
+  await api.issue(askFor(world, subject));
+  await api.call('GET', `/v1/connections?${new URLSearchParams({ issuer: world.identityProvider.issuer, subject })}`);
+
+  // Saying no here, saying no there, being somebody else.
+  const decliner = stage.subject();
+  await declineOnPage(browser(), await ask(decliner), decliner);
+  const denied = await begun(stage.subject());
+  await denied.someone.get(await denied.someone.decideAtProvider(denied.destination, 'alice', { decision: 'deny' }));
+  const wrong = browser();
+  await wrong.signIn(denied.elicitationId, 'bob');
+  await wrong.get(`/e/${denied.elicitationId}`);
+  await wrong.post(`/e/${denied.elicitationId}/accept`, { form: { csrf_token: 'x' } });
+
+  // Answers that arrive elsewhere, twice, without code, with an error text.
+  const foreign = await begun(stage.subject());
+  const answer = await foreign.someone.decideAtProvider(foreign.destination, 'alice');
+  await browser().get(answer);
+  await foreign.someone.get(answer);
+  const failing = await begun(stage.subject());
+  const bad = await failing.someone.decideAtProvider(failing.destination, 'alice');
+  bad.searchParams.set('iss', `https://evil.example/${FROM_PROVIDER}`);
+  await failing.someone.get(bad);
+  const erring = await begun(stage.subject());
+  const error = await erring.someone.decideAtProvider(erring.destination, 'alice');
+  error.searchParams.delete('code');
+  error.searchParams.set('error', 'server_error');
+  error.searchParams.set('error_description', FROM_PROVIDER);
+  await erring.someone.get(error);
+
+  // A token endpoint in every kind of trouble.
+  for (const fault of [
+    { status: 500, body: FROM_PROVIDER },
+    { status: 400, body: JSON.stringify({ error: 'invalid_grant', error_description: FROM_PROVIDER }) },
+    { status: 200, body: JSON.stringify({ access_token: FROM_PROVIDER, token_type: FROM_PROVIDER, scope: 7 }) },
+    { status: 200, body: `<html>${FROM_PROVIDER}` },
+    { status: 302, headers: { location: `http://localhost:1/${FROM_PROVIDER}` } },
+    { drop: 'after' as const },
+    { drop: 'before' as const },
+  ]) {
+    const trouble = await begun(stage.subject());
+    const code = await trouble.someone.decideAtProvider(trouble.destination, 'alice');
+    world.provider.fault({ endpoint: 'token', times: 1, headers: { 'content-type': 'application/json' }, ...fault });
+    await trouble.someone.get(code);
+    world.provider.clearFaults();
+    await trouble.someone.get(`/e/${trouble.elicitationId}`);
+  }
+
+  // Sign-in that fails, and one that nobody began.
+  const stuck = browser();
+  const signIn = await stuck.signInAnswer(denied.elicitationId, subject);
+  world.identityProvider.fault({ endpoint: 'token', times: 1, status: 500, body: FROM_PROVIDER });
+  await stuck.get(signIn);
+  await stuck.get(signIn);
+  await browser().get(signIn);
+  world.identityProvider.clearFaults();
+
+  // Callers that are refused, and input that is.
+  const stolen = 'pk_canary-key-of-nobody-71aa';
+  recorder.note('wrong API key', stolen);
+  await recorded(world.api({ apiKey: stolen })).read(connected);
+  await api.call('POST', '/v1/elicitations', { kind: FROM_PROVIDER, subject: { accessToken: FROM_PROVIDER } });
+  await api.call('POST', '/v1/elicitations', `{"subject":"${FROM_PROVIDER}`);
+  await api.call(
+    'POST',
+    '/v1/elicitations',
+    askFor(world, 'alice', { subject: { accessToken: `${FROM_PROVIDER}.a.b` } }),
+  );
+  await api.cancel(denied.elicitationId);
+
+  // What cannot be opened any more is a 500.
+  const redis = new Redis(world.redis.url);
+  const [key = ''] = await redis.keys(`*:cn:${connectionId.slice(5)}`);
+  for (const [field, value] of Object.entries(await redis.hgetall(key)))
+    await redis.hset(
+      key,
+      field,
+      value.replace(/ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){4}/, sealed => `${sealed.slice(0, -4)}AAAA`),
+    );
+  redis.disconnect();
+  expect((await api.accessToken(connectionId)).status).toBe(500);
+}
+
+async function appendOnlyFile(): Promise<string> {
+  const redis = new Redis(stage.world.redis.url);
+  const [, directory = ''] = (await redis.config('GET', 'dir')) as string[];
+  redis.disconnect();
+  const home = join(directory, 'appendonlydir');
+  return readdirSync(home)
+    .map(name => readFileSync(join(home, name), 'latin1'))
+    .join('\n');
+}
+
+beforeAll(async () => {
+  recorder = createSecretRecorder();
+  redisServer = await startRedis({ args: ['--requirepass', REDIS_PASSWORD] });
+  let vaultKey = '';
+  stage = await startStage({
+    redisUrl: `redis://:${REDIS_PASSWORD}@127.0.0.1:${redisServer.port}`,
+    config: ({ base }) => {
+      vaultKey = base.vault.keys[0]?.key ?? '';
+      return {};
+    },
+  });
+  recorder.note('Redis password', REDIS_PASSWORD);
+  recorder.note('vault key', vaultKey);
+  recorder.note('API key', keyOf('tracker'));
+  recorder.note('client secret', 'forge-client-secret');
+  recorder.note('client secret of sign-in', 'postern-login-secret');
+  recorder.note('text of the provider', FROM_PROVIDER);
+  recorder.watchProvider('provider', stage.world.provider);
+  recorder.watchProvider('identity provider', stage.world.identityProvider);
+  await story();
+
+  const dump = await dumpRedis(stage.world.redis.url);
+  const aof = await appendOnlyFile();
+  await redisServer.kill();
+  await recorded(stage.api).read(`el_00${'d'.repeat(43)}`);
+  sinks = {
+    log: stage.world.log(),
+    'Redis keys and values': JSON.stringify(dump),
+    'append-only file': aof,
+    'event streams': JSON.stringify(Object.entries(dump).filter(([name]) => name.endsWith(':events'))),
+    'answers of the API': answers.join('\n'),
+    'URLs of the gateway': recorder.targets.filter(target => !/^\/(login\/)?callback[/?]/.test(target)).join('\n'),
+  };
+});
+afterAll(async () => {
+  recorder?.[Symbol.dispose]();
+  await stage?.[Symbol.asyncDispose]();
+  await redisServer?.[Symbol.asyncDispose]();
+});
+
+describe('S13, S49, S53: after the whole story', () => {
+  it('every kind of secret was really seen', () => {
+    const kinds = new Set(recorder.secrets().map(({ kind }) => kind));
+    for (const kind of [
+      'provider code',
+      'provider state',
+      'provider code_verifier',
+      'provider access_token',
+      'provider refresh_token',
+      'provider id_token',
+      'provider credentials',
+      'identity provider code',
+      'identity provider state',
+      'identity provider nonce',
+      'identity provider code_verifier',
+      'identity provider id_token',
+      'cookie postern_session',
+      'cookie postern_browser',
+      'cookie postern_login0',
+      'CSRF token',
+      'API key',
+      'wrong API key',
+      'vault key',
+      'Redis password',
+      'client secret',
+    ])
+      expect(kinds, [...kinds].join(', ')).toContain(kind);
+    expect(recorder.secrets().length).toBeGreaterThan(100);
+  });
+
+  it('every sink has something in it', () => {
+    for (const [sink, text] of Object.entries(sinks)) expect(text.length, sink).toBeGreaterThan(500);
+    expect(sinks['log']).toContain('http.surprise');
+    expect(sinks['log']).toContain('callback.refused');
+    expect(sinks['event streams']).toContain('"status","completed"');
+  });
+
+  it('none of them can be read anywhere', () => {
+    expect(findLeaks(sinks, recorder.secrets())).toEqual([]);
+  });
+
+  it('no page shows a code, a token, a cookie or a key', () => {
+    // Pages carry the CSRF token in their form, and the leaving page the request to the provider with state and nonce.
+    const secrets = recorder.secrets().filter(({ kind }) => !/CSRF|state|nonce/.test(kind));
+    expect(findLeaks({ pages: recorder.pages.join('\n') }, secrets)).toEqual([]);
+  });
+
+  it('the whole would notice: each secret planted in each sink is found, in every disguise', () => {
+    const disguises = [
+      (value: string) => value,
+      encodeURIComponent,
+      (value: string) => JSON.stringify({ value }),
+      (value: string) => Buffer.from(`x${value}`).toString('base64'),
+      (value: string) => Buffer.from(JSON.stringify({ value })).toString('base64url'),
+    ];
+    const [secret] = recorder.secrets().slice(-1);
+    if (secret === undefined) throw new Error('no secret');
+    for (const [sink, text] of Object.entries(sinks)) {
+      for (const disguise of disguises)
+        expect(findLeaks({ [sink]: `${text} ${disguise(secret.value)}` }, [secret])).toEqual([
+          { sink, kind: secret.kind },
+        ]);
+    }
+  });
+
+  it('and so would a line that somebody logs by mistake', () => {
+    const [code] = recorder.secrets().filter(({ kind }) => kind === 'provider code');
+    stage.world.gateways[0]?.deps.logger.info({ event: 'mistake', url: `/callback?code=${code?.value}` }, 'request');
+    expect(findLeaks({ log: stage.world.log() }, recorder.secrets())).toContainEqual({
+      sink: 'log',
+      kind: 'provider code',
+    });
+  });
+});

@@ -1,0 +1,134 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { TestProvider } from '@postern/testkit/providers';
+import type { RawAnswer, RawBrowser } from './raw-browser.ts';
+
+/** What must not be found anywhere, with where it was seen on the wire. */
+export interface Secret {
+  readonly kind: string;
+  readonly value: string;
+}
+
+export interface Leak {
+  readonly sink: string;
+  readonly kind: string;
+}
+
+/** Every secret of a story, as it really occurred, and what browsers asked and were shown. */
+export interface SecretRecorder extends Disposable {
+  readonly secrets: () => readonly Secret[];
+  readonly note: (kind: string, value: string | null | undefined) => void;
+  /** Watches what this provider is sent and what it answers. */
+  watchProvider(name: string, provider: TestProvider): void;
+  watchBrowser(browser: RawBrowser): RawBrowser;
+  /** Targets that browsers requested of the gateway. */
+  readonly targets: readonly string[];
+  readonly pages: readonly string[];
+}
+
+/** Shorter values would be found by chance. */
+const MIN_LENGTH = 12;
+
+export function createSecretRecorder(): SecretRecorder {
+  const secrets = new Map<string, string>();
+  const targets: string[] = [];
+  const pages: string[] = [];
+  const watchedProviders = new Map<number, { of: string; provider: TestProvider }>();
+  const note = (kind: string, value: string | null | undefined): void => {
+    if (typeof value === 'string' && value.length >= MIN_LENGTH && !secrets.has(value)) secrets.set(value, kind);
+  };
+
+  function noteParameters(parameters: Iterable<[string, string]>, of: string): void {
+    for (const [name, value] of parameters)
+      if (['code', 'state', 'nonce', 'code_verifier', 'client_secret', 'refresh_token', 'token'].includes(name))
+        note(`${of} ${name}`, value);
+  }
+
+  function noteAnswer(answer: RawAnswer): void {
+    pages.push(answer.body);
+    for (const line of answer.setCookies) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      note(`cookie ${name}`, decodeURIComponent(value));
+    }
+    note('CSRF token', /name="csrf_token" value="([^"]+)"/.exec(answer.body)?.[1]);
+  }
+
+  /** What a provider answers, as it goes out: tokens in JSON, codes and states in redirects. */
+  function onRequest(message: unknown): void {
+    const { response, server } = message as { request: IncomingMessage; response: ServerResponse; server: Server };
+    const address = server.address();
+    const watched = typeof address === 'object' ? watchedProviders.get(address?.port ?? 0) : undefined;
+    if (watched === undefined) return;
+    const { end } = response;
+    response.end = ((...args: Parameters<typeof end>) => {
+      const [body] = args as unknown[];
+      const location = response.getHeader('location');
+      if (typeof location === 'string')
+        noteParameters(new URL(location, watched.provider.issuer).searchParams, watched.of);
+      if (typeof body === 'string' || Buffer.isBuffer(body)) noteTokens(String(body), watched.of);
+      return end.apply(response, args);
+    }) as typeof end;
+  }
+  subscribe('http.server.request.start', onRequest);
+
+  function noteTokens(body: string, of: string): void {
+    for (const [, name, value] of body.matchAll(/"(access_token|refresh_token|id_token)":"([^"]+)"/g))
+      note(`${of} ${name}`, value);
+  }
+
+  /** What a provider was sent, as its own log has it. */
+  function noteRequests(): void {
+    for (const { of, provider } of watchedProviders.values()) {
+      for (const { url, form, headers } of provider.requests()) {
+        noteParameters(url.searchParams, of);
+        noteParameters(Object.entries(form), of);
+        note(`${of} credentials`, headers['authorization']?.toString().replace(/^\S+ /, ''));
+      }
+    }
+  }
+
+  return {
+    secrets: () => {
+      noteRequests();
+      return [...secrets].map(([value, kind]) => ({ value, kind }));
+    },
+    note,
+    targets,
+    pages,
+    watchProvider: (of, provider) => void watchedProviders.set(provider.port, { of, provider }),
+    [Symbol.dispose]: () => void unsubscribe('http.server.request.start', onRequest),
+
+    watchBrowser(browser) {
+      const { get, post } = browser;
+      const watched =
+        (send: RawBrowser['get']): RawBrowser['get'] =>
+        async (target, request) => {
+          targets.push(target instanceof URL ? `${target.pathname}${target.search}` : target);
+          const answer = await send(target, request);
+          noteAnswer(answer);
+          return answer;
+        };
+      return Object.assign(browser, { get: watched(get), post: watched(post) });
+    },
+  };
+}
+
+/** Runs of base64 or base64url that may hide something, decoded. */
+function decoded(text: string): string {
+  return [...text.matchAll(/[A-Za-z0-9+/_-]{16,}/g)]
+    .map(([run]) => Buffer.from(run, 'base64').toString('latin1'))
+    .join('\n');
+}
+
+/** Where which kind of secret can be read: plainly, percent-encoded, in JSON, or in base64 of any of these. */
+export function findLeaks(sinks: Readonly<Record<string, string>>, secrets: readonly Secret[]): Leak[] {
+  const leaks: Leak[] = [];
+  for (const [sink, text] of Object.entries(sinks)) {
+    const haystack = `${text}\n${decoded(text)}`;
+    for (const { kind, value } of secrets) {
+      const forms = [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)];
+      if (forms.some(form => haystack.includes(form))) leaks.push({ sink, kind });
+    }
+  }
+  return leaks;
+}
