@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { createRedisStores } from '@postern/store-redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedRedis } from './embedded-redis.ts';
@@ -64,5 +67,39 @@ describe('the private Redis', () => {
     await using redis = await startEmbeddedRedis(odd);
     await using _stores = await createRedisStores({ url: redis.url });
     expect(readdirSync(odd)).toContain('appendonlydir');
+  });
+
+  it('is not shared: a second gateway on the same directory is refused until the first has ended', async () => {
+    const shared = join(directory, 'shared');
+    {
+      await using _first = await startEmbeddedRedis(shared);
+      await expect(startEmbeddedRedis(shared)).rejects.toThrow(StartError);
+    }
+    await using again = await startEmbeddedRedis(shared);
+    await using _stores = await createRedisStores({ url: again.url });
+  });
+
+  it('ends a server that outlived its gateway before it starts its own on the same file', async () => {
+    const orphaned = join(directory, 'orphaned');
+    mkdirSync(orphaned);
+    const files = ['--unixsocket', join(orphaned, 's'), '--pidfile', join(orphaned, 'redis.pid'), '--dir', orphaned];
+    const orphan = spawn('redis-server', ['--port', '0', '--appendonly', 'yes', ...files], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = once(orphan, 'exit');
+    for await (const line of createInterface({ input: orphan.stdout })) if (line.includes('Ready to accept')) break;
+    orphan.stdout.resume();
+
+    await using redis = await startEmbeddedRedis(orphaned);
+    await ended;
+    await using _stores = await createRedisStores({ url: redis.url });
+  });
+
+  it('leaves a process alone that merely has the number of an earlier server', async () => {
+    const reused = join(directory, 'reused');
+    mkdirSync(reused);
+    writeFileSync(join(reused, 'redis.pid'), String(process.pid));
+    await using redis = await startEmbeddedRedis(reused);
+    await using _stores = await createRedisStores({ url: redis.url });
   });
 });

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { claimRedisDirectory } from './redis-directory.ts';
 import { StartError } from './start-error.ts';
 
 export interface EmbeddedRedis extends AsyncDisposable {
@@ -14,11 +13,11 @@ export interface EmbeddedRedis extends AsyncDisposable {
 /**
  * The default where no Redis is configured: a private redis-server beside the gateway, on a free loopback port, with an
  * append-only file and a password that nobody else learns (its configuration goes in through standard input).
- * @throws StartError that says what to install when there is no redis-server.
+ * @throws StartError that says what to install when there is no redis-server, or who else uses the directory.
  */
 export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRedis> {
-  const dir = resolve(directory);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  using stack = new DisposableStack();
+  const home = stack.use(await claimRedisDirectory(directory));
   const port = await freePort();
   const password = randomBytes(32).toString('hex');
   const child = spawn('redis-server', ['-'], {
@@ -47,7 +46,8 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
       'bind 127.0.0.1',
       `port ${port}`,
       `requirepass ${password}`,
-      `dir ${JSON.stringify(dir)}`,
+      `dir ${JSON.stringify(home.path)}`,
+      `pidfile ${JSON.stringify(home.pidFile)}`,
       'appendonly yes',
       'appendfsync always',
       'maxmemory-policy noeviction',
@@ -57,7 +57,14 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
   const url = `redis://:${password}@127.0.0.1:${port}`;
   // When the output ends without that word, the child is about to be reported as ended.
   if (!(await Promise.race([isReady(child.stdout), failed]))) await failed;
-  return { url, [Symbol.asyncDispose]: () => stop(child) };
+  const claim = stack.move();
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      await stop(child);
+      claim.dispose();
+    },
+  };
 }
 
 /** redis-server says so itself; what it says afterwards is not kept. */

@@ -13,8 +13,12 @@ async function main(): Promise<void> {
     { event: 'gateway.started', address: gateway.address, publicUrl: gateway.deps.config.publicUrl },
     'gateway started',
   );
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    // Wrappers forward signals, so one Ctrl-C may arrive several times; only the first begins the stop.
+    process.on(signal, () => {
+      if (stopping) return;
+      stopping = true;
       logger.info({ event: 'gateway.stopping' }, 'gateway stopping');
       gateway.close().then(
         () => process.exit(0),
