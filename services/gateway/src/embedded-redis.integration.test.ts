@@ -87,7 +87,7 @@ describe('the private Redis', () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const ended = once(orphan, 'exit');
-    for await (const line of createInterface({ input: orphan.stdout })) if (line.includes('Ready to accept')) break;
+    for await (const line of createInterface({ input: orphan.stdout })) if (line.includes('ready to accept')) break;
     orphan.stdout.resume();
 
     await using redis = await startEmbeddedRedis(orphaned);
