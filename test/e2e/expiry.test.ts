@@ -96,8 +96,10 @@ describe('when the time is over', () => {
     const raw = stage.raw();
     const { elicitationId } = await stage.ask(user, { ttlSeconds: 1200 });
     const answer = await raw.signInAnswer(elicitationId, user);
+    stage.world.identityProvider.clearRequests();
     pass(601);
     expect((await raw.get(answer)).status).toBe(400);
+    expect(stage.world.identityProvider.requests('token')).toHaveLength(0);
     expect([...raw.cookies.keys()].filter(name => name.includes('session'))).toEqual([]);
   });
 

@@ -153,5 +153,13 @@ export function csrfTokenIn(page: RawAnswer): string {
 export function destinationIn(page: RawAnswer): URL {
   const href = /<a class="button accent" href="([^"]+)"/.exec(page.body)?.[1];
   if (href === undefined) throw new Error(`not the leaving page: ${page.status} ${page.location ?? ''}`);
-  return new URL(href.replaceAll('&amp;', '&').replaceAll('&#38;', '&'));
+  return new URL(unescapeHtml(href));
 }
+
+/** Links of a page to paths of our own origin. */
+export function ownLinksIn(page: RawAnswer): string[] {
+  return [...page.body.matchAll(/ href="(\/[^"]*)"/g)].map(([, href = '']) => unescapeHtml(href));
+}
+
+const unescapeHtml = (text: string): string =>
+  text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
