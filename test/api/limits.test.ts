@@ -100,6 +100,24 @@ describe('S46: rate limits', () => {
   });
 });
 
+describe('S59: a proxy that the operator named', () => {
+  it('says for whom it asks, and nothing else', async () => {
+    await using behind = await startStage({
+      config: { trustProxy: ['127.0.0.1'], limits: { pageRequestsPerMinute: 2 } },
+    });
+    const get = (forwardedFor: string) =>
+      fetch(`${behind.world.gateways[0]?.address}/e/${UNKNOWN}`, {
+        headers: { 'x-forwarded-for': forwardedFor, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
+      });
+    for (const client of ['203.0.113.1', '203.0.113.2']) {
+      // What the client wrote in front of what the proxy adds is not believed.
+      const answers = [await get(client), await get(`198.51.100.7, ${client}`), await get(client)];
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+      for (const answer of answers) expect(await answer.text()).not.toContain('evil.example');
+    }
+  });
+});
+
 describe('S58: size limits and timeouts', () => {
   it('are set explicitly', () => {
     const app = stage.world.gateways[0]?.app;
