@@ -78,6 +78,11 @@ describe('docker-compose.yml', () => {
     expect(command).toContain('--maxmemory-policy noeviction');
   });
 
+  test('demo.env has a value for every name, so that the demo starts without any of them', () => {
+    const given = [...read('infra/demo.env').matchAll(/^([A-Z_]+)=\S/gm)].map(([, name]) => name);
+    expect(new Set(given)).toEqual(new Set(exampleNames));
+  });
+
   test('takes its values from names that .env.example has, and has no secret of its own', () => {
     const used = [...read('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
     expect(new Set(used)).toEqual(new Set(exampleNames));
