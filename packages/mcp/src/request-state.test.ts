@@ -23,7 +23,7 @@ const reason = async (opening: Promise<unknown>) =>
     (error: unknown) => (error instanceof InvalidRequestStateError ? error.reason : error),
   );
 
-describe('the codec', () => {
+describe('S12 the codec of requestState', () => {
   const codec = createRequestStateCodec([key('a', 1)], now);
 
   test('opens what it sealed', async () => {

@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** The acceptance items of SECURITY.md's ids. What stands here must be cited by the title of a test, somewhere. */
+const covered = [
+  'S01 the URL holds only an opaque id',
+  'S02 opening without sign-in shows nothing',
+  'S03 a wrong person is refused at open, POST and callback, without a token request',
+  'S04 a callback in a foreign browser burns the transaction',
+  'S05 identity is issuer and immutable claim',
+  'S06 a new session id at every sign-in',
+  'S07 idle and absolute session lifetime, logout',
+  'S08 sign-in with code, PKCE, state, nonce and iss',
+  'S09 login CSRF is impossible, the page names the account',
+  'S11 steps cannot be skipped or reordered',
+  'S12 requestState is sealed and bound',
+  'S13 no MCP message, log or URL carries a provider credential',
+  'S14 PKCE S256 on every authorization',
+  'S15 mix-up defence by iss',
+  'S16 one redirect URI per MCP server and provider',
+  'S17 metadata issuer equals the configured one',
+  'S19 granted scopes stored and shown',
+  'S20 own consent page before the redirect',
+  'S25 GET and HEAD change nothing',
+  'S26 POSTs need same origin and a CSRF token',
+  'S27 cookie attributes',
+  'S28 content security policy, and the provider hop works',
+  'S29 security headers on every answer',
+  'S30 no CORS',
+  'S31 texts of MCP servers are inert',
+  'S32 redirects only to registered URIs, always 303',
+  'S33 the callback URL is replaced, no third-party resources',
+  'S34 accessible, without JavaScript, at 320 px',
+  'S41 API credentials hashed, expiring, rotatable',
+  'S42 tenants see nothing of each other',
+  'S43 Idempotency-Key',
+  'S44 strict schemas',
+  'S45 ids have at least 128 random bits',
+  'S46 rate limits per caller and subject',
+  'S47 only scalars reach Redis through one key builder',
+  'S48 waiting reads are authenticated, capped and the own only',
+  'S49 secrets are sealed at rest',
+  'S50 sealed values are bound to what they belong to',
+  'S53 no secret in logs, errors or metrics',
+  'S54 audit events',
+  'S55 the egress guard',
+  'S57 plain http only on loopback',
+  'S58 explicit timeouts and size limits',
+  'S59 forged forwarding headers are ignored',
+  'S60 generic errors with a request id',
+  'S61 fails closed when Redis or a provider is lost',
+  'S62 start-up refuses an unsafe configuration',
+];
+
+const root = join(import.meta.dirname, '..');
+
+function testFiles(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true }).flatMap(entry => {
+    if (entry.name === 'node_modules' || entry.name.startsWith('.')) return [];
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return testFiles(path);
+    return entry.name.endsWith('.test.ts') && path !== import.meta.filename ? [path] : [];
+  });
+}
+
+/** First arguments of `describe`, `it` and their variants. */
+const TITLE =
+  /\b(?:describe|it|test)(?:\.[a-z]+)*(?:\([^'"`]*\))?\(\s*(['"`])((?:(?!\1)[\s\S])*)\1|\]\)\(\s*(['"`])((?:(?!\3)[\s\S])*)\3/g;
+
+describe('the acceptance list', () => {
+  const titles = ['packages', 'services', 'test', 'infra', 'scripts']
+    .flatMap(directory => testFiles(join(root, directory)))
+    .flatMap(path => [...readFileSync(path, 'utf8').matchAll(TITLE)].map(match => match[2] ?? match[4] ?? ''));
+
+  it.each(covered)('%s', item => {
+    const id = item.slice(0, 3);
+    expect(titles.filter(title => new RegExp(`\\b${id}\\b`).test(title))).not.toEqual([]);
+  });
+});
