@@ -1,27 +1,18 @@
-import { Agent, request as httpRequest } from 'node:http';
 import { type Operation, operations } from '@postern/api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createFuzzer, type Fuzzer, MARKER } from '../support/fuzzer.ts';
 import { hostileText, hostileValue, withOneFault } from '../support/hostile-input.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
-import { dumpRedis } from '../support/redis-dump.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor, keyOf } from '../support/world.ts';
-
-/** Requests per route. A failure prints its seed; `FUZZ_SEED` repeats it. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 2000);
-const SEED = process.env['FUZZ_SEED'];
-const BATCH = 25;
-const MARKER = '"><svg onload=zz>';
 
 let stage: Stage;
 let own = { elicitationId: '', connectionId: '', subject: '' };
 let signedIn = new Map<string, string>();
-const surprises: unknown[] = [];
-const noteSurprise = (error: unknown) => void surprises.push(error);
+let fuzzer: Fuzzer;
 
 beforeAll(async () => {
-  process.on('unhandledRejection', noteSurprise);
   stage = await startStage({
     mcpServer: { limits: { requestsPerMinute: 10_000_000, elicitationsPerSubject: 1_000_000 } },
     otherMcpServers: [
@@ -46,71 +37,12 @@ beforeAll(async () => {
   await browser.signIn(own.elicitationId, subject);
   await browser.accept(own.elicitationId);
   signedIn = browser.cookies;
+  fuzzer = createFuzzer(stage.world);
 });
 afterAll(async () => {
-  process.off('unhandledRejection', noteSurprise);
-  agent.destroy();
+  fuzzer?.[Symbol.dispose]();
   await stage?.[Symbol.asyncDispose]();
 });
-
-const agent = new Agent({ keepAlive: true, maxSockets: BATCH });
-
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly headers?: Record<string, string | string[]>;
-  readonly body?: string;
-}
-interface Received {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
-function send({ method, path, headers = {}, body }: Sent): Promise<Received> {
-  const { hostname, port } = new URL(stage.world.gateways[0]?.address ?? '');
-  const { promise, resolve, reject } = Promise.withResolvers<Received>();
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-  const outgoing = httpRequest(
-    { agent, hostname, port, method, path, headers: { ...length, ...headers } },
-    incoming => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', chunk => chunks.push(chunk));
-      incoming.on('end', () =>
-        resolve({
-          status: incoming.statusCode ?? 0,
-          type: incoming.headers['content-type'] ?? '',
-          body: Buffer.concat(chunks).toString(),
-        }),
-      );
-    },
-  );
-  outgoing.on('error', reject);
-  outgoing.end(body);
-  return promise;
-}
-
-/** Sends every generated request, many at once, and checks each answer and that none of them changed anything. */
-async function fuzz(requests: fc.Arbitrary<Sent>, isFine: (status: number) => boolean): Promise<void> {
-  const before = await dumpRedis(stage.world.redis.url);
-  await fc.assert(
-    fc.asyncProperty(fc.array(requests, { minLength: BATCH, maxLength: BATCH }), async batch => {
-      const answers = await Promise.all(batch.map(send));
-      for (const [at, answer] of answers.entries()) {
-        const context = `${JSON.stringify(batch[at])?.slice(0, 500)} -> ${answer.status} ${answer.body.slice(0, 200)}`;
-        expect(answer.status < 500, context).toBe(true);
-        expect(isFine(answer.status), context).toBe(true);
-        expect(answer.body.includes(MARKER) && answer.type.startsWith('text/html'), context).toBe(false);
-        if (answer.status >= 400)
-          expect(answer.type, context).toMatch(/^(application\/problem\+json|text\/html); charset=utf-8$/);
-      }
-    }),
-    { numRuns: Math.ceil(RUNS / BATCH), endOnFailure: true, ...(SEED === undefined ? {} : { seed: Number(SEED) }) },
-  );
-  expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
-  expect(surprises).toEqual([]);
-  expect(stage.world.log()).not.toContain('http.surprise');
-}
 
 const is4xx = (status: number): boolean => status >= 400 && status < 500;
 const json = { authorization: `Bearer ${keyOf('tracker')}`, 'content-type': 'application/json' };
@@ -175,7 +107,7 @@ describe('S44, S47: hostile bodies', () => {
     // Without the fault it is accepted, so each refusal is about the fault.
     expect([200, 201]).toContain((await stage.api.issue(validIssue())).status);
     const body = withOneFault(validIssue());
-    await fuzz(
+    await fuzzer.run(
       body.map(text => ({ method: 'POST', path: '/v1/elicitations', headers: json, body: text })),
       is4xx,
     );
@@ -192,7 +124,7 @@ describe('S44, S47: hostile bodies', () => {
         .map(value => JSON.stringify(value)),
       hostileText,
     );
-    await fuzz(
+    await fuzzer.run(
       bodies.map(body => ({ method: 'POST', path: '/v1/elicitations', headers: json, body })),
       is4xx,
     );
@@ -200,7 +132,7 @@ describe('S44, S47: hostile bodies', () => {
 
   it('verify: one hostile field in a valid request', async () => {
     const path = `/v1/elicitations/${own.elicitationId}/verify`;
-    await fuzz(
+    await fuzzer.run(
       withOneFault(validVerify()).map(body => ({ method: 'POST', path, headers: asApplication, body })),
       is4xx,
     );
@@ -213,7 +145,7 @@ describe('S44, S47: hostile bodies', () => {
       const notEmpty = hostileValue
         .map(value => JSON.stringify(value) ?? '')
         .filter(text => !['null', '{}', ''].includes(text.trim()));
-      await fuzz(
+      await fuzzer.run(
         notEmpty.map(body => ({ method: 'POST', path, headers: json, body })),
         is4xx,
       );
@@ -235,7 +167,7 @@ describe('S44: hostile ids, queries and headers', () => {
         own.elicitationId.toUpperCase(),
       ),
     );
-    await fuzz(
+    await fuzzer.run(
       ids.map(id => ({
         method,
         path: path.replace(/\{[^}]+\}/, id.slice(0, 10_000)),
@@ -253,7 +185,7 @@ describe('S44: hostile ids, queries and headers', () => {
     const list = queryOf(['issuer', 'subject', 'provider', 'constructor']).map(
       query => `/v1/connections?issuer=%00&${query}`,
     );
-    await fuzz(
+    await fuzzer.run(
       fc.oneof(read, list).map(path => ({ method: 'GET', path, headers: { authorization: json.authorization } })),
       is4xx,
     );
@@ -266,7 +198,7 @@ describe('S44: hostile ids, queries and headers', () => {
       fc.tuple(fc.base64String(), fc.base64String(), fc.base64String()).map(parts => `Bearer ${parts.join('.')}`),
       fc.constant(`Bearer ${keyOf('tracker')}x`),
     );
-    await fuzz(
+    await fuzzer.run(
       credentials.map(authorization => ({
         method: 'GET',
         path: `/v1/elicitations/${own.elicitationId}`,
@@ -287,7 +219,7 @@ describe('S44: hostile ids, queries and headers', () => {
       'origin',
     ];
     const headers = fc.dictionary(fc.constantFrom(...names), inHeader, { maxKeys: 4 });
-    await fuzz(
+    await fuzzer.run(
       headers.map(more => ({
         method: 'POST',
         path: '/v1/elicitations',
@@ -328,7 +260,7 @@ describe('S44: hostile browsers', () => {
       fc.constantFrom('tracker/forge', 'app/forge', 'tracker/elsewhere', 'nobody/forge', '__proto__/constructor'),
       fc.tuple(inPath, inPath).map(([a, b]) => `${a.slice(0, 2000)}/${b.slice(0, 2000)}`),
     );
-    await fuzz(
+    await fuzzer.run(
       fc.tuple(paths, queryOf(names), cookies).map(([path, query, cookie]) => ({
         method: 'GET',
         path: `/callback/${path}?${query}`,
@@ -341,7 +273,7 @@ describe('S44: hostile browsers', () => {
   it('the sign-in callback and the ticket', async () => {
     const callback = queryOf(['code', 'state', 'iss', 'error']).map(query => `/login/callback?${query}`);
     const ticket = queryOf(['ticket']).map(query => `/login/continue?${query}`);
-    await fuzz(
+    await fuzzer.run(
       fc
         .tuple(fc.oneof(callback, ticket), cookies)
         .map(([path, cookie]) => ({ method: 'GET', path, headers: { cookie } })),
@@ -358,7 +290,7 @@ describe('S44: hostile browsers', () => {
       rawPath.map(path => `/e/${path}`),
       queryOf(['e', 'switch']).map(query => `/login?${query}`),
     );
-    await fuzz(
+    await fuzzer.run(
       fc.tuple(pages, cookies, inHeader).map(([path, cookie, language]) => ({
         method: 'GET',
         path,
@@ -382,7 +314,7 @@ describe('S44: hostile browsers', () => {
       `/logout?e=${own.elicitationId}`,
     );
     const types = fc.constantFrom('application/x-www-form-urlencoded', 'application/json', 'multipart/form-data', '');
-    await fuzz(
+    await fuzzer.run(
       fc.tuple(targets, forms, types).map(([path, body, type]) => ({
         method: 'POST',
         path,
