@@ -12,6 +12,7 @@ import { elicitationPageRoutes } from './elicitation-page-routes.ts';
 import { loginRoutes } from './login-routes.ts';
 import { PageError } from './page-error.ts';
 import { createPageViews, type PageViews } from './page-views.ts';
+import { assertLoopbackHost } from './same-origin.ts';
 
 export interface PageDeps {
   readonly deps: GatewayDeps;
@@ -51,6 +52,9 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
     });
+    if (deps.config.mcpServers.some(server => server.identity.mode === 'loopback')) {
+      scope.addHook('onRequest', async request => assertLoopbackHost(request));
+    }
 
     scope.setErrorHandler((error, request, reply) => {
       const problem = pageProblem(error);

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { PageError } from './page-error.ts';
-import { assertSameOrigin, isPrefetch } from './same-origin.ts';
+import { assertLoopbackHost, assertSameOrigin, isPrefetch } from './same-origin.ts';
 
 const OURS = 'https://gate.example';
 const requestWith = (headers: Record<string, string>) => ({ headers }) as unknown as FastifyRequest;
@@ -54,6 +54,40 @@ describe('S26: where a form post comes from', () => {
   it('is never taken from the Referer or the Host', () => {
     expect(isAccepted({ referer: `${OURS}/e/x`, host: 'gate.example' })).toBe(false);
   });
+});
+
+describe('the name this machine is reached by', () => {
+  const isLoopback = (headers: Record<string, string>): boolean => {
+    try {
+      assertLoopbackHost(requestWith(headers));
+      return true;
+    } catch (error) {
+      if (error instanceof PageError && error.kind === 'forbidden') return false;
+      throw error;
+    }
+  };
+
+  it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1', '127.1.2.3:8080', '[::1]', '[::1]:8080'])(
+    '%s is its own',
+    host => expect(isLoopback({ host })).toBe(true),
+  );
+
+  it.each([
+    'attacker.example',
+    'attacker.example:8080',
+    'localhost.attacker.example',
+    '127.0.0.1.attacker.example:8080',
+    'localhost@attacker.example',
+    '0.0.0.0',
+    '192.168.0.1:8080',
+    '[::]',
+    '[fe80::1]',
+    ':8080',
+    '',
+  ])('%s is not', host => expect(isLoopback({ host })).toBe(false));
+
+  it('is not what a proxy or a page claims it to be', () =>
+    expect(isLoopback({ 'x-forwarded-host': 'localhost', origin: 'http://localhost' })).toBe(false));
 });
 
 describe('S25: prefetching', () => {

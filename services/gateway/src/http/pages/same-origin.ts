@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { isLoopbackHost } from '../../config/loopback.ts';
 import { PageError } from './page-error.ts';
 
 /**
@@ -11,6 +12,16 @@ export function assertSameOrigin(request: FastifyRequest, publicUrl: string): vo
   const { origin } = request.headers;
   if (site !== undefined ? site !== 'same-origin' : origin === undefined) throw new PageError('forbidden');
   if (origin !== undefined && origin !== publicUrl) throw new PageError('forbidden');
+}
+
+/**
+ * Where nobody signs in, what a page shows is kept from other origins by nothing but the same-origin policy, and a foreign
+ * name that is made to resolve to this machine (DNS rebinding) is of one origin with us. Only the `Host` tells it apart.
+ * @throws PageError `forbidden`
+ */
+export function assertLoopbackHost(request: FastifyRequest): void {
+  const url = URL.parse(`http://${request.headers.host ?? ''}`);
+  if (url === null || !isLoopbackHost(url.hostname)) throw new PageError('forbidden');
 }
 
 /** Link scanners and prefetchers must not trigger what only a person may (security: T26). */
