@@ -156,6 +156,7 @@ describe('the same ask', () => {
       what: 'another MCP server of the same group',
       server: { mcpServerId: 'calendar', connectionOwner: 'issue-tracker' },
     },
+    { what: 'another identity mode', server: { identityMode: 'external' } },
     { what: 'another person', input: { subject: bob } },
     { what: 'other scopes', input: authorization({ scopes: ['repo', 'admin'] }) },
     { what: 'a resource', input: authorization({ resource: 'https://api.example.com' }) },

@@ -129,7 +129,8 @@ function asked(
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: reservation?.operationId ?? newOperationId(entropy),
-    coalescingDigest: digestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject, request])),
+    // With the mode, so that what was issued under another one, and is refused now, stands in nobody's way.
+    coalescingDigest: digestOf(JSON.stringify([mcpServerId, identityMode, subject.issuer, subject.subject, request])),
     connectionId: connectionIdOf({
       owner: connectionOwner,
       subject,

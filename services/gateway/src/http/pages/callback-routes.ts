@@ -19,7 +19,8 @@ export const callbackRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, 
         providerName: deps.providers.get(provider) === undefined ? '(unknown)' : provider,
         callbackUrl: new URL(request.url, deps.config.publicUrl),
         browserBinding: browser.bindingOf(request),
-        visitorOf: elicitation => visitorOf(elicitation, browserSession),
+        visitorOf: elicitation =>
+          views.isRegistered(elicitation) ? visitorOf(elicitation, browserSession) : undefined,
       });
       switch (answer.result) {
         case 'refused':

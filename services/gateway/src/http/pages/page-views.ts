@@ -33,9 +33,13 @@ export function createPageViews(p: {
       stylesheetPath: p.stylesheetPath,
     }),
 
-    /** Whether MCP server and provider are still configured; what no longer is cannot be shown truthfully. */
+    /**
+     * Whether MCP server and provider are still configured, the server with the identity mode it had: what no longer is
+     * cannot be shown truthfully, and what was issued for a machine of one person is not for the public.
+     */
     isRegistered: (elicitation: Elicitation): boolean =>
-      p.mcpServers.has(elicitation.mcpServerId) && providers.has(elicitation.request.provider),
+      p.mcpServers.get(elicitation.mcpServerId)?.identityMode === elicitation.identityMode &&
+      providers.has(elicitation.request.provider),
 
     /** From the registration, never from what the MCP server says. */
     mcpServer(elicitation: Elicitation): McpServerView {
