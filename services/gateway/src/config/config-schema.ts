@@ -23,8 +23,12 @@ const publicUrlSchema = z
 
 const webUrl = z
   .url({ error: 'must be a URL', abort: true })
+  .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
   .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
     error: 'must be https, except on a loopback address',
+  })
+  .refine(value => new URL(value).username === '' && new URL(value).password === '', {
+    error: 'must not carry a user name',
   })
   .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' });
 

@@ -1,5 +1,5 @@
 import type { ConfigFault } from './config-error.ts';
-import type { GatewayConfig } from './config-schema.ts';
+import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
 
 function repeated(names: readonly string[]): string[] {
@@ -24,12 +24,20 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
   if (config.redis.url !== undefined && config.redis.cluster !== undefined)
     fault('redis', 'url and cluster exclude each other');
 
+  const recognitionOf = new Map<string, string>();
   const providers = new Set(config.providers.map(provider => provider.name));
   const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
     for (const name of server.providers)
       if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
+    // A connection is only as sure of its person as the MCP server it was made for, so all that share it must be as sure.
+    if (server.group !== undefined) {
+      const first = recognitionOf.get(server.group) ?? recognition(server);
+      recognitionOf.set(server.group, first);
+      if (first !== recognition(server))
+        fault(`${path}.group`, `the MCP servers of "${server.group}" must share identity mode and application`);
+    }
     if (server.identity.mode === 'login') {
       for (const issuer of server.issuers)
         if (!issuers.has(issuer)) fault(`${path}.issuers`, `no identity provider with issuer ${issuer} is configured`);
@@ -43,4 +51,9 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     }
   });
   return faults;
+}
+
+/** Who says which person is at the browser: the identity providers, one application, or nobody. */
+function recognition({ identity }: McpServerConfig): string {
+  return identity.mode === 'external' ? `external ${new URL(identity.verifyUrl).origin}` : identity.mode;
 }

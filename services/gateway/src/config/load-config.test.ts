@@ -20,6 +20,16 @@ const pathsOf = (document: unknown): string[] => [
   ...new Set(faultsOf(() => parseConfig(document)).map(fault => fault.path)),
 ];
 const withServer = (server: object) => ({ ...sampleConfig(), mcpServers: [{ ...sampleMcpServer, ...server }] });
+const groupOf = (...identities: object[]) => ({
+  ...sampleConfig(),
+  mcpServers: identities.map((identity, at) => ({
+    ...sampleMcpServer,
+    id: `server-${at}`,
+    apiKeys: [{ hash: hashOf(`key-${at}`) }],
+    group: 'office',
+    identity,
+  })),
+});
 const withKey = (key: string) => sampleConfig({ vault: { keys: [{ kid: 'first', key }] } });
 const jwkOf = (bits: number) =>
   generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' }) as { kty: 'RSA' };
@@ -72,6 +82,21 @@ describe('S57, S62: faults, each named by its path', () => {
     ['a wildcard return URL', withServer({ returnUrls: ['https://*.example/back'] }), ['mcpServers[0].returnUrls[0]']],
     ['a plain return URL', withServer({ returnUrls: ['http://app.example/'] }), ['mcpServers[0].returnUrls[0]']],
     ['a script as return URL', withServer({ returnUrls: ['javascript:alert(1)'] }), ['mcpServers[0].returnUrls[0]']],
+    [
+      'a return URL of a made-up scheme',
+      withServer({ returnUrls: ['x://localhost/'] }),
+      ['mcpServers[0].returnUrls[0]'],
+    ],
+    [
+      'a script that looks like loopback',
+      withServer({ returnUrls: ['javascript://localhost/%0aalert(1)'] }),
+      ['mcpServers[0].returnUrls[0]'],
+    ],
+    [
+      'a return URL with a user',
+      withServer({ returnUrls: ['https://a@app.example/'] }),
+      ['mcpServers[0].returnUrls[0]'],
+    ],
     ['an MCP endpoint that is no URL', withServer({ url: 'tracker' }), ['mcpServers[0].url']],
     ['an unknown kind', withServer({ kinds: ['everything'] }), ['mcpServers[0].kinds[0]']],
     ['an unknown provider', withServer({ providers: ['forge', 'nowhere'] }), ['mcpServers[0].providers']],
@@ -82,6 +107,19 @@ describe('S57, S62: faults, each named by its path', () => {
       'loopback identity for the whole network',
       { ...withServer({ identity: { mode: 'loopback' } }), publicUrl: 'http://localhost', listen: { host: '0.0.0.0' } },
       ['mcpServers[0].identity'],
+    ],
+    [
+      'a group of two identity modes',
+      groupOf({ mode: 'login' }, { mode: 'external', verifyUrl: 'https://app.example/verify' }),
+      ['mcpServers[1].group'],
+    ],
+    [
+      'a group of two applications',
+      groupOf(
+        { mode: 'external', verifyUrl: 'https://app.example/verify' },
+        { mode: 'external', verifyUrl: 'https://other.example/verify' },
+      ),
+      ['mcpServers[1].group'],
     ],
     [
       'a plain verify URL',
@@ -133,6 +171,12 @@ describe('S57, S62: faults, each named by its path', () => {
   it('names every fault at once', () => {
     const document = { ...sampleConfig({ publicUrl: 'http://gate.example' }), mcpServers: [], extra: 1 };
     expect(pathsOf(document).sort()).toEqual(['', 'mcpServers', 'publicUrl']);
+  });
+
+  it('accepts a group in which everybody is recognised in one way', () => {
+    const verifyAt = (path: string) => ({ mode: 'external', verifyUrl: `https://app.example${path}` });
+    expect(pathsOf(groupOf({ mode: 'login' }, { mode: 'login' }))).toEqual([]);
+    expect(pathsOf(groupOf(verifyAt('/a'), verifyAt('/b')))).toEqual([]);
   });
 
   it('accepts a usable public key', () => {
