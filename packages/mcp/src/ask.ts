@@ -62,8 +62,10 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new PosternUsageError('invalid_ask', `authorize: ${z.prettifyError(parsed.error)}`);
 }
 
+const displayNameSchema = plainText(80);
+
 /** Names that others chose freely are shown only where they cannot do harm; a bad one is left out, not repaired. */
 export function displayName(name: string | undefined): string | undefined {
-  const parsed = name !== undefined && isInert(name) ? plainText(80).safeParse(name) : undefined;
+  const parsed = name !== undefined && isInert(name) ? displayNameSchema.safeParse(name) : undefined;
   return parsed?.success ? parsed.data : undefined;
 }

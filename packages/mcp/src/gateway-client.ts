@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type AccessTokenBody,
@@ -58,7 +58,7 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
-  const { url, authorize, timeoutMs = 10_000, maxAttempts = 3, random = Math.random } = options;
+  const { url, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
   const fetchImplementation = options.fetch ?? fetch;
   const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
 
@@ -172,6 +172,9 @@ function refusal(response: Response, text: string): GatewayError {
 }
 
 /** Milliseconds, or undefined where a repetition cannot help. Full jitter keeps replicas from returning in step. */
+/** In [0, 1), so that replicas that failed together do not come back together. */
+const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
+
 function pauseBeforeRetry(error: unknown, failed: number, random: () => number): number | undefined {
   if (!(error instanceof GatewayError)) return undefined;
   const backoff = random() * FIRST_PAUSE_MS * 2 ** failed;
