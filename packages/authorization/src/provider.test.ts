@@ -129,6 +129,15 @@ describe('connect flow at a real provider', () => {
     expect(await failureOf(exchange, [code, start.codeVerifier])).toMatchObject({ providerError: 'invalid_grant' });
   });
 
+  it('T4: a code of the former authorization server never reaches the one configured since', async () => {
+    const start = await provider().start({ redirectUri, state, scopes: ['repo'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    const since = provider({ issuer: 'https://other.example' });
+    expect(await failureCodeOf(since.validateCallback({ ...start, callbackUrl, redirectUri, state }))).toBe(
+      'issuer_mismatch',
+    );
+  });
+
   it('S21: the client secret is never in a URL', async () => {
     await connect(provider());
     await connect(provider({ clientId: 'postern-post', clientSecret, clientAuthentication: 'client_secret_post' }));

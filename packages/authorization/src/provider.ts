@@ -169,6 +169,9 @@ export function createProvider(p: {
     },
 
     async validateCallback(request) {
+      // Configured anew since the start: the token endpoint is no longer that of the authorization server that answers.
+      if (request.expectedIssuer !== undefined && request.expectedIssuer !== config.issuer)
+        throw new AuthorizationError('issuer_mismatch');
       return validateCallback({
         ...request,
         expectedIssuer: request.expectedIssuer ?? config.issuer,
