@@ -4,6 +4,8 @@ import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 const TTL_SECONDS = 60;
+/** A waiter that nobody wakes answers when its 50 seconds are over, and then as if it had been woken. */
+const LESS_THAN_THE_WAIT_MS = 30_000;
 let browser: Browser;
 let stage: Stage;
 let ahead = 0;
@@ -22,7 +24,7 @@ afterAll(async () => {
 const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
 
 describe('when the time is over', () => {
-  it('a waiter hears of it without anybody opening the link', async () => {
+  it('a waiter hears of it without anybody opening the link', { timeout: LESS_THAN_THE_WAIT_MS }, async () => {
     const issued = await stage.ask(stage.subject(), { ttlSeconds: TTL_SECONDS });
     const waiting = stage.api.read(issued.elicitationId, 50);
     pass(TTL_SECONDS);
