@@ -5,7 +5,7 @@
  * gateways and of the MCP server.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cycleRows } from './rows/cycle.ts';
@@ -40,19 +40,22 @@ if (unknown.length > 0) {
 const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
 const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
 if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
-const extent = values.quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 6, samples: 300 };
+const extent = values.quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 4, samples: 200 };
 
+// What else runs on the machine takes its share; a reader must be able to see that it did.
+const busyBefore = loadavg()[0] ?? Number.NaN;
 try {
   const rows: Row[] = [];
   for (const [name, measure] of Object.entries(groups)) {
     if (values.only !== undefined && !values.only.includes(name)) continue;
     console.error(`${name} …`);
-    rows.push(...(await measure({ ...extent, directory, profileDir })));
+    const measured = await measure({ ...extent, directory, profileDir });
+    rows.push(...measured);
   }
   const [cpu] = cpus();
   console.log(
     `\nNode.js ${process.version}, ${availableParallelism()} × ${cpu?.model.trim() ?? 'unknown'}, ` +
-      `${new Date().toISOString().slice(0, 10)}; ${extent.runs} runs in turn, median (smallest–largest)\n`,
+      `${new Date().toISOString().slice(0, 10)}, load average before ${busyBefore.toFixed(1)}; ${extent.runs} runs in turn, median (smallest–largest)\n`,
   );
   console.log(renderTable(rows));
 } finally {

@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { McpServerSettings } from '../children/mcp-server.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
-import { readiness, startChild } from '../support/child.ts';
+import { type Child, readiness, startChild } from '../support/child.ts';
 import {
   API_KEY,
   IDENTITY_ISSUER,
@@ -19,7 +19,7 @@ import { type Elicited, McpSession } from '../support/mcp-session.ts';
 import { startOfficialExample } from '../support/official-example.ts';
 import { compared, type Row } from '../support/row.ts';
 import { type SignedIn, signInAll } from '../support/seeds.ts';
-import { interleave } from '../support/statistics.ts';
+import { interleave, type Pairs } from '../support/statistics.ts';
 
 const SESSIONS = 32;
 
@@ -33,8 +33,19 @@ interface Participant extends Disposable {
 
 let carts = 0;
 
-/** Cycles per second: tools/call → −32042 → the page's form is posted → completion notice on the session's stream. */
-async function cyclesPerSecond(participants: readonly Participant[], seconds: number): Promise<number> {
+interface CycleResult {
+  readonly perSecond: number;
+  /** Processor time of each process that took part, in microseconds per cycle. */
+  readonly cpuPerCycle: readonly number[];
+}
+
+/** Cycles: tools/call → −32042 → the page's form is posted → completion notice on the session's stream. */
+async function cycle(
+  participants: readonly Participant[],
+  children: readonly Child[],
+  seconds: number,
+): Promise<CycleResult> {
+  const cpuBefore = children.map(child => child.cpuMs());
   const startedAt = performance.now();
   const until = startedAt + seconds * 1000;
   let cycles = 0;
@@ -51,7 +62,9 @@ async function cyclesPerSecond(participants: readonly Participant[], seconds: nu
       }
     }),
   );
-  return cycles / ((performance.now() - startedAt) / 1000);
+  const perSecond = cycles / ((performance.now() - startedAt) / 1000);
+  const cpuPerCycle = children.map((child, index) => ((child.cpuMs() - (cpuBefore[index] ?? 0)) * 1000) / cycles);
+  return { perSecond, cpuPerCycle };
 }
 
 /** MCP server, gateway and Redis against the official example, which is all of that in one process and in memory. */
@@ -91,26 +104,39 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
   for (let opened = 0; opened < SESSIONS; opened += 1) theirs.push(stack.use(await exampleParticipant(example)));
 
   const { seconds } = bench;
-  await cyclesPerSecond(ours, seconds);
-  await cyclesPerSecond(theirs, seconds);
-  const pairs = await interleave(
-    bench.runs,
-    () => cyclesPerSecond(ours, seconds),
-    () => cyclesPerSecond(theirs, seconds),
-  );
+  const runOurs = () => cycle(ours, [mcpServer, gateway.child], seconds);
+  const runTheirs = () => cycle(theirs, [example.child], seconds);
+  await runOurs();
+  await runTheirs();
+  const pairs = await interleave(bench.runs, runOurs, runTheirs);
+  const picked = (pick: (result: CycleResult) => number): Pairs<number> => ({
+    ours: pairs.ours.map(pick),
+    baseline: pairs.baseline.map(pick),
+  });
+  const official = 'official example';
   return [
     compared(
-      'whole cycle: tools/call → −32042 → page POST → completion, 32 sessions',
+      `whole cycle: tools/call → −32042 → page POST → completion, ${SESSIONS} sessions`,
       'cycles/s',
-      'official example',
-      pairs,
-      {
-        bound: 'at least',
-        value: 1.5,
-      },
+      official,
+      picked(({ perSecond }) => perSecond),
+      { bound: 'at least', value: 1.5 },
     ),
+    compared(
+      '  its processor time: MCP server and gateway',
+      'µs each',
+      official,
+      picked(({ cpuPerCycle }) => sum(cpuPerCycle)),
+    ),
+    {
+      figure: '  of which the MCP server',
+      unit: 'µs each',
+      ours: pairs.ours.map(({ cpuPerCycle }) => cpuPerCycle[0] ?? Number.NaN),
+    },
   ];
 }
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 async function ourParticipant(p: {
   mcpPort: number;

@@ -29,6 +29,7 @@ export interface GatewaySettings {
   readonly profileDir?: string | undefined;
   /** Where there are replicas: the address they share. */
   readonly publicUrl?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
@@ -84,6 +85,7 @@ export async function startGatewayProcess(settings: GatewaySettings): Promise<Ga
     module: 'services/gateway/src/main.ts',
     args: [configPath],
     profileDir: settings.profileDir,
+    ...(settings.env === undefined ? {} : { env: settings.env }),
   });
   await untilReady(child, port);
   const readyAfterMs = performance.now() - startedAt;

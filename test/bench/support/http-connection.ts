@@ -12,29 +12,24 @@ export interface HttpAnswer {
  * shares the machine with what is measured. Answers are taken as ASCII.
  */
 export class HttpConnection implements Disposable {
-  readonly #socket: Socket;
+  readonly #port: number;
+  #socket: Socket;
   #received = '';
   #waiting: PromiseWithResolvers<HttpAnswer> | undefined;
 
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.on('data', chunk => {
-      this.#received += chunk.toString('latin1');
-      this.#settle();
-    });
-    socket.once('close', () => this.#waiting?.reject(new Error('the connection was closed')));
-    socket.on('error', error => this.#waiting?.reject(error));
+  private constructor(port: number, socket: Socket) {
+    this.#port = port;
+    this.#socket = this.#use(socket);
   }
 
   static async open(port: number): Promise<HttpConnection> {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return new HttpConnection(socket);
+    return new HttpConnection(port, await connected(port));
   }
 
-  request(text: string): Promise<HttpAnswer> {
+  async request(text: string): Promise<HttpAnswer> {
     if (this.#waiting !== undefined) throw new TypeError('one request at a time');
+    // While the other side was measured, this one was idle for longer than the peer keeps a connection.
+    if (this.#socket.readyState !== 'open') this.#socket = this.#use(await connected(this.#port));
     this.#waiting = Promise.withResolvers();
     this.#socket.write(text, 'latin1');
     return this.#waiting.promise;
@@ -64,6 +59,17 @@ export class HttpConnection implements Disposable {
     this.#socket.destroy();
   }
 
+  #use(socket: Socket): Socket {
+    socket.setNoDelay(true);
+    socket.on('data', chunk => {
+      this.#received += chunk.toString('latin1');
+      this.#settle();
+    });
+    socket.on('error', error => this.#waiting?.reject(error));
+    socket.once('close', () => this.#waiting?.reject(new Error('the connection was closed')));
+    return socket;
+  }
+
   #settle(): void {
     const headEnd = this.#received.indexOf('\r\n\r\n');
     if (headEnd === -1 || this.#waiting === undefined) return;
@@ -75,6 +81,12 @@ export class HttpConnection implements Disposable {
     this.#received = this.#received.slice(found.end);
     waiting.resolve({ status: Number(head.slice(9, 12)), head, body: found.body });
   }
+}
+
+async function connected(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
 }
 
 function bodyOf(head: string, text: string, start: number): { body: string; end: number } | undefined {
