@@ -81,6 +81,19 @@ describe('methods', () => {
   });
 });
 
+describe('what no route serves', () => {
+  it.each([
+    ['a browser', 'text/html,application/xhtml+xml,*/*;q=0.8', 'text/html; charset=utf-8'],
+    ['a machine', '*/*', 'application/problem+json; charset=utf-8'],
+  ])('is a 404 that %s can read', async (_who, accept, type) => {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const answer = await fetch(`${address}/nothing`, { method, headers: { accept } });
+      expect(answer.status).toBe(404);
+      expect(answer.headers.get('content-type')).toBe(type);
+    }
+  });
+});
+
 describe('S29, S60: refusals say what is needed and nothing more', () => {
   const everywhere = [
     'content-security-policy',
@@ -96,6 +109,7 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
 
   it.each<[string, number, () => string]>([
     ['nothing there', 404, () => head('GET /nothing')],
+    ['nothing there for a browser', 404, () => head('GET /nothing?SECRET', 'Accept: text/html,*/*;q=0.8\r\n')],
     ['a path that is not percent-encoding', 400, () => head('GET /e/%zz<script>alert(1)</script>')],
     ['the same in the API', 400, () => head('GET /v1/elicitations/%zz"', authorized)],
     ['an overlong id', 404, () => head(`GET /v1/elicitations/${'x'.repeat(9000)}`, authorized)],

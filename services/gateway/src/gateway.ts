@@ -2,6 +2,7 @@ import { startSweeper } from '@postern/store-redis';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from './app.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
+import { isLoopbackUrl } from './config/loopback.ts';
 import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 
@@ -20,6 +21,7 @@ const SWEEP_MS = 1000;
 export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
   const redis = await embeddedIfNeeded(config, options);
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
+  warnOfPlainRedis(config, options);
   const sweeper = startSweeper({
     elicitations: deps.stores.elicitations,
     expire: async elicitationId => void (await deps.service.expire(elicitationId)),
@@ -39,6 +41,15 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
     return closing;
   };
   return { app, deps, address, close, [Symbol.asyncDispose]: close };
+}
+
+/** Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password. */
+function warnOfPlainRedis({ redis }: GatewayConfig, { logger }: DepsOptions): void {
+  const plain = [redis.url ?? [], redis.cluster ?? []]
+    .flat()
+    .filter(url => url.startsWith('redis:') && !isLoopbackUrl(url));
+  if (plain.length > 0)
+    logger.warn({ event: 'redis.without_tls' }, 'Redis is not on this machine and is reached without TLS');
 }
 
 async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {

@@ -3,7 +3,7 @@ import rateLimit from '@fastify/rate-limit';
 import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../../deps.ts';
-import { problemFor } from '../plugins/errors-plugin.ts';
+import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
 import { type Problem, problemOf } from '../problem-of.ts';
 import { createBrowser } from './browser.ts';
@@ -40,6 +40,13 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
       .type('text/css; charset=utf-8')
       .send(style.body),
   );
+
+  // What no route serves: a page for whoever reads pages, a problem for everybody else.
+  app.setNotFoundHandler((request, reply) => {
+    const problem = problemFor('not_found');
+    const readsPages = request.headers.accept?.includes('text/html') === true;
+    return readsPages ? sendErrorPage(views, request, reply, problem, undefined) : sendProblem(request, reply, problem);
+  });
 
   await app.register(async scope => {
     scope.removeAllContentTypeParsers();

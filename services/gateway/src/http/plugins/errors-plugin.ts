@@ -36,7 +36,6 @@ export const errorsPlugin = fp<{ deps: GatewayDeps }>(
         );
       return sendProblem(request, reply, problem ?? problemFor('internal_error'));
     });
-    app.setNotFoundHandler((request, reply) => sendProblem(request, reply, problemFor('not_found')));
   },
   { name: 'errors' },
 );
