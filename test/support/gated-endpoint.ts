@@ -65,10 +65,13 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
       for (const name of ['connect', 'connect_too']) {
         mcpServer.registerTool(
           name,
-          { inputSchema: z.object({ note: z.string().optional() }) },
-          gate.tool(async (_args, ctx) => {
+          { inputSchema: z.object({ note: z.string().optional(), ttlSeconds: z.int().optional() }) },
+          gate.tool(async ({ ttlSeconds }, ctx) => {
             try {
-              const forge = await ctx.gate.authorize('forge', { scopes: ['repo'] });
+              const forge = await ctx.gate.authorize('forge', {
+                scopes: ['repo'],
+                ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+              });
               return forge.action === 'accept'
                 ? say(`accept ${await accountOf(forge)}`)
                 : say(`${forge.action} ${forge.reason}`);

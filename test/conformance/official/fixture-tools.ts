@@ -58,8 +58,9 @@ export function registerFixtureTools(
     'test_input_required_result_multi_round',
     {},
     gate.tool(async (_args, ctx) => {
-      for (const scope of ['repo', 'issues']) {
-        const forge = await ctx.gate.authorize('forge', { scopes: [scope] });
+      // The second grant replaces the first one, so it has to hold what the first line asks for when the handler runs again.
+      for (const scopes of [['repo'], ['repo', 'issues']]) {
+        const forge = await ctx.gate.authorize('forge', { scopes });
         if (forge.action !== 'accept') return forge.toToolResult();
       }
       return say('both rounds done');

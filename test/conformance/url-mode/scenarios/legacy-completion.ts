@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { GatedEndpoint } from '../../../support/gated-endpoint.ts';
 import { connectLegacyHost, elicitationOf, type LegacyHost } from '../../../support/legacy-host.ts';
 import type { Scenario } from '../scenario.ts';
-import { endings, endpointFor, terminalStatuses } from './modern-ending.ts';
+import { argumentsFor, endings, endpointFor, terminalStatuses } from './modern-ending.ts';
 
 /** Sends something harmless down the session's own stream, so that whatever was sent there before has arrived. */
 async function flush(endpoint: GatedEndpoint, host: LegacyHost, count: number): Promise<void> {
@@ -49,13 +49,13 @@ export const legacyCompletion: readonly Scenario[] = [
               return 'accept';
             },
           });
-          const first = host.call('connect');
+          const first = host.call('connect', argumentsFor(status));
           if (legacy === 'url-required-error') resolve(elicitationOf(await first).elicitationId);
           const elicitationId = await asked;
           await stage.end(status, elicitationId, subject);
           await host.untilCompleted(1);
           assert.deepEqual(host.completions, [elicitationId]);
-          const answer = legacy === 'push' ? await first : await host.call('connect');
+          const answer = legacy === 'push' ? await first : await host.call('connect', argumentsFor(status));
           assert.equal(answer.text, endings[status], `${legacy}: ${status}`);
         }
       }

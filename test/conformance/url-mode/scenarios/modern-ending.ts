@@ -18,6 +18,12 @@ export const terminalStatuses = Object.keys(endings) as TerminalStatus[];
 /** The MCP server whose elicitations can end in this way. */
 export const endpointFor = (status: TerminalStatus) => (status === 'failed' ? { mcpServerId: PORTAL } : {});
 
+/**
+ * Arguments of the call that is to end in this way. Time is made to be up by moving the gateway's clock, and that must be
+ * less than anybody waits there, or the waiting would be up as well.
+ */
+export const argumentsFor = (status: TerminalStatus) => (status === 'expired' ? { ttlSeconds: 10 } : {});
+
 /** How an elicitation ends, by the user, by time or by the MCP client's word. */
 export const modernEnding: readonly Scenario[] = [
   {
@@ -26,10 +32,11 @@ export const modernEnding: readonly Scenario[] = [
       for (const status of terminalStatuses) {
         const { url, untilHolding } = await stage.endpoint(endpointFor(status));
         const subject = stage.subject();
-        const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
+        const call = { tool: 'connect', subject, args: argumentsFor(status) };
+        const asked = urlRequestOf(await modernCall(url, call));
         const elicitationId = elicitationIdOf(asked.url);
         const inputResponses = { [asked.key]: { action: 'accept' } };
-        const retry = { tool: 'connect', subject, inputResponses, requestState: asked.requestState };
+        const retry = { ...call, inputResponses, requestState: asked.requestState };
         const retried = modernCall(url, retry);
         await untilHolding(elicitationId);
         await stage.end(status, elicitationId, subject);
