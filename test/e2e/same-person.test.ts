@@ -1,55 +1,22 @@
-import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
-import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, stageUsers, startStage } from '../support/stage.ts';
+import { type Stage, startStage } from '../support/stage.ts';
 
-const HOUR = 3_600_000;
 let browser: Browser;
 let stage: Stage;
-let otherIssuer: TestProvider;
-let ahead = 0;
 
 beforeAll(async () => {
-  browser = await launchBrowser();
-  // Its users have the names of the other issuer's users.
-  otherIssuer = await startOpenIdProvider({
-    name: 'Other ID',
-    users: stageUsers,
-    consent: 'skip',
-    clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [] }],
-  }).catch(async error => {
-    await browser.close();
-    throw error;
-  });
-  stage = await startStage({
-    now: () => Date.now() + ahead,
-    config: ({ base }) => ({
-      identityProviders: [
-        ...(base.identityProviders ?? []),
-        { name: 'other-id', issuer: otherIssuer.issuer, clientId: 'postern', clientSecret: 'other-secret' },
-      ],
-      mcpServers: base.mcpServers.map(mcpServer => ({
-        ...mcpServer,
-        issuers: [...mcpServer.issuers, otherIssuer.issuer],
-      })),
-    }),
-  });
+  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
 });
-afterEach(() => {
-  ahead = 0;
-  stage.world.provider.clearRequests();
-});
+afterEach(() => stage.world.provider.clearRequests());
 afterAll(async () => {
   await browser?.close();
   await stage?.[Symbol.asyncDispose]();
-  await otherIssuer?.close();
 });
 
 const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
 const tokenRequests = () => stage.world.provider.requests('token').length;
-const sessionIn = (raw: RawBrowser) => [...raw.cookies].find(([name]) => name.endsWith('postern_session'))?.[1];
 
 /** Alice with an elicitation of hers, Bob signed in with one of his. */
 async function aliceAndBob() {
@@ -233,186 +200,5 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect((await bob.get(planted, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(400);
     expect(tokenRequests()).toBe(0);
     expect(await statusOf(forBob.elicitationId)).toBe('active');
-  });
-});
-
-describe('the browser session', () => {
-  it('S02: without sign-in a real and a random id answer alike, whatever is asked', async () => {
-    const issued = await stage.ask(stage.subject(), { message: 'for-alice-only' });
-    const random = `el_${issued.elicitationId.slice(3, 5)}${'A'.repeat(43)}`;
-    const normal = (text: string, id: string) => text.replaceAll(id, 'ID').replace(/rq_[A-Za-z0-9_-]+/g, 'RQ');
-    const bodies = async (id: string) => {
-      const raw = stage.raw();
-      const answers = [
-        await raw.get(`/e/${id}`),
-        await raw.get(`/e/${id}?switch=1`),
-        await raw.get(`/e/${id}/leaving`),
-        await raw.post(`/e/${id}/accept`, { form: { csrf_token: 'x' } }),
-        await raw.post(`/e/${id}/decline`, { form: { csrf_token: 'x' } }),
-        await raw.post(`/e/${id}/accept`, { headers: { 'sec-fetch-site': 'cross-site' } }),
-        await raw.request('HEAD', `/e/${id}`),
-      ];
-      return answers.map(({ status, body, setCookies }) => [status, normal(body, id), setCookies.length]);
-    };
-    const real = await bodies(issued.elicitationId);
-    expect(real).toEqual(await bodies(random));
-    expect(JSON.stringify(real)).not.toContain('for-alice-only');
-  });
-
-  it('S05: the same name and e-mail at another issuer is another person', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { subject: { issuer: otherIssuer.issuer, subject: user } });
-    const bait = await stage.ask(user);
-    const raw = stage.raw();
-    // Signed in as the namesake at the first issuer.
-    await raw.signIn(bait.elicitationId, user);
-    const page = await raw.get(`/e/${elicitationId}`);
-    expect(page.status).toBe(403);
-    expect((await raw.post(`/e/${elicitationId}/accept`, { form: { csrf_token: csrfTokenIn(page) } })).status).toBe(
-      403,
-    );
-    expect(await statusOf(elicitationId)).toBe('pending');
-    // The sign-in for it leads to its own issuer.
-    const start = await stage.raw().get(`/login?e=${elicitationId}`);
-    expect(new URL(start.location ?? '').origin).toBe(otherIssuer.issuer);
-  });
-
-  it('S06: every sign-in gives a new id, ends the one before, and takes no id from outside', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
-    await raw.signIn(elicitationId, user);
-    const first = sessionIn(raw) ?? '';
-    const name = [...raw.cookies.keys()].find(key => key.endsWith('postern_session')) ?? '';
-    await raw.signIn(elicitationId, user);
-    const second = sessionIn(raw);
-    expect(second).not.toBe(first);
-
-    const replay = stage.raw();
-    replay.cookies.set(name, first);
-    expect((await replay.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
-
-    // An id planted before the sign-in does not become the session's.
-    const planted = `bs_${first.slice(3, 5)}${'B'.repeat(43)}`;
-    const victim = stage.raw();
-    victim.cookies.set(name, planted);
-    await victim.signIn(elicitationId, user);
-    expect(sessionIn(victim)).not.toBe(planted);
-    const attacker = stage.raw();
-    attacker.cookies.set(name, planted);
-    expect((await attacker.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
-  });
-
-  it('S06: the cookie of a sign-in is worth nothing after it', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
-    const answer = await raw.signInAnswer(elicitationId, user);
-    const before = new Map(raw.cookies);
-    expect((await raw.get(answer)).status).toBe(303);
-    expect([...raw.cookies.keys()].filter(key => key.includes('login'))).toEqual([]);
-    const thief = stage.raw();
-    for (const [name, value] of before) thief.cookies.set(name, value);
-    expect((await thief.get(answer)).status).toBe(400);
-    expect(sessionIn(thief)).toBeUndefined();
-  });
-
-  it('S07: idle and absolute lifetime are kept by the gateway, not by the cookie', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 86_400 });
-    const raw = stage.raw();
-    await raw.signIn(elicitationId, user);
-    const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
-    ahead = 29 * 60_000;
-    expect(await isSignedIn()).toBe(true);
-    ahead = 31 * 60_000;
-    expect(await isSignedIn()).toBe(false);
-    ahead = 9 * HOUR;
-    expect(await isSignedIn()).toBe(false);
-  });
-
-  it('S07: acting keeps a session alive, looking does not, and neither beyond its absolute end', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 86_400 });
-    const raw = stage.raw();
-    await raw.signIn(elicitationId, user);
-    const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
-    const step = 25 * 60_000;
-    for (ahead = step; ahead < 8 * HOUR; ahead += step) {
-      expect(await isSignedIn()).toBe(true);
-      await raw.accept(elicitationId);
-    }
-    ahead = 8 * HOUR + 1000;
-    expect(await isSignedIn()).toBe(false);
-  });
-
-  it('S07: signing out ends the session at the gateway', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
-    await raw.signIn(elicitationId, user);
-    const kept = new Map(raw.cookies);
-    const csrf_token = await raw.csrfToken(elicitationId);
-    expect((await raw.post('/logout', { form: { csrf_token: 'wrong' } })).status).toBe(403);
-    expect((await raw.post(`/logout?e=${elicitationId}`, { form: { csrf_token } })).location).toBe(
-      `/e/${elicitationId}?switch=1`,
-    );
-    expect(sessionIn(raw)).toBeUndefined();
-    for (const [name, value] of kept) raw.cookies.set(name, value);
-    expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
-  });
-
-  it('S08: signs in with code, PKCE S256, state and nonce, each used once and only where it began', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
-    const starts = await Promise.all([1, 2].map(() => stage.raw().get(`/login?e=${elicitationId}`)));
-    const queries = starts.map(({ location }) => new URL(location ?? '').searchParams);
-    for (const query of queries)
-      expect(Object.fromEntries(query)).toMatchObject({ response_type: 'code', code_challenge_method: 'S256' });
-    for (const name of ['state', 'nonce', 'code_challenge']) {
-      expect(queries[0]?.get(name)).toMatch(/^[A-Za-z0-9_-]{43}$/);
-      expect(queries[0]?.get(name)).not.toBe(queries[1]?.get(name));
-    }
-    const answer = await raw.signInAnswer(elicitationId, user);
-    const wrongIssuer = new URL(answer);
-    wrongIssuer.searchParams.set('iss', otherIssuer.issuer);
-    expect((await stage.raw().get(answer)).status).toBe(400);
-    stage.world.identityProvider.clearRequests();
-    expect((await raw.get(wrongIssuer)).status).toBe(400);
-    expect(stage.world.identityProvider.requests('token')).toHaveLength(0);
-    // The attempt with the wrong issuer has used it up.
-    expect((await raw.get(answer)).status).toBe(400);
-  });
-
-  it('S09, A8: Alice’s sign-in, finished in Bob’s browser, signs nobody in', async () => {
-    const { aliceName, bob, forBob, bobName, id } = await aliceAndBob();
-    const attacker = stage.raw();
-    const answer = await attacker.signInAnswer(id, aliceName);
-    const session = sessionIn(bob);
-    expect((await bob.get(answer, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(400);
-    expect(sessionIn(bob)).toBe(session);
-    expect((await bob.get(`/e/${forBob.elicitationId}`)).body).toContain(`${bobName} Example`);
-
-    // Nor does it in a browser that has a sign-in of its own under way.
-    const fresh = stage.raw();
-    await fresh.get(`/login?e=${forBob.elicitationId}`);
-    expect((await fresh.get(answer)).status).toBe(400);
-    expect(sessionIn(fresh)).toBeUndefined();
-  });
-
-  it('S09: the page names who is signed in and lets somebody else take over', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
-    await using person = await newPerson(browser, aliceName);
-    const { page } = person;
-    const forBob = await stage.ask(bobName);
-    await page.goto(forBob.url);
-    await signIn(page, aliceName);
-    expect(await page.locator('main').textContent()).toContain(`${aliceName} Example`);
-    await page.locator('form[action^="/logout"] button').click();
-    await signIn(page, bobName);
-    await page.locator('form[action$="/accept"]').waitFor();
-    expect(await page.locator('main').textContent()).toContain(`${bobName} Example`);
-    expect(await page.locator('form[action^="/logout"] button').count()).toBe(1);
   });
 });
