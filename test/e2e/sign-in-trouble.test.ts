@@ -59,7 +59,9 @@ describe('when signing in makes trouble', () => {
     const raw = stage.raw();
     const answer = await raw.signInAnswer(elicitationId, user);
     stage.world.identityProvider.fault({ endpoint: 'token', ...fault });
-    expect((await raw.get(answer)).status).toBe(status);
+    const refused = await raw.get(answer);
+    expect(refused.status).toBe(status);
+    expect(refused.body).toContain(`href="/login?e=${elicitationId}"`);
     expect(hasSession(raw.cookies)).toBe(false);
     stage.world.identityProvider.clearFaults();
     await raw.signIn(elicitationId, user);

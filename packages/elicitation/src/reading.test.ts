@@ -74,7 +74,8 @@ describe('wait', () => {
       });
       return observed;
     }
-    return { ...bench, waiting };
+    const loseWakeUps = () => void vi.spyOn(stores.notifier, 'wake').mockImplementation(() => undefined);
+    return { ...bench, waiting, loseWakeUps };
   }
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
@@ -115,6 +116,19 @@ describe('wait', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(observed.answer).toEqual(active);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a wake-up that got lost costs some seconds, not the whole wait', async () => {
+    const { service, pending, waiting, loseWakeUps } = createTimedBench();
+    const elicitation = await pending();
+    const observed = waiting(elicitation, MINUTE);
+    await settle();
+    loseWakeUps();
+    const declined = await service.decline(elicitation.elicitationId, signedIn(alice));
+    await settle();
+    expect(observed.answer).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(MINUTE / 2);
+    expect(observed.answer).toEqual(declined);
   });
 
   test('with no time to wait it only reads', async () => {

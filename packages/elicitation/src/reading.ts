@@ -13,6 +13,9 @@ export interface ReadingDeps {
   readonly assertSamePerson: SamePersonCheck;
 }
 
+/** Wake-ups are hints that can get lost on their way; nobody waits longer than this for a change that has happened. */
+const READ_AGAIN_MS = 15_000;
+
 /** Looking at elicitations, each reader with what is theirs to see. Nothing here changes anything. */
 export function createReading({ elicitations, notifier, now, assertSamePerson }: ReadingDeps) {
   /** @throws NotFoundError for unknown ids and for those of another MCP server, alike. */
@@ -24,7 +27,7 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
 
   /**
    * Reads until the status is terminal, `timeoutMs` is over or the caller has gone. Registers for wake-ups before the
-   * first read, so a change in between is not lost.
+   * first read, so a change in between is not lost, and reads again from time to time all the same.
    * @throws NotFoundError as `read`
    */
   async function wait(
@@ -39,7 +42,7 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
       const elicitation = await read(mcpServer, elicitationId);
       const left = deadline - now();
       if (isTerminal(elicitation) || left <= 0 || signal?.aborted === true) return elicitation;
-      await watch.next(left, signal);
+      await watch.next(Math.min(left, READ_AGAIN_MS), signal);
     }
   }
 

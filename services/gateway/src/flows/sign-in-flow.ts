@@ -1,4 +1,4 @@
-import type { SignedIn } from '@postern/authorization';
+import { AuthorizationError, type SignedIn } from '@postern/authorization';
 import {
   type BrowserSession,
   type Clock,
@@ -33,6 +33,13 @@ export type SignInResult =
   | {
       readonly result: 'signed_in';
       readonly browserSession: BrowserSession;
+      readonly elicitationId: string | undefined;
+      readonly cookie: number;
+    }
+  /** The identity provider refused, is not there, or gave an answer that is not valid. */
+  | {
+      readonly result: 'refused';
+      readonly error: AuthorizationError;
       readonly elicitationId: string | undefined;
       readonly cookie: number;
     }
@@ -104,10 +111,7 @@ export function createSignInFlow(p: {
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
     },
 
-    /**
-     * Ends a sign-in in the browser that began it and creates a browser session under a new id.
-     * @throws AuthorizationError when the identity provider refused or its answer is not valid.
-     */
+    /** Ends a sign-in in the browser that began it and creates a browser session under a new id. */
     async finish(callbackUrl: URL, cookies: readonly (string | undefined)[]): Promise<SignInResult> {
       const [state, ...more] = callbackUrl.searchParams.getAll('state');
       if (state === undefined || more.length > 0) return { result: 'unknown' };
@@ -119,15 +123,16 @@ export function createSignInFlow(p: {
         // The cookie can be replayed as long as the browser keeps it; the claim cannot.
         if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
           return { result: 'unknown' };
-        const person = await identityProvider.signIn.finish({
-          callbackUrl,
-          redirectUri,
-          state,
-          nonce: transaction.nonce,
-          codeVerifier: transaction.codeVerifier,
-        });
+        const { nonce, codeVerifier, elicitationId } = transaction;
+        let person: SignedIn;
+        try {
+          person = await identityProvider.signIn.finish({ callbackUrl, redirectUri, state, nonce, codeVerifier });
+        } catch (error) {
+          if (error instanceof AuthorizationError) return { result: 'refused', error, elicitationId, cookie };
+          throw error;
+        }
         const browserSession = await createBrowserSession(person, identityProvider.config.name);
-        return { result: 'signed_in', browserSession, elicitationId: transaction.elicitationId, cookie };
+        return { result: 'signed_in', browserSession, elicitationId, cookie };
       }
       return { result: 'unknown' };
     },

@@ -57,23 +57,23 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
   app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
     if (isPrefetch(request)) throw new PageError('forbidden');
     const context = views.context(request);
-    try {
-      const signedIn = await signInFlow.finish(
-        new URL(request.url, deps.config.publicUrl),
-        browser.loginCookies(request),
-      );
-      if (signedIn.result === 'unknown') {
+    const callbackUrl = new URL(request.url, deps.config.publicUrl);
+    const signedIn = await signInFlow.finish(callbackUrl, browser.loginCookies(request));
+    switch (signedIn.result) {
+      case 'unknown':
         events.signInFailed({ code: 'unknown_transaction' });
         return reply.code(400).send(signInFailedPage(context, {}));
+      case 'refused':
+        events.signInFailed({ code: signedIn.error.code });
+        browser.clearLoginCookie(reply, signedIn.cookie);
+        reply.code(signedIn.error.retryable ? 502 : 400);
+        return reply.send(signInFailedPage(context, retryOf(signedIn.elicitationId)));
+      case 'signed_in': {
+        browser.clearLoginCookie(reply, signedIn.cookie);
+        await browser.startSession(request, reply, signedIn.browserSession);
+        const page = pageOf(signedIn.elicitationId);
+        return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
       }
-      browser.clearLoginCookie(reply, signedIn.cookie);
-      await browser.startSession(request, reply, signedIn.browserSession);
-      const page = pageOf(signedIn.elicitationId);
-      return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
-    } catch (error) {
-      if (!(error instanceof AuthorizationError)) throw error;
-      events.signInFailed({ code: error.code });
-      return reply.code(error.retryable ? 502 : 400).send(signInFailedPage(context, {}));
     }
   });
 

@@ -1,0 +1,52 @@
+import Fastify from 'fastify';
+import { describe, expect, it } from 'vitest';
+import type { GatewayDeps } from '../../deps.ts';
+import { createLogger } from '../../logger.ts';
+import { healthPlugin } from './health-plugin.ts';
+
+/** An application whose store answers when the test says so. */
+async function createApp() {
+  const asked: PromiseWithResolvers<void>[] = [];
+  const ping = () => {
+    const answer = Promise.withResolvers<void>();
+    asked.push(answer);
+    return answer.promise;
+  };
+  const app = Fastify();
+  await app.register(healthPlugin, {
+    deps: { stores: { ping }, logger: createLogger({ level: 'silent' }) } as unknown as GatewayDeps,
+  });
+  const ready = async (): Promise<number> => (await app.inject('/readyz')).statusCode;
+  return { app, asked, ready };
+}
+
+const turn = () => new Promise(resolve => setImmediate(resolve));
+
+describe('readyz, which anybody may call', () => {
+  it('asks the store once for all who ask at once', async () => {
+    const { asked, ready } = await createApp();
+    const answers = Promise.all(Array.from({ length: 50 }, ready));
+    await turn();
+    expect(asked).toHaveLength(1);
+    asked[0]?.resolve();
+    expect(new Set(await answers)).toEqual(new Set([200]));
+  });
+
+  it('asks anew afterwards, also after a failure', async () => {
+    const { asked, ready } = await createApp();
+    for (const [at, status] of [503, 200, 503].entries()) {
+      const answer = ready();
+      await turn();
+      expect(asked).toHaveLength(at + 1);
+      if (status === 200) asked[at]?.resolve();
+      else asked[at]?.reject(new Error('no answer'));
+      expect(await answer).toBe(status);
+    }
+  });
+
+  it('livez asks nobody', async () => {
+    const { app, asked } = await createApp();
+    expect((await app.inject('/livez')).statusCode).toBe(200);
+    expect(asked).toHaveLength(0);
+  });
+});
