@@ -13,6 +13,7 @@ const mutableClaims = new Set([
   'email',
   'family_name',
   'given_name',
+  'mail',
   'name',
   'nickname',
   'phone_number',
@@ -20,6 +21,9 @@ const mutableClaims = new Set([
   'unique_name',
   'upn',
 ]);
+
+/** Also in another case and behind a namespace, as in `https://idp.example/claims/email`. */
+const isMutable = (claim: string): boolean => mutableClaims.has(claim.toLowerCase().replace(/^.*[/:]/, ''));
 
 const claimNameSchema = z.string().min(1).max(200);
 
@@ -29,7 +33,7 @@ export const subjectClaimSchema = z
   .max(400)
   .regex(/^[^+\s]+(\+[^+\s]+)*$/, 'must be claim names joined by +')
   .refine(
-    value => value.split('+').every(claim => !mutableClaims.has(claim)),
+    value => value.split('+').every(claim => !isMutable(claim)),
     'must not name a claim that can change, such as email',
   );
 

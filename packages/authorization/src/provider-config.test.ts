@@ -80,7 +80,17 @@ describe('identityProviderConfigSchema', () => {
     expect(faults(identityProviderConfigSchema, config)).toEqual([]);
   });
 
-  it.each(['email', 'preferred_username', 'name', 'upn', 'tid+email'])('S05: %s is no subject claim', subjectClaim => {
+  it.each([
+    'email',
+    'preferred_username',
+    'name',
+    'upn',
+    'tid+email',
+    'Email',
+    'mail',
+    'https://idp.example/claims/email',
+    'urn:example:claims:email',
+  ])('S05: %s is no subject claim', subjectClaim => {
     expect(faults(identityProviderConfigSchema, { ...idp, subjectClaim })).toEqual(['subjectClaim']);
     expect(faults(identityProviderConfigSchema, { ...idp, accessTokens: { subjectClaim } })).toEqual([
       'accessTokens.subjectClaim',
