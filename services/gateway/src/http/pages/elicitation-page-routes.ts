@@ -105,7 +105,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
           providerName: views.providerName(asked.provider),
           destinationHost: await destinationHost(asked.provider),
           // What the provider will be asked for, which includes what its configuration always adds.
-          scopes: views.scopes(asked.provider, requestedScopes(asked), context.locale),
+          scopes: views.scopes(asked.provider, await requestedScopes(elicitation), context.locale),
         },
         ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
         ...(elicitation.requestedBy === undefined ? {} : { requestedBy: elicitation.requestedBy }),
@@ -120,12 +120,13 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
     );
   }
 
-  function requestedScopes(asked: Elicitation['request']): readonly string[] {
+  async function requestedScopes(elicitation: Elicitation): Promise<readonly string[]> {
+    const scopes = await deps.scopePlan(elicitation);
     try {
-      return deps.providers.get(asked.provider)?.requestedScopes(asked.scopes) ?? asked.scopes;
+      return deps.providers.get(elicitation.request.provider)?.requestedScopes(scopes) ?? scopes;
     } catch (error) {
       // Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked.
-      if (error instanceof AuthorizationError) return asked.scopes;
+      if (error instanceof AuthorizationError) return scopes;
       throw error;
     }
   }
@@ -148,7 +149,8 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
     const { elicitation } = present;
     const context = views.context(request);
     const mcpServer = views.mcpServer(elicitation);
-    const returnHref = elicitation.returnUrl === undefined ? {} : { returnHref: elicitation.returnUrl };
+    const returnUrl = views.returnHref(elicitation);
+    const returnHref = returnUrl === undefined ? {} : { returnHref: returnUrl };
     switch (elicitation.status) {
       case 'pending':
       case 'active':

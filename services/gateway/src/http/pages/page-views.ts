@@ -34,12 +34,24 @@ export function createPageViews(p: {
     }),
 
     /**
-     * Whether MCP server and provider are still configured, the server with the identity mode it had: what no longer is
-     * cannot be shown truthfully, and what was issued for a machine of one person is not for the public.
+     * Whether the MCP server may still ask this, and still recognises people as it did when it asked. A permission that the
+     * operator withdraws ends with it also for links that are out already, and what was issued for a machine of one person
+     * is not for the public.
      */
-    isRegistered: (elicitation: Elicitation): boolean =>
-      p.mcpServers.get(elicitation.mcpServerId)?.identityMode === elicitation.identityMode &&
-      providers.has(elicitation.request.provider),
+    isRegistered({ mcpServerId, identityMode, request, subject }: Elicitation): boolean {
+      const mcpServer = p.mcpServers.get(mcpServerId);
+      return (
+        mcpServer?.identityMode === identityMode &&
+        mcpServer.providers.includes(request.provider) &&
+        mcpServer.issuers.includes(subject.issuer) &&
+        providers.has(request.provider)
+      );
+    },
+
+    /** Where the last page leads back to, if that is still registered. */
+    returnHref({ mcpServerId, returnUrl }: Elicitation): string | undefined {
+      return p.mcpServers.get(mcpServerId)?.returnUrls.find(registered => registered === returnUrl);
+    },
 
     /** From the registration, never from what the MCP server says. */
     mcpServer(elicitation: Elicitation): McpServerView {
