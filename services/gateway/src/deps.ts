@@ -24,6 +24,7 @@ import { createEvents, type Events } from './events.ts';
 import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
 import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
 import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
+import { createScopePlan, type ScopePlan } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
 import type { Logger } from './logger.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
@@ -48,6 +49,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly callers: CallerDirectory;
   readonly issueFlow: IssueFlow;
   readonly authorizationFlow: AuthorizationFlow;
+  readonly scopePlan: ScopePlan;
   readonly signInFlow: SignInFlow;
   readonly externalVerification: ExternalVerification;
   readonly now: Clock;
@@ -102,7 +104,20 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     entropy,
     now,
   });
-  const parts = { config, events, stores, service, vault, providers, identityProviders, mcpServers, now, entropy };
+  const scopePlan = createScopePlan({ stores, providers, mcpServers });
+  const parts = {
+    config,
+    events,
+    stores,
+    service,
+    vault,
+    providers,
+    scopePlan,
+    identityProviders,
+    mcpServers,
+    now,
+    entropy,
+  };
   const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });
   const authorizationFlow = createAuthorizationFlow(parts);
 

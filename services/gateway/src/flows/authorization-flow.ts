@@ -28,6 +28,7 @@ import type { Vault } from '@postern/vault';
 import type { Events } from '../events.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { connectionContext } from './connection-context.ts';
+import type { ScopePlan } from './scope-plan.ts';
 
 /** The person must come back from the provider within this time (OAuth `state` lifetime). */
 const TRANSACTION_MS = 10 * 60 * 1000;
@@ -38,6 +39,8 @@ const VERIFICATION_MS = 5 * 60 * 1000;
 interface TransactionSecret extends Omit<AuthorizationStart, 'authorizationUrl'> {
   readonly state: AuthorizationState;
   readonly authorizationUrl: string;
+  /** Asked for at the provider. */
+  readonly scopes: readonly string[];
 }
 
 interface VerificationSecret extends TransactionSecret {
@@ -68,6 +71,7 @@ export function createAuthorizationFlow(p: {
   stores: Pick<RedisStores, 'oneTime'>;
   vault: Vault;
   providers: ProviderRegistry;
+  scopePlan: ScopePlan;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   entropy: Entropy;
 }) {
@@ -95,7 +99,7 @@ export function createAuthorizationFlow(p: {
       code,
       redirectUri: redirectUri(elicitation.mcpServerId, request.provider),
       codeVerifier: secret.codeVerifier,
-      scopes: request.scopes,
+      scopes: secret.scopes,
       ...(secret.nonce === undefined ? {} : { nonce: secret.nonce }),
       ...(request.resource === undefined ? {} : { resource: request.resource }),
     });
@@ -147,14 +151,15 @@ export function createAuthorizationFlow(p: {
     async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
+      const scopes = await p.scopePlan(elicitation);
       const { authorizationUrl, ...start } = await providerOf(elicitation).start({
         redirectUri: redirectUri(mcpServerId, request.provider),
         state,
-        scopes: request.scopes,
+        scopes,
         ...(request.resource === undefined ? {} : { resource: request.resource }),
         ...(request.expectedAccount === undefined ? {} : { expectedAccount: request.expectedAccount }),
       });
-      const secret: TransactionSecret = { ...start, state, authorizationUrl: authorizationUrl.href };
+      const secret: TransactionSecret = { ...start, state, scopes, authorizationUrl: authorizationUrl.href };
       const key = { digest: digestOf(state), elicitationId };
       const sealed = await vault.seal(JSON.stringify(secret), secretContext(key, 'authorization-transaction'));
       await service.accept(elicitationId, visitor, {
