@@ -2,13 +2,19 @@ import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@p
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, createApi, keyOf } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/done';
 const stack = new AsyncDisposableStack();
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = stack.use(await startStage({ mcpServer: { returnUrls: [RETURN_URL] } }));
+  stage = stack.use(
+    await startStage({
+      mcpServer: { returnUrls: [RETURN_URL] },
+      otherMcpServers: [{ id: 'wiki', identity: { mode: 'external', verifyUrl: 'http://localhost:1/verify' } }],
+    }),
+  );
 });
 afterAll(() => stack.disposeAsync());
 
@@ -56,6 +62,28 @@ describe('what an MCP server is no longer allowed', () => {
     await later.get(callback);
     expect(stage.world.provider.requests('token')).toHaveLength(0);
     expect((await stage.api.read(asked.elicitationId)).body.status).toBe('pending');
+  });
+
+  it('a provider: a code that is held for an external verification is never used', async () => {
+    const gateway = await changedTo({ providers: [] });
+    const user = stage.subject();
+    const person = stage.raw();
+    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
+    const { elicitationId } = (await wiki.issue(askFor(stage.world, user))).body;
+    const verifyAt = ({ call }: typeof wiki, location: string | undefined) =>
+      call<{ continueUrl?: string }>('POST', `/v1/elicitations/${elicitationId}/verify`, {
+        verificationId: new URL(location ?? '').searchParams.get('verificationId'),
+        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+      });
+    const opened = await verifyAt(wiki, (await person.get(`/login?e=${elicitationId}`)).location);
+    await person.get(new URL(opened.body.continueUrl ?? ''));
+    const callback = await person.decideAtProvider(await person.accept(elicitationId), 'alice');
+    const { location } = await person.get(callback);
+    stage.world.provider.clearRequests();
+
+    expect((await verifyAt(createApi(gateway.address, keyOf('wiki')), location)).status).toBe(404);
+    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect((await verifyAt(wiki, location)).status).toBe(200);
   });
 
   it('a return URL: the last page leads there no longer', async () => {

@@ -53,6 +53,8 @@ export interface CodeExchangeRequest {
   readonly nonce?: string;
   readonly scopes: readonly string[];
   readonly resource?: string;
+  /** As recorded at the start. */
+  readonly expectedIssuer?: string;
 }
 
 /** What the provider issued. Every token in it is a secret. */
@@ -169,9 +171,7 @@ export function createProvider(p: {
     },
 
     async validateCallback(request) {
-      // Configured anew since the start: the token endpoint is no longer that of the authorization server that answers.
-      if (request.expectedIssuer !== undefined && request.expectedIssuer !== config.issuer)
-        throw new AuthorizationError('issuer_mismatch');
+      assertUnchanged(request.expectedIssuer, config);
       return validateCallback({
         ...request,
         expectedIssuer: request.expectedIssuer ?? config.issuer,
@@ -179,8 +179,9 @@ export function createProvider(p: {
       });
     },
 
-    async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource }) {
+    async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, expectedIssuer }) {
       assertPlain(redirectUri);
+      assertUnchanged(expectedIssuer, config);
       const requested = scopes.requested(asked);
       assertResource(resource, config);
       const metadata = await endpoints();
@@ -235,6 +236,11 @@ const hostOf = (endpoint: string): string => new URL(endpoint).host;
 function assertPlain(redirectUri: URL): void {
   if (redirectUri.search !== '' || redirectUri.hash !== '')
     throw new TypeError('a redirect URI has no query or fragment');
+}
+
+/** Configured anew since the start, the token endpoint is no longer that of the authorization server that answered. */
+function assertUnchanged(expectedIssuer: string | undefined, config: ProviderConfig): void {
+  if (expectedIssuer !== undefined && expectedIssuer !== config.issuer) throw new AuthorizationError('issuer_mismatch');
 }
 
 function assertResource(resource: string | undefined, config: ProviderConfig): void {

@@ -102,6 +102,7 @@ export function createAuthorizationFlow(p: {
       scopes: secret.scopes,
       ...(secret.nonce === undefined ? {} : { nonce: secret.nonce }),
       ...(request.resource === undefined ? {} : { resource: request.resource }),
+      ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
     });
   }
 

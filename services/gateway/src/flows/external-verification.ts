@@ -9,6 +9,7 @@ import {
   type ElicitationService,
   type Entropy,
   isTerminal,
+  NotFoundError,
   newBrowserSessionId,
   parseElicitationId,
   parseVerificationId,
@@ -161,6 +162,10 @@ export function createExternalVerification(p: {
         throw new DomainError('identity_mode_mismatch', 'This MCP server does not verify users itself.');
       }
       const elicitation = await p.service.read(mcpServer, elicitationId);
+      // Withdrawn since it was issued: as good as gone, like its page.
+      const { request: asked, subject } = elicitation;
+      if (!mcpServer.providers.includes(asked.provider) || !mcpServer.issuers.includes(subject.issuer))
+        throw new NotFoundError();
       if (isTerminal(elicitation)) throw new AlreadyEndedError(elicitation.status);
       return parseVerificationId(request.verificationId) === undefined
         ? verifyOpening(mcpServer, elicitation, request)
