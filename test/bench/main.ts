@@ -40,7 +40,7 @@ if (unknown.length > 0) {
 const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
 const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
 if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
-const extent = values.quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 4, samples: 200 };
+const extent = values.quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 3, samples: 200 };
 
 // What else runs on the machine takes its share; a reader must be able to see that it did.
 const busyBefore = loadavg()[0] ?? Number.NaN;

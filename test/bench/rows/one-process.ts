@@ -53,7 +53,7 @@ export async function oneProcessRows(bench: Bench): Promise<Row[]> {
         body: askBody(newSubject()),
         headers: isIdempotent ? { ...apiHeaders, 'idempotency-key': randomUUID() } : apiHeaders,
       });
-      return load({ ...target, seconds, headers: apiHeaders, next });
+      return load({ ...target, seconds, next });
     };
   const bareTarget = { child: ceiling, port: ceilingPort };
   const ours = issuing(gateway, '/v1/elicitations');
@@ -68,9 +68,9 @@ export async function oneProcessRows(bench: Bench): Promise<Row[]> {
     let turn = 0;
     const next = () => {
       turn += 1;
-      return { path: pathOf(connectionIds[turn % CONNECTED] ?? ''), body: '' };
+      return { path: pathOf(connectionIds[turn % CONNECTED] ?? ''), headers: tokenHeaders, body: '' };
     };
-    return load({ ...target, seconds, headers: tokenHeaders, next });
+    return load({ ...target, seconds, next });
   };
   const oursRead = reading(gateway, id => `/v1/connections/${id}/access-token`);
   const bareRead = reading(bareTarget, id => `/access-token/${id}`);

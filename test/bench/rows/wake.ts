@@ -48,6 +48,7 @@ export async function wakeRows(bench: Bench): Promise<Row[]> {
     const issued = await deciding.request(
       httpRequest('POST', '/v1/elicitations', replicaA.port, apiHeaders, askBody(newSubject())),
     );
+    if (issued.status !== 201) throw new Error(`issuing was answered with ${issued.status}: ${issued.body}`);
     const { elicitationId } = issuedSchema.parse(JSON.parse(issued.body));
     const path = `/v1/elicitations/${elicitationId}`;
     const answered = at(waiting.request(httpRequest('GET', `${path}?wait=30`, replicaB.port, apiHeaders)));

@@ -7,10 +7,18 @@ export interface Load {
   /** The process that answers. */
   readonly child: Child;
   readonly port: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly seconds: number;
-  readonly next: () => { readonly path: string; readonly body: string };
+  readonly next: () => LoadRequest;
 }
+
+export interface LoadRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** autocannon writes headers of its own into the object it is given. */
+const copied = (request: LoadRequest): LoadRequest => ({ ...request, headers: { ...request.headers } });
 
 export interface LoadResult {
   readonly perSecond: number;
@@ -22,13 +30,13 @@ export interface LoadResult {
  * Requests over 64 connections that each send the next request when the answer to the last has come.
  * @throws Error when any answer was not a success: such a run measures something else.
  */
-export async function load({ child, port, headers, seconds, next }: Load): Promise<LoadResult> {
+export async function load({ child, port, seconds, next }: Load): Promise<LoadResult> {
   const cpuBefore = child.cpuMs();
   const result = await autocannon({
     url: `http://127.0.0.1:${port}`,
     connections: CONNECTIONS,
     duration: seconds,
-    requests: [{ method: 'POST', headers, setupRequest: request => ({ ...request, ...next() }) }],
+    requests: [{ method: 'POST', setupRequest: request => ({ ...request, ...copied(next()) }) }],
   });
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${result.non2xx} answers were refusals and ${result.errors} requests failed`);
