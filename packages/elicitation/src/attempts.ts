@@ -33,6 +33,8 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
         events: ['hold'],
         next: { status: 'verifying', attempt: verification.record.digest },
         putOneTime: verification,
+        // What is held is worth nothing afterwards, and until it ends the same ask cannot be made again.
+        expiresWithinMs: verification.ttlMs,
         auditedAs: { type: 'held' },
       };
     });

@@ -12,7 +12,8 @@ export interface MovesDeps {
 }
 
 /** One move of the table with its effects, and how it is audited once it is committed. */
-export interface Decision extends Pick<TransitionElicitation, 'events' | 'next' | 'putOneTime' | 'putConnection'> {
+export interface Decision
+  extends Pick<TransitionElicitation, 'events' | 'next' | 'putOneTime' | 'putConnection' | 'expiresWithinMs'> {
   readonly auditedAs: AuditFact;
 }
 

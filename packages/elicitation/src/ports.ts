@@ -77,6 +77,8 @@ export interface TransitionElicitation {
   readonly operationId: string;
   readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
   readonly putConnection?: NewConnection;
+  /** Brings the end nearer: from now on it is over within this time, if not sooner. Never later. */
+  readonly expiresWithinMs?: number;
 }
 
 export type TransitionResult =

@@ -108,7 +108,7 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
-    const { current, events, next, putOneTime, putConnection } = request;
+    const { current, events, next, putOneTime, putConnection, expiresWithinMs } = request;
     assertMove(current.status, events, next.status);
     const { elicitationId } = current;
     const shard = shardIn(elicitationId);
@@ -143,6 +143,7 @@ export class RedisElicitationStore implements ElicitationStore {
         putOneTime?.record.sealed ?? '',
         putConnection?.connectionId ?? '',
         putConnection ? encodeConnection(putConnection) : '',
+        expiresWithinMs ?? '',
       ],
       { repeatable: true },
     );

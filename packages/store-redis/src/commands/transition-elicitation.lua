@@ -9,6 +9,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
        9 retention ms   10 MCP server id   11 kind   12 events kept   13 wake-up channel
        14 lifetime of the one-time record in ms, or ''   15 its record   16 its sealed part
        17 connection id, or ''   18 its record
+       19 ms within which it is over from now on, or ''
 returns {'applied', now, expiresAt}
         {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record}
         {'missing'}
@@ -28,6 +29,13 @@ end
 
 local version = whole(tonumber(found[2]) + 1)
 redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'record', ARGV[7])
+
+local expires = found[4]
+if ARGV[19] ~= '' and now + tonumber(ARGV[19]) < tonumber(expires) then
+  expires = whole(now + tonumber(ARGV[19]))
+  redis.call('HSET', KEYS[1], 'expiresAt', expires)
+  redis.call('ZADD', KEYS[3], expires, ARGV[2])
+end
 
 if ARGV[8] == '1' then
   redis.call('HSET', KEYS[1], 'endedAt', whole(now))
@@ -52,4 +60,4 @@ end
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[12], '*', 'elicitationId', ARGV[2], 'version', version,
   'status', ARGV[6], 'mcpServerId', ARGV[10], 'kind', ARGV[11])
 redis.call('PUBLISH', ARGV[13], ARGV[2])
-return { 'applied', whole(now), found[4] }
+return { 'applied', whole(now), expires }

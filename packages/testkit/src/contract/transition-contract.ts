@@ -190,6 +190,24 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await announced(current.elicitationId)).toHaveLength(3);
     });
 
+    test('a move can bring the end nearer, never further away', async () => {
+      const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+      const shard = shardIn(active.elicitationId);
+      const isDue = async () => (await stores.elicitations.due(shard, 1_000)).includes(active.elicitationId);
+      const now = stores.clock.now();
+      const held = await moved(stores.elicitations, active, { ...hold, expiresWithinMs: 1_000 });
+      expect(held.expiresAt).toBe(now + 1_000);
+      expect(await stores.elicitations.read(active.elicitationId)).toEqual(held);
+      stores.clock.set(now + 999);
+      expect(await isDue()).toBe(false);
+      stores.clock.set(now + 1_000);
+      expect(await isDue()).toBe(true);
+
+      const other = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+      const longHeld = await moved(stores.elicitations, other, { ...hold, expiresWithinMs: TTL_MS * 10 });
+      expect(longHeld.expiresAt).toBe(other.expiresAt);
+    });
+
     test('lists what is due: not ended, over, oldest first, no more than asked for', async () => {
       const person = somebody();
       const shard = shardIn(ask(person).elicitation.elicitationId);

@@ -182,7 +182,7 @@ export class MemoryElicitationStore implements ElicitationStore {
 }
 
 /** What belongs to a status only (trouble, attempt, …) is dropped, what belongs to the elicitation stays. */
-function after({ current, next }: TransitionElicitation, now: number): Elicitation {
+function after({ current, next, expiresWithinMs }: TransitionElicitation, now: number): Elicitation {
   const { layout, elicitationId, mcpServerId, identityMode, subject, request, createdAt, expiresAt } = current;
   const { message, requestedBy, returnUrl } = current;
   const base = {
@@ -197,7 +197,7 @@ function after({ current, next }: TransitionElicitation, now: number): Elicitati
     ...(requestedBy === undefined ? {} : { requestedBy }),
     ...(returnUrl === undefined ? {} : { returnUrl }),
     createdAt,
-    expiresAt,
+    expiresAt: Math.min(expiresAt, now + (expiresWithinMs ?? Number.POSITIVE_INFINITY)),
   };
   switch (next.status) {
     case 'pending':
