@@ -21,7 +21,7 @@ const SWEEP_MS = 1000;
 export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
   const redis = await embeddedIfNeeded(config, options);
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
-  warnOfPlainRedis(config, options);
+  warnOfFootguns(config, options);
   const sweeper = startSweeper({
     elicitations: deps.stores.elicitations,
     expire: async elicitationId => void (await deps.service.expire(elicitationId)),
@@ -43,13 +43,20 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   return { app, deps, address, close, [Symbol.asyncDispose]: close };
 }
 
-/** Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password. */
-function warnOfPlainRedis({ redis }: GatewayConfig, { logger }: DepsOptions): void {
-  const plain = [redis.url ?? [], redis.cluster ?? []]
-    .flat()
-    .filter(url => url.startsWith('redis:') && !isLoopbackUrl(url));
-  if (plain.length > 0)
+/** What works, but hardly as meant. */
+function warnOfFootguns({ redis, publicUrl, trustProxy }: GatewayConfig, { logger }: DepsOptions): void {
+  const urls = [redis.url ?? [], redis.cluster ?? []].flat();
+  if (urls.some(url => url.startsWith('redis:') && !isLoopbackUrl(url))) {
+    // Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password.
     logger.warn({ event: 'redis.without_tls' }, 'Redis is not on this machine and is reached without TLS');
+  }
+  if (publicUrl.startsWith('https:') && trustProxy.length === 0) {
+    // The gateway itself speaks http, so a proxy stands before it; to the rate limit everybody then has its address.
+    logger.warn(
+      { event: 'proxy.not_trusted' },
+      'trustProxy is empty: all people share one rate limit, that of the proxy',
+    );
+  }
 }
 
 async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseConfig } from './config/load-config.ts';
+import { startGateway } from './gateway.ts';
+import { createLogger } from './logger.ts';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis?.[Symbol.asyncDispose]());
+
+async function warningsOf(overrides: object): Promise<unknown[]> {
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const config = parseConfig({
+    publicUrl: 'https://gate.example',
+    listen: { port: 0 },
+    redis: { url: redis.url },
+    vault: { keys: [{ kid: 'test', key: randomBytes(32).toString('base64') }] },
+    identityProviders: [{ name: 'id', issuer: 'https://id.example', clientId: 'postern', clientSecret: 'secret' }],
+    mcpServers: [
+      {
+        id: 'tracker',
+        name: 'Tracker',
+        url: 'https://tracker.example/mcp',
+        apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }],
+        issuers: ['https://id.example'],
+      },
+    ],
+    ...overrides,
+  });
+  await using gateway = await startGateway(config, { logger: createLogger({ level: 'warn', destination }) });
+  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  return lines.map(line => (JSON.parse(line) as { event: unknown }).event);
+}
+
+describe('a start that works but hardly as meant', () => {
+  it('says that everybody shares the address of a proxy that is not trusted', async () => {
+    expect(await warningsOf({})).toEqual(['proxy.not_trusted']);
+  });
+
+  it('says nothing where the proxy is named', async () => {
+    expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
+  });
+});
