@@ -81,12 +81,11 @@ describe('S48: waiting reads', () => {
     expect((await until(capped, body.elicitationId, 200)).body.status).toBe('pending');
   });
 
-  it('of unknown ids take no place', async () => {
+  it('of unknown ids are answered at once and give their place back', async () => {
     const capped = stage.world.api({ apiKey: keyOf('capped') });
-    const answers = await Promise.all(
-      Array.from({ length: WAITS * 4 }, () => capped.read(`el_00${'b'.repeat(43)}`, LONG)),
-    );
-    expect(answers.at(-1)?.status).toBe(404);
+    for (let read = 0; read < WAITS * 4; read += 1) {
+      expect((await capped.read(`el_00${'b'.repeat(43)}`, LONG)).status).toBe(404);
+    }
   });
 
   it('are answered as things stand when the gateway stops', async () => {
