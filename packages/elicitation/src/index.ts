@@ -1,5 +1,6 @@
 export * from './audit.ts';
 export * from './browser-session.ts';
+export * from './committed.ts';
 export * from './connection.ts';
 export * from './elicitation.ts';
 export * from './elicitation-service.ts';

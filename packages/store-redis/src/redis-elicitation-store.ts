@@ -2,6 +2,7 @@ import {
   assertMove,
   type CreateElicitation,
   type CreateResult,
+  committed,
   DomainError,
   type Elicitation,
   type ElicitationId,
@@ -150,7 +151,7 @@ export class RedisElicitationStore implements ElicitationStore {
     const [result, ...rest] = listOf(reply);
     switch (result) {
       case 'applied':
-        return { result, elicitation: moved(request, numberOf(rest[0]), numberOf(rest[1])) };
+        return { result, elicitation: committed(request, { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) }) };
       case 'repeated':
         return { result: 'applied', elicitation: elicitationOf(elicitationId, rest) };
       case 'conflict':
@@ -180,27 +181,6 @@ const isEnd = (status: Elicitation['status']) => ends.has(status);
 function timingOf({ current, events }: TransitionElicitation): 'early' | 'late' | 'any' {
   if (events.includes('expire')) return 'late';
   return current.status === 'verifying' && events.includes('fail') ? 'any' : 'early';
-}
-
-/** What was just committed, put together from the decision instead of read back. */
-function moved({ current, next }: TransitionElicitation, now: number, expiresAt: number): Elicitation {
-  const { layout, elicitationId, mcpServerId, identityMode, subject, request, createdAt } = current;
-  const { message, requestedBy, returnUrl } = current;
-  const base = {
-    layout,
-    elicitationId,
-    version: current.version + 1,
-    mcpServerId,
-    identityMode,
-    subject,
-    request,
-    ...(message === undefined ? {} : { message }),
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    ...(returnUrl === undefined ? {} : { returnUrl }),
-    createdAt,
-    expiresAt,
-  };
-  return (isEnd(next.status) ? { ...base, ...next, endedAt: now } : { ...base, ...next }) as Elicitation;
 }
 
 /** Reads status, version, createdAt, expiresAt, endedAt, record. */

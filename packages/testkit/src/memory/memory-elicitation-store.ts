@@ -6,6 +6,7 @@ import {
   type ConnectionStore,
   type CreateElicitation,
   type CreateResult,
+  committed,
   DomainError,
   type Elicitation,
   type ElicitationEvent,
@@ -128,7 +129,8 @@ export class MemoryElicitationStore implements ElicitationStore {
       : isOver && !(stored.status === 'verifying' && events.includes('fail'));
     if (isUntimely) return { result: 'untimely', current: stored };
 
-    const moved = after(request, now);
+    const expiresAt = Math.min(stored.expiresAt, now + (request.expiresWithinMs ?? Number.POSITIVE_INFINITY));
+    const moved = committed(request, { now, expiresAt });
     row.elicitation = moved;
     row.movedBy = request.operationId;
     if (isTerminal(moved)) {
@@ -178,36 +180,5 @@ export class MemoryElicitationStore implements ElicitationStore {
   #announce(elicitation: Elicitation): void {
     this.events.push(eventOf(elicitation));
     this.#deps.notifier.wake(elicitation.elicitationId);
-  }
-}
-
-/** What belongs to a status only (trouble, attempt, …) is dropped, what belongs to the elicitation stays. */
-function after({ current, next, expiresWithinMs }: TransitionElicitation, now: number): Elicitation {
-  const { layout, elicitationId, mcpServerId, identityMode, subject, request, createdAt, expiresAt } = current;
-  const { message, requestedBy, returnUrl } = current;
-  const base = {
-    layout,
-    elicitationId,
-    version: current.version + 1,
-    mcpServerId,
-    identityMode,
-    subject,
-    request,
-    ...(message === undefined ? {} : { message }),
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    ...(returnUrl === undefined ? {} : { returnUrl }),
-    createdAt,
-    expiresAt: Math.min(expiresAt, now + (expiresWithinMs ?? Number.POSITIVE_INFINITY)),
-  };
-  switch (next.status) {
-    case 'pending':
-    case 'active':
-    case 'verifying':
-      return { ...base, ...next };
-    case 'completed':
-    case 'failed':
-      return { ...base, ...next, endedAt: now };
-    default:
-      return { ...base, status: next.status, endedAt: now };
   }
 }

@@ -1,0 +1,39 @@
+import type { Elicitation } from './elicitation.ts';
+import type { TransitionElicitation } from './ports.ts';
+
+/**
+ * The elicitation as a committed move leaves it. What belongs to a status only (trouble, attempt, …) is dropped, what belongs
+ * to the elicitation stays. For stores, which decide the times: `now` of the commit, and when it is over from then on.
+ */
+export function committed(
+  { current, next }: Pick<TransitionElicitation, 'current' | 'next'>,
+  times: { readonly now: number; readonly expiresAt: number },
+): Elicitation {
+  const { layout, elicitationId, mcpServerId, identityMode, subject, request, createdAt } = current;
+  const { message, requestedBy, returnUrl } = current;
+  const base = {
+    layout,
+    elicitationId,
+    version: current.version + 1,
+    mcpServerId,
+    identityMode,
+    subject,
+    request,
+    ...(message === undefined ? {} : { message }),
+    ...(requestedBy === undefined ? {} : { requestedBy }),
+    ...(returnUrl === undefined ? {} : { returnUrl }),
+    createdAt,
+    expiresAt: times.expiresAt,
+  };
+  switch (next.status) {
+    case 'pending':
+    case 'active':
+    case 'verifying':
+      return { ...base, ...next };
+    case 'completed':
+    case 'failed':
+      return { ...base, ...next, endedAt: times.now };
+    default:
+      return { ...base, status: next.status, endedAt: times.now };
+  }
+}
