@@ -58,7 +58,12 @@ describe('the happy path', () => {
       subject: { issuer, subject: user },
       authorization: { provider: 'forge', scopes },
     });
-    expect(await stage.api.issue(request(['repo']))).toMatchObject({ status: 200, body: { status: 'completed' } });
+    const names = { provider: 'forge', providerName: 'Code Forge' };
+    expect(first).toMatchObject({ authorization: names });
+    expect(await stage.api.issue(request(['repo']))).toMatchObject({
+      status: 200,
+      body: { status: 'completed', authorization: names },
+    });
     const more = await stage.api.issue(request(['repo', 'issues']));
     expect(more).toMatchObject({ status: 201, body: { status: 'pending' } });
 

@@ -105,6 +105,10 @@ export const elicitationSchema = z
     url: z.url().describe('What the user opens. Holds nothing but the id.'),
     matchCode: z.string().describe('Show it to the user beside the URL; the page shows the same one.'),
     message: z.string().optional(),
+    authorization: z
+      .object({ provider: z.string(), providerName: z.string() })
+      .optional()
+      .describe('Whose account was asked for, and the name people know that provider by.'),
     createdAt: timestamp('When it was issued.'),
     expiresAt: timestamp('When it expires unless it has ended.'),
     endedAt: timestamp('When it ended.').optional(),

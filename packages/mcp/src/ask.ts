@@ -1,4 +1,11 @@
-import { authorizationRequestSchema, type IssueElicitationInput, isInert, plainText, TTL_SECONDS } from '@postern/api';
+import {
+  authorizationRequestSchema,
+  type ElicitationBody,
+  type IssueElicitationInput,
+  isInert,
+  plainText,
+  TTL_SECONDS,
+} from '@postern/api';
 import { z } from 'zod';
 import { digest } from './digest.ts';
 import { PosternUsageError } from './errors.ts';
@@ -63,6 +70,11 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 const displayNameSchema = plainText(80);
+
+/** The provider in texts: its name at the gateway, or what people know it by, once the gateway has said it. */
+export function naming(ask: Ask, elicitation?: Pick<ElicitationBody, 'authorization'>) {
+  return { provider: ask.provider, providerName: elicitation?.authorization?.providerName ?? ask.provider };
+}
 
 /** Names that others chose freely are shown only where they cannot do harm; a bad one is left out, not repaired. */
 export function displayName(name: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AuthorizeOptions, createAsk } from './ask.ts';
+import { type Ask, type AuthorizeOptions, createAsk, naming } from './ask.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { pursue } from './eras/pursue.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
@@ -120,7 +120,7 @@ async function readRemembered(run: Run, ask: Ask, signal: AbortSignal): Promise<
 
 function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: AbortSignal): Authorization {
   const { text } = run.environment;
-  const { provider } = ask;
+  const names = naming(ask, resolution.by === 'gateway' ? resolution.elicitation : undefined);
   if (resolution.by === 'mcp-client') {
     return resolution.action === 'decline'
       ? refusal('decline', 'client_declined')
@@ -145,7 +145,7 @@ function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: Abo
     A extends 'decline' | 'cancel',
     R extends (AuthorizationDeclined | AuthorizationCancelled)['reason'],
   >(action: A, reason: R) {
-    return { action, reason, toToolResult: () => plainToolResult(text({ kind: reason, provider })) };
+    return { action, reason, toToolResult: () => plainToolResult(text({ kind: reason, ...names })) };
   }
 }
 

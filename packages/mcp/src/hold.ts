@@ -1,4 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
+import { type Ask, naming } from './ask.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { GatewayError } from './errors.ts';
 import type { Run } from './run.ts';
@@ -15,12 +16,7 @@ const SLACK_MS = 8_000;
  * @throws the signal's reason when the MCP client gave up; the elicitation lives on
  * @throws {GatewayError}
  */
-export async function hold(
-  run: Run,
-  elicitationId: string,
-  provider: string,
-  signal: AbortSignal,
-): Promise<ElicitationBody> {
+export async function hold(run: Run, elicitationId: string, ask: Ask, signal: AbortSignal): Promise<ElicitationBody> {
   const { client, holdMs } = run.environment;
   const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
@@ -28,7 +24,7 @@ export async function hold(
   let latest: ElicitationBody | undefined;
   try {
     for (const [index, seconds] of slices.entries()) {
-      await report(run, index + 1, provider);
+      await report(run, index + 1, ask, latest);
       latest = await client.read(elicitationId, seconds, either);
       if (isTerminal(latest)) return latest;
     }
@@ -41,9 +37,9 @@ export async function hold(
 }
 
 /** A notification that cannot be delivered is no reason to fail the call that it decorates. */
-async function report(run: Run, progress: number, provider: string): Promise<void> {
+async function report(run: Run, progress: number, ask: Ask, latest: ElicitationBody | undefined): Promise<void> {
   try {
-    await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', provider }));
+    await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', ...naming(ask, latest) }));
   } catch (error) {
     run.environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
   }

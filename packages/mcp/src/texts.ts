@@ -1,29 +1,36 @@
+interface ProviderNames {
+  /** As the gateway is configured. */
+  readonly provider: string;
+  /** As people know it; the same as `provider` as long as the gateway has not said it. */
+  readonly providerName: string;
+}
+
 /** What is being said, with the facts to say it. */
-export type TextContext =
+export type TextContext = ProviderNames &
   /** Shown by the MCP client beside the URL, before the user decides to open it. */
-  | { readonly kind: 'ask'; readonly provider: string; readonly matchCode: string }
-  /** The call ends while the user is still busy; a model passes this on, so it carries the link. */
-  | {
-      readonly kind: 'unfinished';
-      readonly provider: string;
-      readonly matchCode: string;
-      readonly url: string;
-      readonly expiresAt: string;
-    }
-  | {
-      readonly kind: 'declined' | 'cancelled' | 'expired' | 'client_declined' | 'client_cancelled';
-      readonly provider: string;
-    }
-  /** The MCP client cannot open URLs and `missingCapability` is `error`. */
-  | { readonly kind: 'client_incapable'; readonly provider: string }
-  /** Progress, while a retry is held. */
-  | { readonly kind: 'waiting'; readonly provider: string };
+  (
+    | { readonly kind: 'ask'; readonly matchCode: string }
+    /** The call ends while the user is still busy; a model passes this on, so it carries the link. */
+    | {
+        readonly kind: 'unfinished';
+        readonly matchCode: string;
+        readonly url: string;
+        readonly expiresAt: string;
+      }
+    | {
+        readonly kind: 'declined' | 'cancelled' | 'expired' | 'client_declined' | 'client_cancelled';
+      }
+    /** The MCP client cannot open URLs and `missingCapability` is `error`. */
+    | { readonly kind: 'client_incapable' }
+    /** Progress, while a retry is held. */
+    | { readonly kind: 'waiting' }
+  );
 
 /** Writes everything this package says to users. Replace it to translate; keep the match code in `ask` and `unfinished`. */
 export type TextFunction = (context: TextContext) => string;
 
 export const englishTexts: TextFunction = context => {
-  const account = `${context.provider} account`;
+  const account = `${context.providerName} account`;
   switch (context.kind) {
     case 'ask':
       return `Connect your ${account} to continue. Code on the page: ${context.matchCode}`;

@@ -18,7 +18,9 @@ export async function pursueInLegacySession(
 ): Promise<Resolution> {
   const { legacy, missingCapability } = run.environment;
   if (!run.call.declaresUrl) {
-    throw missingCapability === 'error' ? incapableSuspension(run, ask) : await plainSuspension(run, ask, elicitation);
+    throw missingCapability === 'error'
+      ? incapableSuspension(run, ask, elicitation)
+      : await plainSuspension(run, ask, elicitation);
   }
   if (legacy === 'push') return await push(run, ask, elicitation, signal);
   throw await urlRequiredSuspension(run, ask, elicitation);
@@ -55,7 +57,7 @@ async function push(
   if (result.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
   if (result.type === 'answered' && result.action === 'accept') {
-    const latest = await hold(run, elicitationId, ask.provider, signal);
+    const latest = await hold(run, elicitationId, ask, signal);
     if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
     throw await plainSuspension(run, ask, latest);
   }

@@ -16,7 +16,9 @@ export async function pursueStateless(
 ): Promise<never> {
   const { assumeUrlCapability, missingCapability } = run.environment;
   if (!assumeUrlCapability) {
-    throw missingCapability === 'error' ? incapableSuspension(run, ask) : await plainSuspension(run, ask, elicitation);
+    throw missingCapability === 'error'
+      ? incapableSuspension(run, ask, elicitation)
+      : await plainSuspension(run, ask, elicitation);
   }
   throw await urlRequiredSuspension(run, ask, elicitation);
 }

@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import type { Ask } from '../ask.ts';
+import { type Ask, naming } from '../ask.ts';
 import { isTerminal } from '../elicitation-status.ts';
 import { hold } from '../hold.ts';
 import type { RequestState } from '../request-state.ts';
@@ -33,7 +33,7 @@ async function resume(run: Run<ModernCall>, ask: Ask, elicitationId: string, sig
   const wasAsked = requestState?.phase === 'ask';
   const action = wasAsked ? call.clientAction : 'accept';
   if (action === 'accept') {
-    const elicitation = await hold(run, elicitationId, ask.provider, signal);
+    const elicitation = await hold(run, elicitationId, ask, signal);
     if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
     throw await furtherRound(run, ask, elicitation, 'wait');
   }
@@ -47,7 +47,7 @@ async function resume(run: Run<ModernCall>, ask: Ask, elicitationId: string, sig
 
 async function question(run: Run<ModernCall>, ask: Ask, elicitation: ElicitationBody): Promise<Suspension> {
   if (run.call.declaresUrl) return await furtherRound(run, ask, elicitation, 'ask');
-  if (run.environment.missingCapability === 'error') return incapableSuspension(run, ask);
+  if (run.environment.missingCapability === 'error') return incapableSuspension(run, ask, elicitation);
   return await plainSuspension(run, ask, elicitation);
 }
 
@@ -74,7 +74,7 @@ async function furtherRound(
     round,
     exp: Math.ceil(Date.parse(elicitation.expiresAt) / 1000) + STATE_GRACE_SECONDS,
   });
-  const message = text({ kind: 'ask', provider: ask.provider, matchCode });
+  const message = text({ kind: 'ask', ...naming(ask, elicitation), matchCode });
   return new Suspension({
     type: 'input_required',
     request: phase === 'ask' ? { url, message } : undefined,

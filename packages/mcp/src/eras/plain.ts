@@ -1,5 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import type { Ask } from '../ask.ts';
+import { type Ask, naming } from '../ask.ts';
 import { type Run, rememberAsk } from '../run.ts';
 import { Suspension } from '../suspension.ts';
 import type { UrlElicitation } from '../tool-call.ts';
@@ -29,19 +29,19 @@ export async function urlRequiredSuspension(run: Run, ask: Ask, elicitation: Eli
 
 export function urlElicitation(run: Run, ask: Ask, elicitation: ElicitationBody): UrlElicitation {
   const { elicitationId, url, matchCode } = elicitation;
-  return { elicitationId, url, message: run.environment.text({ kind: 'ask', provider: ask.provider, matchCode }) };
+  return { elicitationId, url, message: run.environment.text({ kind: 'ask', ...naming(ask, elicitation), matchCode }) };
 }
 
 function unfinishedResult(run: Run, ask: Ask, elicitation: ElicitationBody): PlainToolResult {
   const { url, matchCode, expiresAt } = elicitation;
-  const text = run.environment.text({ kind: 'unfinished', provider: ask.provider, matchCode, url, expiresAt });
+  const text = run.environment.text({ kind: 'unfinished', ...naming(ask, elicitation), matchCode, url, expiresAt });
   // The hint holds nothing that the text does not say; it saves a host from parsing prose.
   return plainToolResult(text, { [ELICITATION_META_KEY]: { url, matchCode, expiresAt } });
 }
 
 /** For MCP clients without URL mode when the MCP server prefers a refusal to a link in a text. */
-export function incapableSuspension(run: Run, ask: Ask): Suspension {
-  const text = run.environment.text({ kind: 'client_incapable', provider: ask.provider });
+export function incapableSuspension(run: Run, ask: Ask, elicitation: ElicitationBody): Suspension {
+  const text = run.environment.text({ kind: 'client_incapable', ...naming(ask, elicitation) });
   return new Suspension(
     run.call.era === 'modern'
       ? { type: 'capability_missing', message: text }

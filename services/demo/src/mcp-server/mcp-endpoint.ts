@@ -10,8 +10,7 @@ import {
   originValidationResponse,
   requireBearerAuth,
 } from '@modelcontextprotocol/server';
-import { englishTexts, postern } from '@postern/mcp';
-import { CODE_FORGE } from '../code-forge/code-forge.ts';
+import { postern } from '@postern/mcp';
 import { MCP_SCOPE } from '../identity-provider.ts';
 import { type HttpListener, listenHttp } from '../listen-http.ts';
 import { createRepositoryHelper } from './repository-helper.ts';
@@ -46,8 +45,7 @@ export async function startMcpEndpoint(p: {
     resourceMetadataUrl: metadataUrl,
   });
 
-  // People know the provider by its name, not by the one in the gateway's configuration.
-  const gate = postern({ ...p.gateway, text: context => englishTexts({ ...context, provider: CODE_FORGE }) });
+  const gate = postern(p.gateway);
   const create = () => createRepositoryHelper({ gate, forgeUrl: p.forgeUrl });
   const modern = createMcpHandler(create, { legacy: 'reject' });
   const sessions = createSessions2025(create);

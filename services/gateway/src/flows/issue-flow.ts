@@ -13,7 +13,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
-import { presentConnectionAsElicitation, presentElicitation } from '../http/api/present.ts';
+import { createPresenter } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 
@@ -36,6 +36,8 @@ export function createIssueFlow(p: {
   accessTokens: AccessTokenVerifier;
   entropy: Entropy;
 }) {
+  const present = createPresenter(p.config);
+
   async function subjectOf(mcpServer: RegisteredMcpServer, subject: IssueElicitation['subject']): Promise<Subject> {
     if (!('accessToken' in subject)) return subject;
     try {
@@ -103,11 +105,10 @@ export function createIssueFlow(p: {
             },
           }),
     });
-    if (issued.disposition === 'served')
-      return { status: 200, body: presentConnectionAsElicitation(issued.connection, p.config.publicUrl) };
+    if (issued.disposition === 'served') return { status: 200, body: present.served(issued.connection) };
     return {
       status: issued.disposition === 'created' ? 201 : 200,
-      body: presentElicitation(issued.elicitation, p.config.publicUrl),
+      body: present.elicitation(issued.elicitation),
     };
   }
 

@@ -6,7 +6,7 @@ import type { GatewayDeps } from '../../deps.ts';
 import { parse } from '../parse.ts';
 import { ProblemError } from '../problem-error.ts';
 import { callerOf } from './caller-auth.ts';
-import { presentElicitation } from './present.ts';
+import { createPresenter } from './present.ts';
 
 interface ById {
   Params: { elicitationId: string };
@@ -16,7 +16,7 @@ export const noBodySchema = z.union([z.undefined(), z.null(), z.strictObject({})
 const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '1 to 255 visible ASCII characters' });
 
 export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
-  const { publicUrl } = deps.config;
+  const present = createPresenter(deps.config);
   const waits = createWaitLimit();
   // A replica that stops answers its waiters as things stand; they come back and find another.
   const closing = new AbortController();
@@ -37,17 +37,16 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
-    if (wait === 0) return presentElicitation(await deps.service.read(caller, elicitationId), publicUrl);
+    if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
     using _slot = waits.take(caller.mcpServerId, caller.config.limits.concurrentWaits);
     const signal = AbortSignal.any([closing.signal, goneSignal(reply)]);
-    return presentElicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal), publicUrl);
+    return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
   });
 
   app.post<ById>('/elicitations/:elicitationId/cancel', async request => {
     parse(noBodySchema, request.body, 'body');
-    return presentElicitation(
+    return present.elicitation(
       await deps.service.cancel(callerOf(request), elicitationIdOf(request.params.elicitationId)),
-      publicUrl,
     );
   });
 
@@ -58,7 +57,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
       elicitationIdOf(request.params.elicitationId),
       body,
     );
-    return { ...presentElicitation(elicitation, publicUrl), continueUrl };
+    return { ...present.elicitation(elicitation), continueUrl };
   });
 };
 
