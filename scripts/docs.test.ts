@@ -1,11 +1,11 @@
 /** What the documents for people name must exist. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { root } from './child.ts';
 
-const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/identity-modes.md'];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const { scripts } = z.object({ scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')));
 const pnpmOwn = ['install', 'exec'];
@@ -24,6 +24,13 @@ describe.each(documents)('%s', document => {
     const named = [...read(document).matchAll(/`((?:\.ci|packages|services|scripts|test|infra)\/[\w./-]*)`/g)];
     expect(named.map(([, path]) => path ?? '').filter(path => !existsSync(join(root, path)))).toEqual([]);
   });
+});
+
+const everyDocument = globSync(['*.md', 'docs/*.md', '{packages,services,test}/*/*.md'], { cwd: root });
+
+test.each(everyDocument)('%s links only to files and folders that exist', document => {
+  const links = [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, path]) => path ?? '');
+  expect(links.filter(path => !existsSync(join(root, dirname(document), path)))).toEqual([]);
 });
 
 test('the commands of CONTRIBUTING.md are all there are', () => {
