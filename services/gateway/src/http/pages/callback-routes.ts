@@ -5,7 +5,10 @@ import type { PageDeps } from './page-routes.ts';
 import { isPrefetch } from './same-origin.ts';
 import { visitorOf } from './visitor-of.ts';
 
-/** The provider's answer. Whatever it brings, the browser leaves this URL at once: it may hold a code. */
+/**
+ * The provider's answer. An answer that is taken sends the browser on at once, because this URL holds a code. A refused one is
+ * a 4xx right here: its state is burnt, so the code in the address is worth nothing to us any more.
+ */
 export const callbackRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
   app.get<{ Params: { mcpServerId: string; provider: string } }>(
     '/callback/:mcpServerId/:provider',
