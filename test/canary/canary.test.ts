@@ -159,6 +159,7 @@ beforeAll(async () => {
   redisServer = await startRedis({ args: ['--requirepass', REDIS_PASSWORD] });
   let vaultKey = '';
   stage = await startStage({
+    plantsLeaks: true,
     redisUrl: `redis://:${REDIS_PASSWORD}@127.0.0.1:${redisServer.port}`,
     config: ({ base }) => {
       vaultKey = base.vault.keys[0]?.key ?? '';

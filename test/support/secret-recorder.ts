@@ -20,6 +20,8 @@ export interface SecretRecorder extends Disposable {
   readonly note: (kind: string, value: string | null | undefined) => void;
   /** Watches what this provider is sent and what it answers. */
   watchProvider(name: string, provider: TestProvider): void;
+  /** Watches the cookies and form tokens that the gateway listening there gives out, to whatever browser. */
+  watchGateway(address: string): void;
   watchBrowser(browser: RawBrowser): RawBrowser;
   /** Targets that browsers requested of the gateway. */
   readonly targets: readonly string[];
@@ -33,6 +35,7 @@ export function createSecretRecorder(): SecretRecorder {
   const secrets = new Map<string, string>();
   const targets: string[] = [];
   const pages: string[] = [];
+  const watchedGateways = new Set<number>();
   const watchedProviders = new Map<number, { of: string; provider: TestProvider }>();
   const note = (kind: string, value: string | null | undefined): void => {
     if (typeof value === 'string' && value.length >= MIN_LENGTH && !secrets.has(value)) secrets.set(value, kind);
@@ -44,24 +47,40 @@ export function createSecretRecorder(): SecretRecorder {
         note(`${of} ${name}`, value);
   }
 
-  function noteAnswer(answer: RawAnswer): void {
-    pages.push(answer.body);
-    for (const line of answer.setCookies) {
+  function noteGiven(setCookies: readonly string[], body: string): void {
+    for (const line of setCookies) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
       note(`cookie ${name}`, decodeURIComponent(value));
     }
-    note('CSRF token', /name="csrf_token" value="([^"]+)"/.exec(answer.body)?.[1]);
+    note('CSRF token', /name="csrf_token" value="([^"]+)"/.exec(body)?.[1]);
+  }
+
+  function noteAnswer(answer: RawAnswer): void {
+    pages.push(answer.body);
+    noteGiven(answer.setCookies, answer.body);
   }
 
   /** What a provider answers, as it goes out: tokens in JSON, codes and states in redirects. */
   function onRequest(message: unknown): void {
     const { response, server } = message as { request: IncomingMessage; response: ServerResponse; server: Server };
     const address = server.address();
-    const watched = typeof address === 'object' ? watchedProviders.get(address?.port ?? 0) : undefined;
-    if (watched === undefined) return;
-    const { end } = response;
+    const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+    const watched = watchedProviders.get(port);
+    const isGateway = watchedGateways.has(port);
+    if (watched === undefined && !isGateway) return;
+    const { end, writeHead } = response;
+    // fastify hands its headers over here, without setting them one by one.
+    if (isGateway)
+      response.writeHead = ((...args: Parameters<typeof writeHead>) => {
+        for (const headers of args)
+          if (typeof headers === 'object' && 'set-cookie' in headers)
+            noteGiven([headers['set-cookie'] ?? []].flat().map(String), '');
+        return writeHead.apply(response, args);
+      }) as typeof writeHead;
     response.end = ((...args: Parameters<typeof end>) => {
       const [body] = args as unknown[];
+      if (isGateway) noteGiven([], String(body ?? ''));
+      if (watched === undefined) return end.apply(response, args);
       const location = response.getHeader('location');
       if (typeof location === 'string')
         noteParameters(new URL(location, watched.provider.issuer).searchParams, watched.of);
@@ -95,6 +114,7 @@ export function createSecretRecorder(): SecretRecorder {
     note,
     targets,
     pages,
+    watchGateway: address => void watchedGateways.add(Number(new URL(address).port)),
     watchProvider: (of, provider) => void watchedProviders.set(provider.port, { of, provider }),
     [Symbol.dispose]: () => void unsubscribe('http.server.request.start', onRequest),
 

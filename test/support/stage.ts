@@ -1,5 +1,6 @@
 import type { IssueElicitationInput } from '@postern/api';
 import type { TestUser } from '@postern/testkit/providers';
+import { watchForLeaks } from './leak-watch.ts';
 import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
 import { type Api, askFor, type ElicitationAnswer, startWorld, type World, type WorldOptions } from './world.ts';
 
@@ -25,7 +26,12 @@ export const stageUsers: readonly TestUser[] = [
   ...Array.from({ length: PEOPLE }, (_, n) => user(`person-${n}`)),
 ];
 
-export async function startStage(options: WorldOptions = {}): Promise<Stage> {
+export interface StageOptions extends WorldOptions {
+  /** The file leaves secrets where they do not belong on purpose, and searches for them itself. */
+  readonly plantsLeaks?: true;
+}
+
+export async function startStage(options: StageOptions = {}): Promise<Stage> {
   const world = await startWorld({
     ...options,
     identityProvider: { users: stageUsers, ...options.identityProvider },
@@ -35,6 +41,7 @@ export async function startStage(options: WorldOptions = {}): Promise<Stage> {
       ...(typeof options.config === 'function' ? options.config(parts) : options.config),
     }),
   });
+  const leaks = watchForLeaks(world);
   const api = world.api();
   let used = 0;
   return {
@@ -51,6 +58,14 @@ export async function startStage(options: WorldOptions = {}): Promise<Stage> {
       if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
       return issued.body;
     },
-    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      try {
+        // Whatever a file has played: none of the secrets of it may be left anywhere.
+        if (options.plantsLeaks !== true) await leaks.assertNone();
+      } finally {
+        leaks[Symbol.dispose]();
+        await world[Symbol.asyncDispose]();
+      }
+    },
   };
 }

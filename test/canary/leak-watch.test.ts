@@ -1,0 +1,43 @@
+import { Redis } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { type LeakWatch, watchForLeaks } from '../support/leak-watch.ts';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import type { RawBrowser } from '../support/raw-browser.ts';
+import { startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
+
+/** Every stage of the system tests searches its log and its Redis for its secrets when it ends. Here it is seen to find some. */
+describe('S53 the watch over every system test', () => {
+  async function withStory(act: (world: World, watch: LeakWatch, browser: RawBrowser) => Promise<void>): Promise<void> {
+    await using stage = await startStage();
+    using watch = watchForLeaks(stage.world);
+    const user = stage.subject();
+    const browser = stage.raw();
+    const { elicitationId } = await stage.ask(user);
+    await connectAccount(browser, elicitationId, user);
+    expect(watch.count()).toBeGreaterThan(10);
+    await watch.assertNone();
+    await act(stage.world, watch, browser);
+  }
+
+  it('finds a cookie in Redis, and says its kind, not its value', async () => {
+    await withStory(async (world, watch, browser) => {
+      const cookie = browser.cookies.get('postern_session') ?? '';
+      const redis = new Redis(world.redis.url);
+      await redis.set('planted', `left behind: ${cookie}`);
+      const error: unknown = await watch.assertNone().catch((reason: unknown) => reason);
+      await redis.del('planted');
+      redis.disconnect();
+      expect(String(error)).toContain('cookie postern_session in redis');
+      expect(String(error)).not.toContain(cookie);
+    });
+  });
+
+  it('finds a key in the log', async () => {
+    await using world = await startWorld();
+    using watch = watchForLeaks(world);
+    await watch.assertNone();
+    world.gateways[0]?.deps.logger.warn({ planted: 'pk_tracker_only-for-tests-0123456789' }, 'planted');
+    await expect(watch.assertNone()).rejects.toThrow('API key in log');
+  });
+});
