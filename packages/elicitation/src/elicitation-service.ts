@@ -28,7 +28,7 @@ export interface ElicitationServiceDeps {
  */
 export function createElicitationService(deps: ElicitationServiceDeps) {
   const { move, expire } = createMoves(deps);
-  const assertSamePerson = createSamePersonCheck(deps.audit);
+  const { checkSamePerson, assertSamePerson } = createSamePersonCheck(deps.audit);
   return {
     /** The MCP server asks. */
     ...createIssuance(deps),
@@ -41,6 +41,7 @@ export function createElicitationService(deps: ElicitationServiceDeps) {
     /** By time. */
     expire,
     /** Records and refuses a person who is not the subject, where the check happens outside these verbs. */
+    checkSamePerson,
     assertSamePerson,
   };
 }

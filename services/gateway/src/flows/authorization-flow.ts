@@ -222,12 +222,7 @@ export function createAuthorizationFlow(p: {
       };
       const visitor = answer.visitorOf(elicitation);
       if (visitor === undefined) return comeBack('start_again');
-      try {
-        service.assertSamePerson(elicitation, visitor);
-      } catch (error) {
-        if (error instanceof DomainError && error.code === 'wrong_person') return comeBack('start_again');
-        throw error;
-      }
+      if (!service.checkSamePerson(elicitation, visitor)) return comeBack('start_again');
       if (elicitation.status !== 'active' || elicitation.attempt !== record.digest) return settled;
 
       const secret = JSON.parse(

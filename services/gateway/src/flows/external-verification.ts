@@ -16,15 +16,18 @@ import {
   type Subject,
   shardIn,
   shardOf,
+  WrongPersonError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import { type Vault, VaultError } from '@postern/vault';
+import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import { elicitationUrl } from '../http/api/present.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import type { AuthorizationFlow } from './authorization-flow.ts';
+import { sessionLifetime } from './session-lifetime.ts';
+import { unsealTransaction } from './unseal-transaction.ts';
 
 const OPEN_MS = 10 * 60 * 1000;
 /** The application redirects at once. */
@@ -69,20 +72,6 @@ export function createExternalVerification(p: {
   const openContext = (mcpServerId: string) => ({ purpose: 'external-open', mcpServer: mcpServerId });
   const ticketContext = { purpose: 'external-ticket' };
 
-  async function unseal<T extends { expiresAt: number }>(
-    schema: z.ZodType<T>,
-    sealed: string,
-    context: { purpose: string },
-  ): Promise<T | undefined> {
-    try {
-      const value = schema.parse(JSON.parse(await p.vault.open(sealed, context)));
-      return value.expiresAt > p.now() ? value : undefined;
-    } catch (error) {
-      if (error instanceof VaultError) return undefined;
-      throw error;
-    }
-  }
-
   const unknown = () => new DomainError('verification_unknown', 'The verification is unknown, used or over.');
 
   async function verifyOpening(
@@ -90,7 +79,7 @@ export function createExternalVerification(p: {
     elicitation: Elicitation,
     request: VerifyRequest,
   ): Promise<Verified> {
-    const opening = await unseal(openSchema, request.verificationId, openContext(mcpServer.mcpServerId));
+    const opening = await unsealTransaction(p, openSchema, request.verificationId, openContext(mcpServer.mcpServerId));
     if (opening?.elicitationId !== elicitation.elicitationId) throw unknown();
     p.service.assertSamePerson(elicitation, {
       kind: 'signed_in',
@@ -118,17 +107,11 @@ export function createExternalVerification(p: {
     if (elicitation.status !== 'verifying' || elicitation.attempt !== digest) throw unknown();
     const consumed = await p.stores.oneTime.consume(shardIn(elicitation.elicitationId), digest);
     if (consumed.result !== 'taken') throw unknown();
-    try {
-      p.service.assertSamePerson(elicitation, {
-        kind: 'signed_in',
-        subject: request.subject,
-        vouchedBy: mcpServer.mcpServerId,
-      });
-    } catch (error) {
+    const visitor = { kind: 'signed_in', subject: request.subject, vouchedBy: mcpServer.mcpServerId } as const;
+    if (!p.service.checkSamePerson(elicitation, visitor)) {
       // The code was brought by somebody else: it is never used, and the elicitation says so.
-      if (error instanceof DomainError && error.code === 'wrong_person')
-        await p.service.fail(elicitation.elicitationId, digest, 'wrong_person');
-      throw error;
+      await p.service.fail(elicitation.elicitationId, digest, 'wrong_person');
+      throw new WrongPersonError();
     }
     const ended = await p.authorizationFlow.finishVerified(elicitation, consumed.record);
     return { elicitation: ended, continueUrl: elicitationUrl(p.config.publicUrl, ended.elicitationId) };
@@ -177,7 +160,7 @@ export function createExternalVerification(p: {
       sealed: string,
       browserBinding: string | undefined,
     ): Promise<{ browserSession: BrowserSession; elicitationId: ElicitationId } | undefined> {
-      const ticket = await unseal(ticketSchema, sealed, ticketContext);
+      const ticket = await unsealTransaction(p, ticketSchema, sealed, ticketContext);
       const elicitationId = parseElicitationId(ticket?.elicitationId ?? '');
       if (ticket === undefined || elicitationId === undefined) return undefined;
       // Claimed before the comparison: a ticket that turns up in another browser is worth nothing afterwards.
@@ -193,10 +176,7 @@ export function createExternalVerification(p: {
           displayName: ticket.subject,
           ...(ticket.authTime === undefined ? {} : { authTime: ticket.authTime }),
         },
-        {
-          idleMs: p.config.browserSession.idleMinutes * 60_000,
-          absoluteMs: p.config.browserSession.absoluteHours * 3_600_000,
-        },
+        sessionLifetime(p.config.browserSession),
       );
       p.events.signedIn({ subject, origin: `application of ${elicitation.mcpServerId}` });
       return { browserSession, elicitationId };

@@ -13,6 +13,7 @@ import {
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
+import { definedOnly } from '../defined-only.ts';
 import { createPresenter } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
@@ -164,13 +165,3 @@ export function createIssueFlow(p: {
 }
 
 export type IssueFlow = ReturnType<typeof createIssueFlow>;
-
-function definedOnly(requestedBy: { mcpClient?: string | undefined; tool?: string | undefined }): {
-  mcpClient?: string;
-  tool?: string;
-} {
-  return {
-    ...(requestedBy.mcpClient === undefined ? {} : { mcpClient: requestedBy.mcpClient }),
-    ...(requestedBy.tool === undefined ? {} : { tool: requestedBy.tool }),
-  };
-}

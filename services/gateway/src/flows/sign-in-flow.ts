@@ -10,11 +10,13 @@ import {
   shardOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import { type Vault, VaultError } from '@postern/vault';
+import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { IdentityProvider } from '../deps.ts';
 import type { Events } from '../events.ts';
+import { sessionLifetime } from './session-lifetime.ts';
+import { unsealTransaction } from './unseal-transaction.ts';
 
 export const LOGIN_TRANSACTION_SECONDS = 600;
 const CONTEXT = { purpose: 'login-transaction' };
@@ -60,26 +62,12 @@ export function createSignInFlow(p: {
   entropy: Entropy;
 }) {
   const redirectUri = new URL('/login/callback', p.config.publicUrl);
-  const lifetime = {
-    idleMs: p.config.browserSession.idleMinutes * 60_000,
-    absoluteMs: p.config.browserSession.absoluteHours * 3_600_000,
-  };
+  const lifetime = sessionLifetime(p.config.browserSession);
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
-  async function openTransaction(sealed: string): Promise<LoginTransaction | undefined> {
-    try {
-      const transaction = loginTransactionSchema.parse(JSON.parse(await p.vault.open(sealed, CONTEXT)));
-      return transaction.expiresAt > p.now() ? transaction : undefined;
-    } catch (error) {
-      // A cookie that is not ours, or was sealed under a key that is gone: as good as none.
-      if (error instanceof VaultError) return undefined;
-      throw error;
-    }
-  }
+  const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, CONTEXT);
 
   return {
-    lifetime,
-
     /** The identity provider of an elicitation's subject; for anything else the first one, so that ids are not told apart. */
     identityProviderFor(elicitation: Elicitation | undefined): IdentityProvider | undefined {
       const issuer = elicitation?.subject.issuer;

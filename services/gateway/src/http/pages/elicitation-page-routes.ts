@@ -184,14 +184,16 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
   app.get<ById>('/e/:elicitationId', async (request, reply) => {
     const present = await presentAt(request, reply);
     if (present === undefined) return sendSignIn(request, reply);
-    if (!isPermitted(present)) return sendWrongPerson(request, reply, present.browserSession);
+    if (!service.checkSamePerson(present.elicitation, present.visitor))
+      return sendWrongPerson(request, reply, present.browserSession);
     return show(request, reply, present);
   });
 
   app.get<ById>('/e/:elicitationId/leaving', async (request, reply) => {
     const present = await presentAt(request, reply);
     if (present === undefined) return sendSignIn(request, reply);
-    if (!isPermitted(present)) return sendWrongPerson(request, reply, present.browserSession);
+    if (!service.checkSamePerson(present.elicitation, present.visitor))
+      return sendWrongPerson(request, reply, present.browserSession);
     const { elicitation } = present;
     const page = `/e/${elicitation.elicitationId}`;
     const destination = await authorizationFlow.destination(elicitation, browser.bindingOf(request));
@@ -259,17 +261,6 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
       return reply.redirect(`/e/${elicitationId}`, 303);
     }),
   );
-
-  /** Check 1, with its audit event. */
-  function isPermitted({ elicitation, visitor }: Present): boolean {
-    try {
-      service.assertSamePerson(elicitation, visitor);
-      return true;
-    } catch (error) {
-      if (error instanceof DomainError && error.code === 'wrong_person') return false;
-      throw error;
-    }
-  }
 };
 
 const switchAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;

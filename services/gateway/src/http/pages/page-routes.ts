@@ -2,6 +2,7 @@ import formbody from '@fastify/formbody';
 import rateLimit from '@fastify/rate-limit';
 import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { definedOnly } from '../../defined-only.ts';
 import type { GatewayDeps } from '../../deps.ts';
 import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -22,10 +23,11 @@ export interface PageDeps {
 
 /** What people open. Its own scope: forms only, every answer HTML or a redirect, errors included. */
 export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
-  const { publicUrl, branding, limits } = deps.config;
-  const style = stylesheet(definedOnly(branding));
+  const { publicUrl, limits } = deps.config;
+  const branding = definedOnly(deps.config.branding);
+  const style = stylesheet(branding);
   const views = createPageViews({
-    branding: definedOnly(branding),
+    branding,
     stylesheetPath: style.path,
     mcpServers: deps.mcpServers,
     config: deps.config,
@@ -109,11 +111,4 @@ function sendErrorPage(
             ? 'internal'
             : 'bad_request';
   return reply.send(errorPage(context, { requestId: request.id, kind }));
-}
-
-/** Optional members that are absent rather than undefined, as the pages want them. */
-function definedOnly<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
 }
