@@ -44,11 +44,18 @@ export const troubles = [
   'provider_unavailable',
   'provider_refused',
   'wrong_account',
+  'fewer_scopes',
   'start_again',
 ] as const;
 export type Trouble = (typeof troubles)[number];
 
-export const failureCodes = ['wrong_person', 'verification_expired', 'provider_refused', 'wrong_account'] as const;
+export const failureCodes = [
+  'wrong_person',
+  'verification_expired',
+  'provider_refused',
+  'wrong_account',
+  'fewer_scopes',
+] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
 /** The layout of stored records. A reader refuses a layout it does not know; two releases can share one Redis. */

@@ -13,6 +13,8 @@ export type BrowserSessionId = `bs_${string}`;
 export type AuthorizationState = `st_${string}`;
 /** Names one external verification; worth nothing without the MCP server's API credential. */
 export type VerificationId = `vf_${string}`;
+/** Names one grant that a provider is to be told to end. */
+export type RevocationId = `rv_${string}`;
 
 export const SHARDS: readonly Shard[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0') as Shard);
 
@@ -22,7 +24,7 @@ export const systemEntropy: Entropy = bytes => randomBytes(bytes);
 
 /** 256 random bits, base64url: above the 128 bits of ASVS 11.5.1. */
 const SECRET_BYTES = 32;
-const SHARDED = /^(el|cn|bs|st|vf)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
+const SHARDED = /^(el|cn|bs|st|vf|rv)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
 
 export function shardOf(subject: Subject): Shard {
   const digest = createHash('sha256')
@@ -31,7 +33,7 @@ export function shardOf(subject: Subject): Shard {
   return digest.slice(0, 2) as Shard;
 }
 
-type Prefix = 'el' | 'bs' | 'st' | 'vf';
+type Prefix = 'el' | 'bs' | 'st' | 'vf' | 'rv';
 
 function newId<P extends Prefix>(prefix: P, shard: Shard, entropy: Entropy): `${P}_${string}` {
   return `${prefix}_${shard}${Buffer.from(entropy(SECRET_BYTES)).toString('base64url')}`;
@@ -42,6 +44,7 @@ export const newBrowserSessionId = (shard: Shard, entropy: Entropy): BrowserSess
 export const newAuthorizationState = (shard: Shard, entropy: Entropy): AuthorizationState =>
   newId('st', shard, entropy);
 export const newVerificationId = (shard: Shard, entropy: Entropy): VerificationId => newId('vf', shard, entropy);
+export const newRevocationId = (shard: Shard, entropy: Entropy): RevocationId => newId('rv', shard, entropy);
 
 /** A name for one attempt to change something; a repeat under the same name changes nothing twice. */
 export function newOperationId(entropy: Entropy): string {
@@ -75,10 +78,11 @@ export const parseElicitationId = (value: string): ElicitationId | undefined => 
 export const parseConnectionId = (value: string): ConnectionId | undefined => parse('cn', value);
 export const parseBrowserSessionId = (value: string): BrowserSessionId | undefined => parse('bs', value);
 export const parseAuthorizationState = (value: string): AuthorizationState | undefined => parse('st', value);
+export const parseRevocationId = (value: string): RevocationId | undefined => parse('rv', value);
 export const parseVerificationId = (value: string): VerificationId | undefined => parse('vf', value);
 
 export function shardIn(
-  id: ElicitationId | ConnectionId | BrowserSessionId | AuthorizationState | VerificationId,
+  id: ElicitationId | ConnectionId | BrowserSessionId | AuthorizationState | VerificationId | RevocationId,
 ): Shard {
   return id.slice(3, 5) as Shard;
 }

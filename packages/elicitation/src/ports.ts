@@ -1,5 +1,5 @@
 import type { BrowserSession, NewBrowserSession } from './browser-session.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, ConnectionUse, LossReason } from './connection.ts';
 import type {
   ActiveElicitation,
   CompletedElicitation,
@@ -9,7 +9,7 @@ import type {
   PendingElicitation,
   VerifyingElicitation,
 } from './elicitation.ts';
-import type { BrowserSessionId, ConnectionId, ElicitationId, Shard } from './ids.ts';
+import type { BrowserSessionId, ConnectionId, ElicitationId, RevocationId, Shard } from './ids.ts';
 import type { Subject } from './subject.ts';
 import type { TransitionEvent } from './transitions.ts';
 
@@ -47,7 +47,7 @@ export type CreateResult =
 
 /** What a move decides; version and times are the store's. */
 export type NextElicitation =
-  | Pick<PendingElicitation, 'status' | 'trouble'>
+  | (Pick<PendingElicitation, 'status' | 'trouble'> & { /** Only for `widen`. */ readonly scopes?: readonly string[] })
   | Pick<ActiveElicitation, 'status' | 'attempt'>
   | Pick<VerifyingElicitation, 'status' | 'attempt'>
   | Pick<CompletedElicitation, 'status' | 'outcome'>
@@ -67,7 +67,7 @@ export interface OneTimeRecord {
 }
 
 /** The token set of a finished authorization, to be stored in the same commit that completes its elicitation. */
-export type NewConnection = Omit<Connection, 'layout' | 'generation' | 'createdAt' | 'updatedAt'>;
+export type NewConnection = Omit<Connection, 'layout' | 'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse'>;
 
 export interface TransitionElicitation {
   /** The elicitation the decision was made on; its version must still be the stored one. */
@@ -97,11 +97,102 @@ export interface ElicitationStore {
   transition(request: TransitionElicitation): Promise<TransitionResult>;
   /** Open elicitations of a shard whose time is over, oldest first. */
   due(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
+  /** Those of a person that have not ended, of every MCP server, oldest first. */
+  listOpen(subject: Subject): Promise<readonly Elicitation[]>;
 }
+
+/**
+ * The token set a decision was made on. Both must still be stored: the generation counts anew when a person connects again
+ * after disconnecting.
+ */
+export type TokenSetOf = Pick<Connection, 'connectionId' | 'createdAt' | 'generation'>;
+
+export type BeginRefresh =
+  /** The caller alone may ask the provider, until its lease ends. `troubles` counts the failures in a row before. */
+  | { readonly result: 'begun'; readonly connection: Connection; readonly troubles: number }
+  /** Somebody else is asking. */
+  | { readonly result: 'held'; readonly retryAfterMs: number }
+  /** The provider was in trouble a moment ago. */
+  | { readonly result: 'postponed'; readonly retryAfterMs: number }
+  /** There is a newer token set, or the connection is lost. */
+  | { readonly result: 'superseded'; readonly connection: Connection }
+  | { readonly result: 'missing' };
+
+/** What a refresh brought. */
+export type RefreshedTokens = Pick<Connection, 'sealedTokens' | 'scopes' | 'refreshable'> &
+  Partial<Pick<Connection, 'accessTokenExpiresAt'>>;
+
+export type TokenSetChange =
+  /** Committed now, or earlier under the same operation id. */
+  | { readonly result: 'stored'; readonly connection: Connection }
+  | { readonly result: 'superseded'; readonly connection: Connection }
+  | { readonly result: 'missing' };
+
+/** A grant that the provider is still to be told to end. Its tokens stay sealed as they were in the connection. */
+export interface Revocation
+  extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId' | 'sealedTokens'> {
+  readonly revocationId: RevocationId;
+  readonly createdAt: number;
+  /** How often it was claimed, this time included. */
+  readonly attempts: number;
+}
+
+export type NewRevocation = Omit<Revocation, 'createdAt' | 'attempts'>;
 
 export interface ConnectionStore {
   read(connectionId: ConnectionId): Promise<Connection | undefined>;
-  list(of: { readonly owner: string; readonly subject: Subject }): Promise<readonly Connection[]>;
+  /** Those of every owner, oldest first. */
+  list(subject: Subject): Promise<readonly Connection[]>;
+
+  /** Takes the lease of one token set's refresh; of many callers at once, on any replica, one begins. */
+  beginRefresh(p: {
+    readonly current: TokenSetOf;
+    /** Names the caller; a repeat under it begins again. */
+    readonly holder: string;
+    readonly leaseMs: number;
+  }): Promise<BeginRefresh>;
+  /**
+   * Stores the next token set and ends the lease, whoever holds it by now: what the provider has issued must not get lost
+   * because its bearer was slow. Wakes those who wait for the connection.
+   */
+  finishRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly tokens: RefreshedTokens;
+    readonly operationId: string;
+  }): Promise<TokenSetChange>;
+  /** The provider was in trouble: gives the lease back, and nobody begins again before `delayMs` is over. Wakes the waiting. */
+  postponeRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly delayMs: number;
+  }): Promise<void>;
+  /** Marks this token set, and no newer one, as lost. Wakes the waiting. Repeating it changes nothing. */
+  markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange>;
+  /** Remembers who used it last. Does nothing where it is gone. */
+  noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void>;
+
+  /**
+   * Deletes it. With `revocationId`, what the provider must be told moves to the revocations in the same commit, due at
+   * once; undefined where nothing was there. Wakes the waiting.
+   */
+  remove(p: {
+    readonly connectionId: ConnectionId;
+    readonly revocationId?: RevocationId;
+  }): Promise<Connection | undefined>;
+}
+
+/** Grants that providers are still to be told about. */
+export interface RevocationStore {
+  /** A grant that never became a connection; due at once. Repeating it under its id changes nothing. */
+  add(revocation: NewRevocation): Promise<void>;
+  /** Those of the shard that are due, each for one caller until the lease ends. */
+  claim(shard: Shard, p: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Revocation[]>;
+  /** One by its id, due or not, for one caller until the lease ends; undefined where it is gone or claimed. */
+  claimOne(revocationId: RevocationId, leaseMs: number): Promise<Revocation | undefined>;
+  /** Done, or given up: nothing of it is kept. */
+  finish(revocationId: RevocationId): Promise<void>;
+  /** To be tried again. */
+  postpone(revocationId: RevocationId, delayMs: number): Promise<void>;
 }
 
 export type ConsumeResult =
@@ -165,7 +256,7 @@ export interface Watch extends Disposable {
 }
 
 export interface Notifier {
-  watch(elicitationId: ElicitationId): Watch;
+  watch(id: ElicitationId | ConnectionId): Watch;
 }
 
 /** Current time in epoch milliseconds. The store has its own; this one is for what never reaches the store. */

@@ -16,11 +16,14 @@ import { IllegalTransitionError } from './errors.ts';
  *           └─expire─▶ expired
  * ```
  *
+ * `widen` keeps a pending elicitation pending: a second ask of the same MCP server for the same account adds its scopes.
+ *
  * A move that passes through two arrows in one commit (a person who declines at once is engaged and declines) names
  * both events; nothing between them is ever visible. Terminal statuses have no way out.
  */
 export const transitions = [
   { from: 'pending', event: 'engage', to: 'active' },
+  { from: 'pending', event: 'widen', to: 'pending' },
   { from: 'pending', event: 'cancel', to: 'cancelled' },
   { from: 'pending', event: 'expire', to: 'expired' },
   { from: 'active', event: 'retry', to: 'pending' },
