@@ -9,6 +9,10 @@
  * - `invalid_token_response`, `invalid_id_token`, `invalid_userinfo`: the provider's answer broke its contract.
  * - `invalid_metadata`, `metadata_mismatch`, `pkce_unsupported`: the provider's metadata cannot be used, names another
  *   issuer, or does not offer PKCE with S256.
+ * - `resource_mismatch`: the metadata of a remote MCP server speaks of another resource (RFC 9728).
+ * - `registration_unavailable`, `registration_refused`, `invalid_registration`: Postern has no client at the authorization
+ *   server and there is no way to get one, it was refused one, or was given one that is not what it asked for (RFC 7591).
+ * - `invalid_device_authorization`: the answer of the device authorization endpoint broke its contract (RFC 8628).
  * - `scope_not_allowed`, `resource_not_allowed`: not among what the configuration allows to ask for.
  * - `invalid_access_token`, `issuer_not_allowed`: an MCP access token was refused.
  * - `outbound_…`: the outbound policy stopped the request.
@@ -17,8 +21,10 @@ export type AuthorizationErrorCode =
   | 'access_denied'
   | 'invalid_access_token'
   | 'invalid_callback'
+  | 'invalid_device_authorization'
   | 'invalid_id_token'
   | 'invalid_metadata'
+  | 'invalid_registration'
   | 'invalid_token_response'
   | 'invalid_userinfo'
   | 'issuer_mismatch'
@@ -30,6 +36,9 @@ export type AuthorizationErrorCode =
   | 'pkce_unsupported'
   | 'provider_error'
   | 'provider_unavailable'
+  | 'registration_refused'
+  | 'registration_unavailable'
+  | 'resource_mismatch'
   | 'resource_not_allowed'
   | 'scope_not_allowed'
   | 'state_mismatch';
@@ -44,8 +53,13 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   access_denied: { message: 'Access was denied at the provider', retryable: false },
   invalid_access_token: { message: 'The access token is not valid', retryable: false },
   invalid_callback: { message: 'The callback is not a valid authorization response', retryable: false },
+  invalid_device_authorization: {
+    message: 'The device authorization endpoint gave an invalid answer',
+    retryable: true,
+  },
   invalid_id_token: { message: 'The ID token is not valid', retryable: false },
   invalid_metadata: { message: 'The metadata of the authorization server cannot be used', retryable: false },
+  invalid_registration: { message: 'The registration endpoint gave an invalid answer', retryable: false },
   invalid_token_response: { message: 'The token endpoint gave an invalid answer', retryable: true },
   invalid_userinfo: { message: 'The userinfo endpoint gave an invalid answer', retryable: true },
   issuer_mismatch: { message: 'The authorization response comes from another issuer', retryable: false },
@@ -57,6 +71,9 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   pkce_unsupported: { message: 'The authorization server does not offer PKCE with S256', retryable: false },
   provider_error: { message: 'The provider answered with an error', retryable: true },
   provider_unavailable: { message: 'The provider is not available', retryable: true },
+  registration_refused: { message: 'The authorization server refused to register Postern', retryable: false },
+  registration_unavailable: { message: 'The authorization server offers no way to register Postern', retryable: false },
+  resource_mismatch: { message: 'The metadata of the resource speaks of another resource', retryable: false },
   resource_not_allowed: { message: 'The resource is not among the configured ones', retryable: false },
   scope_not_allowed: { message: 'A scope is not among the configured ones', retryable: false },
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
