@@ -5,6 +5,7 @@ import { isEndpointUrl } from './config-values.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { protocolParameters } from './provider-config.ts';
+import { discoverByMcpOrder } from './registration/mcp-discovery.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
@@ -15,13 +16,20 @@ const serverMetadataSchema = z.object({
   token_endpoint: endpointSchema,
   userinfo_endpoint: endpointSchema.exactOptional(),
   jwks_uri: endpointSchema.exactOptional(),
+  registration_endpoint: endpointSchema.exactOptional(),
+  device_authorization_endpoint: endpointSchema.exactOptional(),
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
+  client_id_metadata_document_supported: z.boolean().exactOptional(),
   code_challenge_methods_supported: z.array(z.string()).exactOptional(),
   id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
+  token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
+  grant_types_supported: z.array(z.string()).exactOptional(),
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema>;
-export type DiscoveryAlgorithm = 'oidc' | 'oauth2';
+/** Where the metadata of an issuer is looked for; `mcp`: at all places, in the order that MCP prescribes. */
+export type DiscoveryAlgorithm = 'oidc' | 'oauth2' | 'mcp';
 
 /** An endpoint URL that carries, say, its own `redirect_uri` would compete with the one we append. */
 function hasNoProtocolParameters(endpoint: string): boolean {
@@ -68,26 +76,39 @@ export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number
 }
 
 async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: OutboundFetch): Promise<ServerMetadata> {
-  const found = await client
-    .discovery(new URL(issuer), 'unused-for-discovery', undefined, client.None(), {
-      algorithm,
-      execute: isInsecure(issuer) ? [client.allowInsecureRequests] : [],
-      [client.customFetch]: unlessUnavailable(fetch),
-    })
-    .catch((error: unknown) => {
-      const mismatch = error instanceof client.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-      throw fromLibraryError(error, mismatch ? 'metadata_mismatch' : 'invalid_metadata');
-    });
+  const found =
+    algorithm === 'mcp'
+      ? await discoverByMcpOrder(issuer, fetch)
+      : await discoverAtOnePlace(issuer, algorithm, unlessUnavailable(fetch));
 
   // openid-client compares the two as parsed URLs; the specifications ask for identical strings.
-  const metadata = serverMetadataSchema.safeParse(found.serverMetadata());
+  if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
+  const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
-  if (metadata.data.issuer !== issuer) throw new AuthorizationError('metadata_mismatch');
   // An issuer on the public Internet has no business on our loopback or on unencrypted connections.
-  const { authorization_endpoint, token_endpoint, userinfo_endpoint, jwks_uri } = metadata.data;
-  const endpoints = [authorization_endpoint, token_endpoint, userinfo_endpoint ?? '', jwks_uri ?? ''];
-  if (!isInsecure(issuer) && endpoints.some(isInsecure)) throw new AuthorizationError('invalid_metadata');
+  const isInsecureUrl = (value: unknown) => typeof value === 'string' && isInsecure(value);
+  if (!isInsecure(issuer) && Object.values(metadata.data).some(isInsecureUrl)) {
+    throw new AuthorizationError('invalid_metadata');
+  }
   return metadata.data;
+}
+
+async function discoverAtOnePlace(
+  issuer: string,
+  algorithm: 'oidc' | 'oauth2',
+  fetch: client.CustomFetch,
+): Promise<Record<string, unknown>> {
+  try {
+    const configuration = await client.discovery(new URL(issuer), 'unused-for-discovery', undefined, client.None(), {
+      algorithm,
+      execute: isInsecure(issuer) ? [client.allowInsecureRequests] : [],
+      [client.customFetch]: fetch,
+    });
+    return { ...configuration.serverMetadata() };
+  } catch (error) {
+    const mismatch = error instanceof client.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
+    throw fromLibraryError(error, mismatch ? 'metadata_mismatch' : 'invalid_metadata');
+  }
 }
 
 /**

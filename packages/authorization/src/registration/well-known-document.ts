@@ -1,0 +1,46 @@
+import { AuthorizationError } from '../authorization-error.ts';
+import { fromLibraryError } from '../library-error.ts';
+import type { OutboundFetch } from '../outbound-fetch.ts';
+
+/**
+ * Reads a JSON object from a place where it may or may not be.
+ *
+ * Undefined: there is none. That is a 4xx, and also a 200 whose body is no JSON object, because hosts that serve an
+ * application answer every unknown path with its page.
+ *
+ * @throws {AuthorizationError} `provider_unavailable` (429, 5xx, no answer), `outbound_…`, `invalid_metadata` for a 2xx
+ *   other than 200.
+ */
+export async function readWellKnownDocument(
+  url: string,
+  fetch: OutboundFetch,
+): Promise<Record<string, unknown> | undefined> {
+  let response: Response;
+  try {
+    response = await fetch(url, { headers: { accept: 'application/json' } });
+  } catch (error) {
+    throw fromLibraryError(error, 'invalid_metadata');
+  }
+  if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+  if (response.status >= 400) return undefined;
+  if (response.status !== 200) throw new AuthorizationError('invalid_metadata');
+  return jsonObject(await response.text());
+}
+
+/** The JSON object that a text is, if it is one. */
+export function jsonObject(text: string): Record<string, unknown> | undefined {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : undefined;
+}
+
+/** RFC 8414 section 3.1, RFC 9728 section 3.1: the well-known part goes between host and path; no slash at the end. */
+export function insertWellKnown(identifier: string, suffix: string): string {
+  const url = new URL(identifier);
+  const path = url.pathname.endsWith('/') ? url.pathname.slice(0, -1) : url.pathname;
+  return `${url.origin}/.well-known/${suffix}${path}${url.search}`;
+}
