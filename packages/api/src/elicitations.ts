@@ -95,7 +95,13 @@ export const outcomeSchema = z.object({
   scopes: z.array(z.string()).describe('Granted by the provider, which may differ from what was asked.'),
 });
 
-const failureCodes = ['wrong_person', 'verification_expired', 'provider_refused', 'wrong_account'] as const;
+const failureCodes = [
+  'wrong_person',
+  'verification_expired',
+  'provider_refused',
+  'wrong_account',
+  'fewer_scopes',
+] as const;
 
 export const elicitationSchema = z
   .object({

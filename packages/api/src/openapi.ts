@@ -76,7 +76,7 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
       ? {}
       : {
           requestBody: {
-            required: true,
+            required: operation.optionalBody !== true,
             content: { 'application/json': { schema: schemaOf(operation.body, 'input') } },
           },
         }),

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { accessTokenSchema, connectionListSchema, listConnectionsQuerySchema } from './connections.ts';
+import {
+  accessTokenRequestSchema,
+  accessTokenSchema,
+  connectionListSchema,
+  listConnectionsQuerySchema,
+  removedConnectionSchema,
+} from './connections.ts';
 import {
   connectionIdSchema,
   elicitationIdSchema,
@@ -13,13 +19,15 @@ import type { ProblemCode } from './problems.ts';
 
 /** One call of the contract. The gateway's routes and the OpenAPI document are both made from this list. */
 export interface Operation {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** OpenAPI path template. */
   readonly path: string;
   readonly summary: string;
   readonly parameters?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** The body may be left out. */
+  readonly optionalBody?: true;
   readonly idempotent?: true;
   readonly responses: Readonly<Record<number, { readonly description: string; readonly schema: z.ZodType }>>;
   /** Problems beyond those that every call can meet. */
@@ -105,8 +113,24 @@ export const operations = {
     path: '/v1/connections/{connectionId}/access-token',
     summary: "Get a fresh access token of a connection. The only way a provider's token leaves the gateway.",
     parameters: byConnection,
+    body: accessTokenRequestSchema,
+    optionalBody: true,
     responses: { 200: { description: 'Keep it in memory only.', schema: accessTokenSchema } },
-    problems: ['not_found', 'reauthorization_required'],
+    problems: [
+      'not_found',
+      'reauthorization_required',
+      'encryption_key_not_registered',
+      'token_not_dpop_bound',
+      'upstream_unavailable',
+    ],
+  },
+  removeConnection: {
+    method: 'DELETE',
+    path: '/v1/connections/{connectionId}',
+    summary: 'Delete a connection here and end its grant at the provider.',
+    parameters: byConnection,
+    responses: { 200: { description: 'Gone here, whatever the provider says.', schema: removedConnectionSchema } },
+    problems: ['not_found'],
   },
 } as const satisfies Record<string, Operation>;
 

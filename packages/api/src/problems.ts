@@ -28,6 +28,8 @@ export const problems = {
     status: 422,
     title: 'The provider is not configured to tell which account was connected.',
   },
+  encryption_key_not_registered: { status: 422, title: 'This MCP server has no encryption key registered.' },
+  token_not_dpop_bound: { status: 422, title: 'The access token of this connection is not bound to a DPoP key.' },
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },

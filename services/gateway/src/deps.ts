@@ -21,11 +21,18 @@ import { type CallerDirectory, createCallerDirectory } from './caller-directory.
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createEvents, type Events } from './events.ts';
+import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
 import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
+import { createDeviceFlow, type DeviceFlow } from './flows/device-flow.ts';
+import { createDisconnection, type Disconnection } from './flows/disconnection.ts';
 import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
+import { createGrantKeeping } from './flows/grant-keeping.ts';
 import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
-import { createScopePlan, type ScopePlan } from './flows/scope-plan.ts';
+import { createRevocationFlow, type RevocationFlow } from './flows/revocation-flow.ts';
+import { createScopePlanner, type ScopePlanner } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
+import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
+import { createTokenSets } from './flows/token-set.ts';
 import type { Logger } from './logger.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 
@@ -49,7 +56,12 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly callers: CallerDirectory;
   readonly issueFlow: IssueFlow;
   readonly authorizationFlow: AuthorizationFlow;
-  readonly scopePlan: ScopePlan;
+  readonly deviceFlow: DeviceFlow;
+  readonly scopePlan: ScopePlanner;
+  readonly accessTokenFlow: AccessTokenFlow;
+  readonly tokenRefresh: TokenRefresh;
+  readonly revocationFlow: RevocationFlow;
+  readonly disconnect: Disconnection;
   readonly signInFlow: SignInFlow;
   readonly externalVerification: ExternalVerification;
   readonly now: Clock;
@@ -75,8 +87,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const entropy = options.entropy ?? systemEntropy;
   const events = createEvents(logger);
   const vault = createVault(createKeyRing(config.vault.keys));
+  const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const fetch = createOutboundFetch({
     allowLoopback: isLoopbackUrl(config.publicUrl),
+    timeoutMs: requestLimitMs,
     privateHosts: config.outbound.privateHosts,
   });
   const providers = createProviderRegistry({ providers: config.providers, fetch, now });
@@ -104,20 +118,12 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     entropy,
     now,
   });
-  const scopePlan = createScopePlan({ stores, providers, mcpServers });
-  const parts = {
-    config,
-    events,
-    stores,
-    service,
-    vault,
-    providers,
-    scopePlan,
-    identityProviders,
-    mcpServers,
-    now,
-    entropy,
-  };
+  const shared = { config, events, stores, service, vault, providers, mcpServers, now, entropy, requestLimitMs };
+  const tokenSets = createTokenSets(vault);
+  const tokenRefresh = createTokenRefresh({ ...shared, tokenSets });
+  const revocationFlow = createRevocationFlow({ ...shared, tokenSets });
+  const grantKeeping = createGrantKeeping({ ...shared, tokenSets, revocationFlow });
+  const parts = { ...shared, identityProviders, tokenSets, tokenRefresh, revocationFlow, grantKeeping };
   const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });
   const authorizationFlow = createAuthorizationFlow(parts);
 
@@ -128,9 +134,14 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
     issueFlow: createIssueFlow({ ...parts, accessTokens }),
     authorizationFlow,
+    deviceFlow: createDeviceFlow(parts),
+    scopePlan: createScopePlanner(parts),
+    accessTokenFlow: createAccessTokenFlow(parts),
+    disconnect: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     async [Symbol.asyncDispose]() {
+      await tokenRefresh.drain();
       await stores.close();
       await fetch.close();
     },

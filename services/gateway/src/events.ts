@@ -1,4 +1,11 @@
-import { type Audit, digestOf, type Subject } from '@postern/elicitation';
+import {
+  type Audit,
+  type Connection,
+  digestOf,
+  type LossReason,
+  type Revocation,
+  type Subject,
+} from '@postern/elicitation';
 import type { Logger } from './logger.ts';
 
 /** A person in the audit trail: always the same for the same subject, without naming them. */
@@ -24,6 +31,18 @@ export function createEvents(logger: Logger) {
       `elicitation ${type}`,
     );
   };
+  const of = ({ connectionId, provider, subject, generation }: Connection) => ({
+    connectionId,
+    provider,
+    subject: pseudonym(subject),
+    generation,
+  });
+  const ofRevocation = ({ revocationId, provider, subject, attempts }: Revocation) => ({
+    revocationId,
+    provider,
+    subject: pseudonym(subject),
+    attempts,
+  });
   return {
     elicitation: record,
     signedIn: (p: { subject: Subject; origin: string }) =>
@@ -43,6 +62,35 @@ export function createEvents(logger: Logger) {
           subject: pseudonym(p.subject),
         },
         'access token read',
+      ),
+    tokensRefreshed: (connection: Connection) =>
+      audit.info({ event: 'connection.refreshed', ...of(connection) }, 'tokens refreshed'),
+    refreshPostponed: (connection: Connection, p: { code: string; delayMs: number }) =>
+      audit.warn({ event: 'connection.refresh_postponed', ...of(connection), ...p }, 'refresh failed, will try again'),
+    connectionLost: (connection: Connection, reason: LossReason) =>
+      audit.warn({ event: 'connection.lost', ...of(connection), reason }, 'connection needs its person'),
+    disconnected: (p: {
+      connectionId: string;
+      provider: string;
+      subject: Subject;
+      by: 'person' | { readonly mcpServerId: string };
+    }) =>
+      audit.info(
+        {
+          event: 'connection.disconnected',
+          connectionId: p.connectionId,
+          provider: p.provider,
+          subject: pseudonym(p.subject),
+          ...(p.by === 'person' ? { by: 'person' } : { by: 'mcp_server', mcpServerId: p.by.mcpServerId }),
+        },
+        'disconnected',
+      ),
+    revocationEnded: (revocation: Revocation, p: { outcome: string; reason?: string }) =>
+      audit.info({ event: 'revocation.ended', ...ofRevocation(revocation), ...p }, 'revocation ended'),
+    revocationPostponed: (revocation: Revocation, p: { reason: string; delayMs: number }) =>
+      audit.warn(
+        { event: 'revocation.postponed', ...ofRevocation(revocation), ...p },
+        'revocation will be tried again',
       ),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
   };

@@ -1,4 +1,4 @@
-import type { McpServer } from '@postern/elicitation';
+import type { Connection, McpServer } from '@postern/elicitation';
 import type { McpServerConfig } from './config/config-schema.ts';
 
 /** An MCP server as configured, together with what the domain must know of it. */
@@ -26,4 +26,13 @@ export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer 
       maxTtlMs: config.limits.maxTtlSeconds * 1000,
     },
   };
+}
+
+/** Its owner's, and still something the operator lets this MCP server ask for. */
+export function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
+  return (
+    connection.owner === caller.connectionOwner &&
+    caller.providers.includes(connection.provider) &&
+    caller.issuers.includes(connection.subject.issuer)
+  );
 }

@@ -1,6 +1,7 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
 import { kinds } from '@postern/elicitation';
 import { z } from 'zod';
+import { deliveryAlgorithm } from '../flows/sealed-delivery.ts';
 import { isAddressRange } from './address-range.ts';
 import { isLoopbackUrl } from './loopback.ts';
 import { publicKeyFault } from './public-key-fault.ts';
@@ -55,6 +56,18 @@ const jwksSchema = z.strictObject({
     .min(1),
 });
 
+/** A public key that the gateway encrypts to; never one that also verifies. */
+const encryptionKeySchema = z
+  .looseObject({
+    kty: z.enum(['RSA', 'EC', 'OKP']),
+    kid: z.string().min(1).optional(),
+    use: z.literal('enc').optional(),
+  })
+  .superRefine((jwk, context) => {
+    const fault = publicKeyFault(jwk) ?? (deliveryAlgorithm(jwk) === undefined ? 'cannot be encrypted to' : undefined);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
 const limitsSchema = z.strictObject({
   concurrentWaits: z
     .int()
@@ -103,6 +116,16 @@ const mcpServerSchema = z
       .optional()
       .describe('MCP servers of one group share connections: the operator vouches that their users expect so.'),
     returnUrls: z.array(webUrl).default([]),
+    encryption: z
+      .strictObject({
+        key: encryptionKeySchema,
+        required: z
+          .boolean()
+          .default(false)
+          .describe('Deliver access tokens sealed to this key only; without it, when they are asked for that way.'),
+      })
+      .optional()
+      .describe('A public key of this MCP server to which access tokens can be sealed (JWE).'),
     limits: limitsSchema.prefault({}),
   })
   .refine(server => server.apiKeys.length > 0 || server.jwks !== undefined, {
@@ -183,6 +206,12 @@ export const configSchema = z.strictObject({
         )
         .default([])
         .describe('Identity providers and providers inside your own network: hosts that may have private addresses.'),
+      timeoutSeconds: z
+        .number()
+        .min(0.5)
+        .max(20)
+        .default(10)
+        .describe('Longest time one request to a provider or identity provider may take.'),
     })
     .prefault({}),
   mcpServers: z.array(mcpServerSchema).min(1),

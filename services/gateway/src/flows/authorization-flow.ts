@@ -7,7 +7,6 @@ import {
 } from '@postern/authorization';
 import {
   type AuthorizationState,
-  connectionIdOf,
   DomainError,
   digestOf,
   type Elicitation,
@@ -27,8 +26,10 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { Events } from '../events.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
-import { connectionContext } from './connection-context.ts';
+import type { GrantKeeping } from './grant-keeping.ts';
+import { redirectUriOf } from './redirect-uri.ts';
 import type { ScopePlan } from './scope-plan.ts';
+import { unlessOvertaken } from './unless-overtaken.ts';
 
 /** The person must come back from the provider within this time (OAuth `state` lifetime). */
 const TRANSACTION_MS = 10 * 60 * 1000;
@@ -41,6 +42,8 @@ interface TransactionSecret extends Omit<AuthorizationStart, 'authorizationUrl'>
   readonly authorizationUrl: string;
   /** Asked for at the provider. */
   readonly scopes: readonly string[];
+  /** Granted before, at a provider that adds to it. */
+  readonly heldScopes: readonly string[];
 }
 
 interface VerificationSecret extends TransactionSecret {
@@ -71,15 +74,11 @@ export function createAuthorizationFlow(p: {
   stores: Pick<RedisStores, 'oneTime'>;
   vault: Vault;
   providers: ProviderRegistry;
-  scopePlan: ScopePlan;
+  grantKeeping: GrantKeeping;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   entropy: Entropy;
 }) {
   const { service, vault, stores, events } = p;
-
-  /** One per MCP server and provider, so that an answer meant for one context cannot enter another (COAT). */
-  const redirectUri = (mcpServerId: string, provider: string) =>
-    new URL(`/callback/${mcpServerId}/${provider}`, p.config.publicUrl);
 
   const secretContext = (record: Pick<OneTimeRecord, 'digest' | 'elicitationId'>, purpose: string) => ({
     purpose,
@@ -93,74 +92,44 @@ export function createAuthorizationFlow(p: {
     return provider;
   }
 
+  const redirectUriFor = ({ mcpServerId, request }: Elicitation) =>
+    redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
+
   async function exchange(elicitation: Elicitation, secret: TransactionSecret, code: string): Promise<Grant> {
     const { request } = elicitation;
     return providerOf(elicitation).exchange({
       code,
-      redirectUri: redirectUri(elicitation.mcpServerId, request.provider),
+      redirectUri: redirectUriFor(elicitation),
       codeVerifier: secret.codeVerifier,
       scopes: secret.scopes,
+      heldScopes: secret.heldScopes,
+      ...(secret.dpopKey === undefined ? {} : { dpopKey: secret.dpopKey }),
       ...(secret.nonce === undefined ? {} : { nonce: secret.nonce }),
       ...(request.resource === undefined ? {} : { resource: request.resource }),
       ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
     });
   }
 
-  const isExpectedAccount = ({ request }: Elicitation, grant: Grant): boolean =>
-    request.expectedAccount === undefined || request.expectedAccount === grant.account?.id;
-
-  /** Seals the tokens and ends the elicitation with them in one commit. */
-  async function complete(elicitation: Elicitation, attempt: string, grant: Grant): Promise<Elicitation> {
-    const { request, subject, elicitationId, mcpServerId } = elicitation;
-    const owner = p.mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
-    const connectionId = connectionIdOf({ owner, subject, provider: request.provider, resource: request.resource });
-    const tokens = {
-      accessToken: grant.accessToken,
-      tokenType: grant.tokenType,
-      ...(grant.refreshToken === undefined ? {} : { refreshToken: grant.refreshToken }),
-    };
-    return service.complete(elicitationId, attempt, {
-      connectionId,
-      owner,
-      subject,
-      provider: request.provider,
-      ...(request.resource === undefined ? {} : { resource: request.resource }),
-      scopes: [...grant.scopes].sort(),
-      ...(grant.account === undefined ? {} : { account: grant.account }),
-      sealedTokens: await vault.seal(
-        JSON.stringify(tokens),
-        connectionContext({ owner, subject, elicitationId, provider: request.provider }),
-      ),
-      ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
-      elicitationId,
-    });
-  }
-
-  /** Runs a move whose attempt may have been overtaken; then the stored status is the truth and its page shows it. */
-  async function unlessOvertaken(move: Promise<unknown>): Promise<void> {
-    try {
-      await move;
-    } catch (error) {
-      if (error instanceof DomainError && (error.code === 'already_ended' || error.code === 'illegal_transition'))
-        return;
-      throw error;
-    }
-  }
-
   return {
     /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
-    async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string): Promise<void> {
+    async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
-      const scopes = await p.scopePlan(elicitation);
+      const { requested: scopes, held: heldScopes } = plan;
       const { authorizationUrl, ...start } = await providerOf(elicitation).start({
-        redirectUri: redirectUri(mcpServerId, request.provider),
+        redirectUri: redirectUriFor(elicitation),
         state,
         scopes,
         ...(request.resource === undefined ? {} : { resource: request.resource }),
         ...(request.expectedAccount === undefined ? {} : { expectedAccount: request.expectedAccount }),
       });
-      const secret: TransactionSecret = { ...start, state, scopes, authorizationUrl: authorizationUrl.href };
+      const secret: TransactionSecret = {
+        ...start,
+        state,
+        scopes,
+        heldScopes,
+        authorizationUrl: authorizationUrl.href,
+      };
       const key = { digest: digestOf(state), elicitationId };
       const sealed = await vault.seal(JSON.stringify(secret), secretContext(key, 'authorization-transaction'));
       await service.accept(elicitationId, visitor, {
@@ -232,7 +201,7 @@ export function createAuthorizationFlow(p: {
       try {
         const { code } = await providerOf(elicitation).validateCallback({
           callbackUrl: answer.callbackUrl,
-          redirectUri: redirectUri(elicitation.mcpServerId, elicitation.request.provider),
+          redirectUri: redirectUriFor(elicitation),
           state: secret.state,
           issRequired: secret.issRequired,
           ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
@@ -251,9 +220,8 @@ export function createAuthorizationFlow(p: {
         });
         return comeBack(troubleOf(error));
       }
-      if (!isExpectedAccount(elicitation, grant)) return comeBack('wrong_account');
-      await unlessOvertaken(complete(elicitation, record.digest, grant));
-      return settled;
+      const kept = await p.grantKeeping(elicitation, record.digest, grant, redirectUriFor(elicitation));
+      return kept.result === 'wrong_account' || kept.result === 'fewer_scopes' ? comeBack(kept.result) : settled;
     },
 
     /** The application has confirmed the person: the code is used now. Ends the elicitation either way. */
@@ -269,9 +237,15 @@ export function createAuthorizationFlow(p: {
         if (error instanceof AuthorizationError) return fail('provider_refused');
         throw error;
       }
-      return isExpectedAccount(elicitation, grant)
-        ? complete(elicitation, record.digest, grant)
-        : fail('wrong_account');
+      const kept = await p.grantKeeping(elicitation, record.digest, grant, redirectUriFor(elicitation));
+      switch (kept.result) {
+        case 'completed':
+          return kept.elicitation;
+        case 'overtaken':
+          throw kept.error;
+        default:
+          return fail(kept.result);
+      }
     },
   };
 

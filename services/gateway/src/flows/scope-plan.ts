@@ -1,19 +1,41 @@
 import { AuthorizationError, type Provider, type ProviderRegistry } from '@postern/authorization';
-import { connectionIdOf, type Elicitation } from '@postern/elicitation';
+import {
+  type Clock,
+  type Connection,
+  connectionIdOf,
+  digestOf,
+  type Elicitation,
+  type ReconnectReason,
+  reconnectReason,
+} from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 
+/** What an attempt will ask the provider for, and how that differs from what is granted already. */
+export interface ScopePlan {
+  /** Asked for at the provider. */
+  readonly requested: readonly string[];
+  /** Granted already, and granted still afterwards. */
+  readonly held: readonly string[];
+  /** The connection that will be replaced, and why it does not serve. */
+  readonly connection?: Connection;
+  readonly reason?: ReconnectReason;
+  /** The same for the same plan: a consent counts for the plan that was shown, and for no other. */
+  readonly digest: string;
+}
+
 /**
- * Which scopes an attempt asks the provider for: those of the elicitation and those the same connection already has. A new
- * grant replaces the old one, and most providers grant exactly what was asked, so asking for less would take away from one
- * tool what another one needs. The page shows the same list.
+ * Plans the scopes of an attempt. A new grant replaces the old one and most providers grant exactly what was asked, so the
+ * request holds what the connection already has as well, or one tool would lose what another one needs. Only where the provider
+ * itself adds new scopes to the old ones is it asked for the missing ones alone.
  */
-export function createScopePlan(p: {
+export function createScopePlanner(p: {
   stores: Pick<RedisStores, 'connections'>;
   providers: ProviderRegistry;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  now: Clock;
 }) {
-  return async function scopesFor(elicitation: Elicitation): Promise<string[]> {
+  return async function planFor(elicitation: Elicitation): Promise<ScopePlan> {
     const { request, subject, mcpServerId } = elicitation;
     const owner = p.mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
     const connection = await p.stores.connections.read(
@@ -21,13 +43,43 @@ export function createScopePlan(p: {
     );
     const provider = p.providers.get(request.provider);
     const isSameAccount = request.expectedAccount === undefined || request.expectedAccount === connection?.account?.id;
-    if (connection === undefined || provider === undefined || !isSameAccount) return [...request.scopes];
+    if (connection === undefined || provider === undefined || !isSameAccount)
+      return planned(withBase(provider, request.scopes), []);
     const kept = connection.scopes.filter(scope => isRequestable(provider, scope));
-    return [...new Set([...request.scopes, ...kept])].sort();
+    // What the provider adds new scopes to must still be there.
+    const requested =
+      provider.incremental && connection.lost === undefined
+        ? provider.scopesToRequest(request.scopes, kept)
+        : [...new Set([...request.scopes, ...kept])];
+    const reason = reconnectReason(connection, request.scopes, p.now());
+    return {
+      ...planned(withBase(provider, requested), kept),
+      connection,
+      ...(reason === undefined ? {} : { reason }),
+    };
   };
 }
 
-export type ScopePlan = ReturnType<typeof createScopePlan>;
+export type ScopePlanner = ReturnType<typeof createScopePlanner>;
+
+function planned(
+  requested: readonly string[],
+  held: readonly string[],
+): Pick<ScopePlan, 'requested' | 'held' | 'digest'> {
+  const sorted = [...requested].sort();
+  return { requested: sorted, held, digest: digestOf(JSON.stringify(['scope plan', sorted])).slice(0, 22) };
+}
+
+/** With what the configuration always adds, because the person is to see it too. */
+function withBase(provider: Provider | undefined, scopes: readonly string[]): readonly string[] {
+  try {
+    return provider?.requestedScopes(scopes) ?? scopes;
+  } catch (error) {
+    // Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked.
+    if (error instanceof AuthorizationError) return scopes;
+    throw error;
+  }
+}
 
 /** Providers may grant what nobody can ask for. */
 function isRequestable(provider: Provider, scope: string): boolean {

@@ -1,19 +1,27 @@
-import { type AccessTokenBody, type ConnectionListBody, listConnectionsQuerySchema } from '@postern/api';
-import { type Connection, DomainError, hasFreshToken, NotFoundError, parseConnectionId } from '@postern/elicitation';
+import {
+  type AccessTokenBody,
+  accessTokenRequestSchema,
+  type ConnectionListBody,
+  listConnectionsQuerySchema,
+  type RemovedConnectionBody,
+} from '@postern/api';
+import { type ConnectionId, DomainError, NotFoundError, parseConnectionId } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { GatewayDeps } from '../../deps.ts';
-import { connectionContext } from '../../flows/connection-context.ts';
-import type { RegisteredMcpServer } from '../../registered-mcp-server.ts';
+import { mayUse } from '../../registered-mcp-server.ts';
 import { parse } from '../parse.ts';
 import { callerOf } from './caller-auth.ts';
 import { noBodySchema } from './elicitation-routes.ts';
 import { presentConnection } from './present.ts';
 
-const tokensSchema = z.object({ accessToken: z.string(), tokenType: z.string(), refreshToken: z.string().optional() });
+interface ById {
+  Params: { connectionId: string };
+}
 
-/** `Bearer` as RFC 6750 writes it, whatever case the provider chose. */
-const displayType = (tokenType: string): string => (tokenType.toLowerCase() === 'bearer' ? 'Bearer' : tokenType);
+const optionalAccessTokenRequest = z
+  .union([accessTokenRequestSchema, z.null(), z.undefined()])
+  .transform(request => request ?? {});
 
 export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   app.get('/connections', async (request): Promise<ConnectionListBody> => {
@@ -22,51 +30,35 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
     if (!caller.issuers.includes(subject.issuer)) {
       throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
     }
-    const connections = await deps.stores.connections.list({ owner: caller.connectionOwner, subject });
+    const connections = await deps.stores.connections.list(subject);
+    const now = deps.now();
     return {
       connections: connections
         .filter(
           connection => mayUse(caller, connection) && (provider === undefined || connection.provider === provider),
         )
-        .map(presentConnection),
+        .map(connection => presentConnection(connection, now)),
     };
   });
 
-  app.post<{ Params: { connectionId: string } }>(
-    '/connections/:connectionId/access-token',
-    async (request): Promise<AccessTokenBody> => {
-      const caller = callerOf(request);
-      parse(noBodySchema, request.body, 'body');
-      const connectionId = parseConnectionId(request.params.connectionId);
-      const connection = connectionId === undefined ? undefined : await deps.stores.connections.read(connectionId);
-      if (connection === undefined || !mayUse(caller, connection)) throw new NotFoundError('connection');
-      if (!hasFreshToken(connection, deps.now()))
-        throw new DomainError('reauthorization_required', 'The user must authorize again.');
-      const tokens = tokensSchema.parse(
-        JSON.parse(await deps.vault.open(connection.sealedTokens, connectionContext(connection))),
-      );
-      deps.events.tokenRead({
-        connectionId: connection.connectionId,
-        mcpServerId: caller.mcpServerId,
-        subject: connection.subject,
-      });
-      return {
-        accessToken: tokens.accessToken,
-        tokenType: displayType(tokens.tokenType),
-        ...(connection.accessTokenExpiresAt === undefined
-          ? {}
-          : { expiresAt: new Date(connection.accessTokenExpiresAt).toISOString() }),
-        scopes: [...connection.scopes],
-      };
-    },
-  );
+  app.post<ById>('/connections/:connectionId/access-token', async (request): Promise<AccessTokenBody> => {
+    const body = parse(optionalAccessTokenRequest, request.body, 'body');
+    return deps.accessTokenFlow.take(callerOf(request), connectionIdOf(request.params.connectionId), body);
+  });
+
+  app.delete<ById>('/connections/:connectionId', async (request): Promise<RemovedConnectionBody> => {
+    const caller = callerOf(request);
+    parse(noBodySchema, request.body, 'body');
+    const connectionId = connectionIdOf(request.params.connectionId);
+    const connection = await deps.stores.connections.read(connectionId);
+    if (connection === undefined || !mayUse(caller, connection)) throw new NotFoundError('connection');
+    const revocation = await deps.disconnect(connection, { mcpServerId: caller.mcpServerId });
+    return { connectionId, revocation };
+  });
 };
 
-/** Its owner's, and still something the operator lets this MCP server ask for. */
-function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
-  return (
-    connection.owner === caller.connectionOwner &&
-    caller.providers.includes(connection.provider) &&
-    caller.issuers.includes(connection.subject.issuer)
-  );
+function connectionIdOf(value: string): ConnectionId {
+  const connectionId = parseConnectionId(value);
+  if (connectionId === undefined) throw new NotFoundError('connection');
+  return connectionId;
 }

@@ -1,5 +1,5 @@
 import type { ConnectionBody, ElicitationBody } from '@postern/api';
-import { type Connection, type Elicitation, isTerminal, matchCodeOf } from '@postern/elicitation';
+import { type Connection, type Elicitation, isTerminal, matchCodeOf, serves } from '@postern/elicitation';
 
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();
 
@@ -51,14 +51,16 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
   };
 }
 
-export function presentConnection(connection: Connection): ConnectionBody {
+export function presentConnection(connection: Connection, now: number): ConnectionBody {
   return {
     connectionId: connection.connectionId,
     provider: connection.provider,
     ...(connection.resource === undefined ? {} : { resource: connection.resource }),
     scopes: [...connection.scopes],
     ...(connection.account === undefined ? {} : { account: connection.account }),
+    status: serves(connection, [], now) ? 'usable' : 'reauthorization_required',
     createdAt: iso(connection.createdAt),
     updatedAt: iso(connection.updatedAt),
+    ...(connection.lastUse === undefined ? {} : { lastUsedAt: iso(connection.lastUse.at) }),
   };
 }

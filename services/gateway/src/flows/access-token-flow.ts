@@ -1,0 +1,152 @@
+import type { AccessTokenBody, AccessTokenRequest } from '@postern/api';
+import type { ProviderRegistry } from '@postern/authorization';
+import {
+  type Clock,
+  type Connection,
+  type ConnectionId,
+  DomainError,
+  NotFoundError,
+  tokenFreshness,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Events } from '../events.ts';
+import { ProblemError } from '../http/problem-error.ts';
+import { mayUse, type RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { sealFor } from './sealed-delivery.ts';
+import type { TokenRefresh } from './token-refresh.ts';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+/** Longest time a caller is kept waiting for a token, in milliseconds; more than a lease whose holder has died. */
+const PATIENCE_MS = 30_000;
+/** A use is written down once a minute, or when it is another tool's. */
+const USE_MS = 60_000;
+
+/** Hands out access tokens that are good, whatever it takes short of asking the person. */
+export function createAccessTokenFlow(p: {
+  stores: Pick<RedisStores, 'connections' | 'notifier'>;
+  providers: ProviderRegistry;
+  tokenSets: TokenSets;
+  tokenRefresh: TokenRefresh;
+  events: Events;
+  now: Clock;
+}) {
+  const { connections, notifier } = p.stores;
+  const reauthorize = () => new DomainError('reauthorization_required', 'The user must authorize again.');
+
+  /** @throws NotFoundError, DomainError `reauthorization_required`, ProblemError `upstream_unavailable` */
+  async function goodConnection(
+    caller: RegisteredMcpServer,
+    connectionId: ConnectionId,
+    rejectedGeneration: number | undefined,
+  ): Promise<Connection> {
+    const read = async (): Promise<Connection> => {
+      const connection = await connections.read(connectionId);
+      if (connection === undefined || !mayUse(caller, connection)) throw new NotFoundError('connection');
+      if (connection.lost !== undefined) throw reauthorize();
+      return connection;
+    };
+    const first = await read();
+    const isGood = (connection: Connection) =>
+      connection.generation !== rejectedGeneration && tokenFreshness(connection, p.now()) === 'fresh';
+    if (isGood(first)) return first;
+
+    const deadline = performance.now() + PATIENCE_MS;
+    // Registered before anything is read again: a token set that is stored in between still wakes.
+    using watch = notifier.watch(connectionId);
+    for (let connection = first; ; connection = await read()) {
+      // What was stored while waiting is the best there is, however short it lives.
+      if (isGood(connection) || connection.generation !== first.generation) return connection;
+      const isRejected = connection.generation === rejectedGeneration;
+      const isUsable = !isRejected && tokenFreshness(connection, p.now()) !== 'stale';
+      if (!connection.refreshable) {
+        if (isUsable) return connection;
+        if (isRejected) {
+          const lost = await connections.markLost({ current: connection, reason: 'rejected' });
+          if (lost.result === 'stored') p.events.connectionLost(connection, 'rejected');
+          // Connected anew meanwhile: that one has not been rejected by anybody.
+          if (lost.result === 'superseded' && lost.connection.lost === undefined) continue;
+        }
+        throw reauthorize();
+      }
+      const refreshed = await p.tokenRefresh.refresh(connection);
+      if (refreshed.result === 'refreshed') return refreshed.connection;
+      if (refreshed.result === 'changed') continue;
+      if (isUsable) return connection;
+      const left = deadline - performance.now();
+      if (left <= 0 || (refreshed.because === 'trouble' && refreshed.retryAfterMs > left))
+        throw new ProblemError('upstream_unavailable', { retryAfterMs: refreshed.retryAfterMs });
+      await watch.next(Math.min(refreshed.retryAfterMs, left));
+    }
+  }
+
+  return {
+    /**
+     * @throws NotFoundError (also for those the caller may not use), DomainError `reauthorization_required`, ProblemError
+     * `upstream_unavailable`, `encryption_key_not_registered`, `token_not_dpop_bound`
+     */
+    async take(
+      caller: RegisteredMcpServer,
+      connectionId: ConnectionId,
+      request: AccessTokenRequest,
+    ): Promise<AccessTokenBody> {
+      const { encryption } = caller.config;
+      if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
+      const connection = await goodConnection(caller, connectionId, request.rejectedGeneration);
+      const [tokens] = await Promise.all([p.tokenSets.open(connection), noteUse(caller, connection, request.tool)]);
+      const { scopes, generation, accessTokenExpiresAt } = connection;
+      const facts = {
+        tokenType: displayType(tokens.tokenType),
+        ...(accessTokenExpiresAt === undefined ? {} : { expiresAt: new Date(accessTokenExpiresAt).toISOString() }),
+        scopes: [...scopes],
+        generation,
+        ...(request.dpop === undefined ? {} : { dpopProof: await proof(connection, tokens, request.dpop) }),
+      };
+      p.events.tokenRead({ connectionId, mcpServerId: caller.mcpServerId, subject: connection.subject });
+      if (encryption === undefined || (request.sealed !== true && !encryption.required))
+        return { accessToken: tokens.accessToken, ...facts };
+      const { mcpServerId } = caller;
+      return {
+        sealedAccessToken: await sealFor(encryption.key, tokens.accessToken, { mcpServerId, connectionId, generation }),
+        ...facts,
+      };
+    },
+  };
+
+  async function noteUse(caller: RegisteredMcpServer, connection: Connection, tool: string | undefined): Promise<void> {
+    const { lastUse, connectionId } = connection;
+    const { mcpServerId } = caller;
+    const isKnown = lastUse?.mcpServerId === mcpServerId && lastUse.tool === tool && p.now() - lastUse.at < USE_MS;
+    if (isKnown) return;
+    await connections.noteUse({ connectionId, use: { mcpServerId, ...(tool === undefined ? {} : { tool }) } });
+  }
+
+  async function proof(
+    connection: Connection,
+    tokens: TokenSet,
+    request: NonNullable<AccessTokenRequest['dpop']>,
+  ): Promise<string> {
+    const provider = p.providers.get(connection.provider);
+    if (tokens.dpopKey === undefined || provider === undefined) throw new ProblemError('token_not_dpop_bound');
+    return provider.dpopProof({
+      dpopKey: tokens.dpopKey,
+      accessToken: tokens.accessToken,
+      method: request.method,
+      url: request.url,
+      ...(request.nonce === undefined ? {} : { nonce: request.nonce }),
+    });
+  }
+}
+
+export type AccessTokenFlow = ReturnType<typeof createAccessTokenFlow>;
+
+/** As RFC 6750 and RFC 9449 write them, whatever case the provider chose. */
+function displayType(tokenType: string): string {
+  switch (tokenType.toLowerCase()) {
+    case 'bearer':
+      return 'Bearer';
+    case 'dpop':
+      return 'DPoP';
+    default:
+      return tokenType;
+  }
+}

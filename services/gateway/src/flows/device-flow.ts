@@ -1,0 +1,172 @@
+import { AuthorizationError, type Provider, type ProviderRegistry } from '@postern/authorization';
+import {
+  type Clock,
+  DomainError,
+  digestOf,
+  type Elicitation,
+  type ElicitationService,
+  type Entropy,
+  newAuthorizationState,
+  shardIn,
+  type Trouble,
+  type Visitor,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Vault } from '@postern/vault';
+import { z } from 'zod';
+import type { Events } from '../events.ts';
+import { troubleOf } from './authorization-flow.ts';
+import type { GrantKeeping } from './grant-keeping.ts';
+import { redirectUriOf } from './redirect-uri.ts';
+import type { ScopePlan } from './scope-plan.ts';
+import { unlessOvertaken } from './unless-overtaken.ts';
+
+const secretSchema = z.object({
+  deviceCode: z.string(),
+  userCode: z.string(),
+  verificationUri: z.string(),
+  verificationUriComplete: z.string().exactOptional(),
+  destinationHost: z.string(),
+  expiresAt: z.number(),
+  intervalMs: z.number(),
+  dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
+  scopes: z.array(z.string()),
+  heldScopes: z.array(z.string()),
+});
+type DeviceSecret = z.infer<typeof secretSchema>;
+
+/** What the person needs to agree at the provider, on any device. */
+export type DeviceAttempt = Pick<
+  DeviceSecret,
+  'userCode' | 'verificationUri' | 'verificationUriComplete' | 'destinationHost' | 'expiresAt'
+>;
+
+export type DevicePollResult =
+  /** Not agreed yet at the provider. */
+  | 'not_yet'
+  /** Asked again sooner than the provider wants. */
+  | 'wait'
+  /** The elicitation's own page tells how it stands. */
+  | 'settled';
+
+/**
+ * The device authorization grant (RFC 8628), for providers that cannot redirect to us. The code is shown only to the person
+ * it is for, and the provider is asked only when that person, in that browser, says to have entered it: nobody gains anything by
+ * talking somebody else into entering a code (RFC 8628 section 5.4), because the grant never reaches them.
+ */
+export function createDeviceFlow(p: {
+  config: { publicUrl: string };
+  service: ElicitationService;
+  stores: Pick<RedisStores, 'oneTime'>;
+  vault: Vault;
+  providers: ProviderRegistry;
+  grantKeeping: GrantKeeping;
+  events: Events;
+  now: Clock;
+  entropy: Entropy;
+}) {
+  const context = (digest: string, elicitation: Elicitation) => ({
+    purpose: 'device-transaction',
+    digest,
+    elicitation: elicitation.elicitationId,
+  });
+
+  function providerOf({ request }: Elicitation): Provider {
+    const provider = p.providers.get(request.provider);
+    if (provider === undefined) throw new DomainError('unknown_provider', 'The provider is no longer configured.');
+    return provider;
+  }
+
+  const redirectUriFor = ({ mcpServerId, request }: Elicitation) =>
+    redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
+
+  /** The attempt in progress, for the browser that began it and nobody else. */
+  async function attemptIn(
+    elicitation: Elicitation,
+    browserBinding: string | undefined,
+  ): Promise<DeviceSecret | undefined> {
+    if (elicitation.status !== 'active' || browserBinding === undefined) return undefined;
+    const record = await p.stores.oneTime.read(shardIn(elicitation.elicitationId), elicitation.attempt);
+    if (record?.browserBinding !== browserBinding) return undefined;
+    return secretSchema.parse(JSON.parse(await p.vault.open(record.sealed, context(record.digest, elicitation))));
+  }
+
+  return {
+    /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
+    async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
+      const { elicitationId, mcpServerId, request } = elicitation;
+      const { expiresInMs, ...device } = await providerOf(elicitation).startDevice({
+        scopes: plan.requested,
+        redirectUri: redirectUriFor(elicitation),
+        ...(request.resource === undefined ? {} : { resource: request.resource }),
+      });
+      const secret = {
+        ...device,
+        expiresAt: p.now() + expiresInMs,
+        scopes: plan.requested,
+        heldScopes: plan.held,
+      };
+      // Random, like a `state`; it never leaves the gateway.
+      const digest = digestOf(newAuthorizationState(shardIn(elicitationId), p.entropy));
+      const sealed = await p.vault.seal(JSON.stringify(secret), context(digest, elicitation));
+      await p.service.accept(elicitationId, visitor, {
+        record: { digest, elicitationId, mcpServerId, provider: request.provider, browserBinding, sealed },
+        ttlMs: expiresInMs,
+      });
+    },
+
+    /** Changes nothing. */
+    async shown(elicitation: Elicitation, browserBinding: string | undefined): Promise<DeviceAttempt | undefined> {
+      return attemptIn(elicitation, browserBinding);
+    },
+
+    /** The person says that the code is entered: the provider is asked once. */
+    async poll(elicitation: Elicitation, browserBinding: string | undefined): Promise<DevicePollResult> {
+      const secret = await attemptIn(elicitation, browserBinding);
+      if (secret === undefined || elicitation.status !== 'active') return 'settled';
+      const { elicitationId, attempt, request } = elicitation;
+      const comeBack = async (trouble: Trouble): Promise<DevicePollResult> => {
+        await unlessOvertaken(p.service.retry(elicitationId, attempt, trouble));
+        return 'settled';
+      };
+      if (p.now() >= secret.expiresAt) return comeBack('start_again');
+      // RFC 8628 section 3.5: never sooner than the interval, however many tabs are open; and one at a time, so that the one grant
+      // has one taker.
+      if (!(await p.stores.oneTime.claim(digestOf(`device poll ${attempt}`), secret.intervalMs))) return 'wait';
+      try {
+        const answer = await providerOf(elicitation).pollDevice({
+          deviceCode: secret.deviceCode,
+          scopes: secret.scopes,
+          heldScopes: secret.heldScopes,
+          redirectUri: redirectUriFor(elicitation),
+          ...(request.resource === undefined ? {} : { resource: request.resource }),
+          ...(secret.dpopKey === undefined ? {} : { dpopKey: secret.dpopKey }),
+        });
+        switch (answer.result) {
+          case 'pending':
+            return 'not_yet';
+          case 'slow_down':
+            return 'wait';
+          case 'denied':
+            return comeBack('provider_denied');
+          case 'expired':
+            return comeBack('start_again');
+          case 'granted': {
+            const kept = await p.grantKeeping(elicitation, attempt, answer.grant, redirectUriFor(elicitation));
+            return kept.result === 'wrong_account' || kept.result === 'fewer_scopes'
+              ? comeBack(kept.result)
+              : 'settled';
+          }
+        }
+      } catch (error) {
+        if (!(error instanceof AuthorizationError)) throw error;
+        const { mcpServerId } = elicitation;
+        p.events.callbackRefused({ reason: error.code, mcpServerId, provider: request.provider, elicitationId });
+        // The code stays good while the provider is merely away.
+        return error.code === 'provider_unavailable' ? 'wait' : comeBack(troubleOf(error));
+      }
+    },
+  };
+}
+
+export type DeviceFlow = ReturnType<typeof createDeviceFlow>;

@@ -1,0 +1,78 @@
+import type { Grant } from '@postern/authorization';
+import {
+  AlreadyEndedError,
+  connectionIdOf,
+  covers,
+  type Elicitation,
+  type ElicitationService,
+  IllegalTransitionError,
+} from '@postern/elicitation';
+import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import type { RevocationFlow } from './revocation-flow.ts';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+export type KeepResult =
+  | { readonly result: 'completed'; readonly elicitation: Elicitation }
+  /** Not what was asked for; the attempt is still in progress. */
+  | { readonly result: 'wrong_account' | 'fewer_scopes' }
+  /** Another decision, or the time, came first. */
+  | { readonly result: 'overtaken'; readonly error: AlreadyEndedError | IllegalTransitionError };
+
+/**
+ * What becomes of a grant: a connection, sealed and committed with the end of its elicitation, or nothing at all. A grant that
+ * is not kept is ended at the provider.
+ */
+export function createGrantKeeping(p: {
+  service: ElicitationService;
+  tokenSets: TokenSets;
+  revocationFlow: RevocationFlow;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+}) {
+  return async function keep(
+    elicitation: Elicitation,
+    attempt: string,
+    grant: Grant,
+    redirectUri: URL,
+  ): Promise<KeepResult> {
+    const { request, subject, elicitationId, mcpServerId } = elicitation;
+    const owner = p.mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+    const tokens: TokenSet = {
+      accessToken: grant.accessToken,
+      tokenType: grant.tokenType,
+      ...(grant.refreshToken === undefined ? {} : { refreshToken: grant.refreshToken }),
+      ...(grant.dpopKey === undefined ? {} : { dpopKey: { ...grant.dpopKey } }),
+      redirectUri: redirectUri.href,
+    };
+    const discard = () => p.revocationFlow.discard(elicitation, owner, tokens);
+
+    if (request.expectedAccount !== undefined && request.expectedAccount !== grant.account?.id) {
+      await discard();
+      return { result: 'wrong_account' };
+    }
+    // A tool never finds out later, in the middle of its work, that it was given less than it said it needs.
+    if (!covers(grant.scopes, request.scopes)) {
+      await discard();
+      return { result: 'fewer_scopes' };
+    }
+    const place = { owner, subject, elicitationId, provider: request.provider };
+    try {
+      const completed = await p.service.complete(elicitationId, attempt, {
+        ...place,
+        connectionId: connectionIdOf({ owner, subject, provider: request.provider, resource: request.resource }),
+        ...(request.resource === undefined ? {} : { resource: request.resource }),
+        scopes: [...grant.scopes].sort(),
+        ...(grant.account === undefined ? {} : { account: grant.account }),
+        sealedTokens: await p.tokenSets.seal(tokens, place),
+        refreshable: grant.refreshToken !== undefined,
+        ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
+      });
+      return { result: 'completed', elicitation: completed };
+    } catch (error) {
+      if (!(error instanceof AlreadyEndedError || error instanceof IllegalTransitionError)) throw error;
+      await discard();
+      return { result: 'overtaken', error };
+    }
+  };
+}
+
+export type GrantKeeping = ReturnType<typeof createGrantKeeping>;

@@ -1,0 +1,133 @@
+import { AuthorizationError, type ProviderRegistry } from '@postern/authorization';
+import {
+  type Clock,
+  type Connection,
+  type Elicitation,
+  type Entropy,
+  newRevocationId,
+  type Revocation,
+  type RevocationId,
+  type Shard,
+  shardOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import { VaultError } from '@postern/vault';
+import type { Events } from '../events.ts';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+/** What became of a grant at the provider. */
+export type RevocationResult = 'revoked' | 'pending' | 'unsupported';
+
+const FIRST_RETRY_MS = 5_000;
+const LONGEST_RETRY_MS = 60 * 60_000;
+/** A provider that has not answered for so long is not told any more, and the tokens kept for it are deleted. */
+const GIVE_UP_MS = 72 * 60 * 60_000;
+const PER_SHARD = 10;
+
+/**
+ * Tells providers that grants are over. What is to be told is stored before it is tried, so it outlives whoever tries; each
+ * revocation belongs to one process at a time, and telling a provider twice does no harm (RFC 7009 section 2.2).
+ */
+export function createRevocationFlow(p: {
+  stores: Pick<RedisStores, 'revocations' | 'connections'>;
+  providers: ProviderRegistry;
+  tokenSets: TokenSets;
+  events: Events;
+  entropy: Entropy;
+  now: Clock;
+  /** Longest time one request to a provider takes, in milliseconds. */
+  requestLimitMs: number;
+}) {
+  const { revocations } = p.stores;
+  // Two requests (a refresh and an access token, or a nonce challenge) and a margin.
+  const leaseMs = p.requestLimitMs * 2.5;
+
+  async function tell(revocation: Revocation): Promise<RevocationResult> {
+    const { revocationId } = revocation;
+    const end = async (outcome: 'revoked' | 'unsupported' | 'abandoned', reason?: string) => {
+      await revocations.finish(revocationId);
+      p.events.revocationEnded(revocation, { outcome, ...(reason === undefined ? {} : { reason }) });
+    };
+    const provider = p.providers.get(revocation.provider);
+    if (provider === undefined) {
+      await end('abandoned', 'unknown_provider');
+      return 'unsupported';
+    }
+    let tokens: TokenSet;
+    try {
+      tokens = await p.tokenSets.open(revocation);
+    } catch (error) {
+      if (!(error instanceof VaultError)) throw error;
+      // A key service that is away comes back; a key that is lost does not.
+      if (error.code === 'unknown_key' || error.code === 'not_authentic') {
+        await end('abandoned', error.code);
+        return 'unsupported';
+      }
+      return postpone(revocation, error.code);
+    }
+    try {
+      const { accessToken, refreshToken, dpopKey, redirectUri } = tokens;
+      const result = await provider.revoke({
+        accessToken,
+        redirectUri: new URL(redirectUri),
+        ...(refreshToken === undefined ? {} : { refreshToken }),
+        ...(dpopKey === undefined ? {} : { dpopKey }),
+      });
+      await end(result);
+      return result;
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      if (p.now() - revocation.createdAt < GIVE_UP_MS) return postpone(revocation, error.code);
+      await end('abandoned', error.code);
+      return 'unsupported';
+    }
+  }
+
+  async function postpone(revocation: Revocation, reason: string): Promise<RevocationResult> {
+    const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (revocation.attempts - 1), LONGEST_RETRY_MS);
+    p.events.revocationPostponed(revocation, { reason, delayMs });
+    await revocations.postpone(revocation.revocationId, delayMs);
+    return 'pending';
+  }
+
+  return {
+    /** Tries one that was just stored. */
+    async attempt(revocationId: RevocationId): Promise<RevocationResult> {
+      const revocation = await revocations.claimOne(revocationId, leaseMs);
+      return revocation === undefined ? 'pending' : tell(revocation);
+    },
+
+    /** Tries those of a shard that are due. Any number of replicas may call it. */
+    async work(shard: Shard): Promise<void> {
+      for (const revocation of await revocations.claim(shard, { limit: PER_SHARD, leaseMs })) await tell(revocation);
+    },
+
+    /**
+     * A grant that no connection holds must not go on living at the provider. Left alone where the same person has a connection
+     * there: many providers end all tokens of a person and client with one of them.
+     */
+    async discard(elicitation: Elicitation, owner: string, tokens: TokenSet): Promise<void> {
+      const { subject, elicitationId, request } = elicitation;
+      const { provider, resource } = request;
+      const others = await p.stores.connections.list(subject);
+      if (others.some(connection => connection.provider === provider)) return;
+      const place = { owner, subject, elicitationId, provider };
+      await revocations.add({
+        ...place,
+        revocationId: newRevocationId(shardOf(subject), p.entropy),
+        sealedTokens: await p.tokenSets.seal(tokens, place),
+        ...(resource === undefined ? {} : { resource }),
+      });
+    },
+  };
+}
+
+export type RevocationFlow = ReturnType<typeof createRevocationFlow>;
+
+/** Whether two connections of one person may rest on one grant: same provider, and not known to be two accounts. */
+export function mayShareGrant(one: Connection, other: Connection): boolean {
+  return (
+    one.provider === other.provider &&
+    (one.account === undefined || other.account === undefined || one.account.id === other.account.id)
+  );
+}

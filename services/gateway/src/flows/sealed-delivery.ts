@@ -1,0 +1,40 @@
+import { CompactEncrypt, importJWK, type JWK } from 'jose';
+
+/** What a sealed access token is for; authenticated with it, so that one cannot be passed off as another. */
+export interface DeliveryContext {
+  readonly mcpServerId: string;
+  readonly connectionId: string;
+  readonly generation: number;
+}
+
+/** How the content key reaches each kind of key (RFC 7518 section 4). RSA1_5 is not among them. */
+export function deliveryAlgorithm(jwk: JWK): 'RSA-OAEP-256' | 'ECDH-ES' | undefined {
+  switch (jwk.kty) {
+    case 'RSA':
+      return 'RSA-OAEP-256';
+    case 'EC':
+      return jwk.crv === 'P-256' || jwk.crv === 'P-384' || jwk.crv === 'P-521' ? 'ECDH-ES' : undefined;
+    case 'OKP':
+      return jwk.crv === 'X25519' ? 'ECDH-ES' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** A compact JWE (RFC 7516) that only the holder of the MCP server's registered key opens. */
+export async function sealFor(jwk: JWK, accessToken: string, context: DeliveryContext): Promise<string> {
+  const alg = deliveryAlgorithm(jwk);
+  if (alg === undefined) throw new TypeError('the configuration admits only keys that can encrypt');
+  const { mcpServerId: aud, connectionId, generation } = context;
+  return new CompactEncrypt(new TextEncoder().encode(accessToken))
+    .setProtectedHeader({
+      alg,
+      enc: 'A256GCM',
+      typ: 'postern-access-token+jwe',
+      ...(jwk.kid === undefined ? {} : { kid: jwk.kid }),
+      aud,
+      connectionId,
+      generation,
+    })
+    .encrypt(await importJWK(jwk, alg));
+}

@@ -1,0 +1,176 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { AuthorizationError, type ProviderRegistry, type RefreshedGrant } from '@postern/authorization';
+import {
+  type Connection,
+  type Entropy,
+  newOperationId,
+  newRevocationId,
+  StoreUnavailableError,
+  shardIn,
+  type TokenSetChange,
+  type TokenSetOf,
+} from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
+import type { Events } from '../events.ts';
+import type { TokenSet, TokenSets } from './token-set.ts';
+
+export type RefreshResult =
+  /** There is a newer token set, stored before anybody gets to see it. */
+  | { readonly result: 'refreshed'; readonly connection: Connection }
+  /** The connection has changed, by whomever: it is to be read again. */
+  | { readonly result: 'changed' }
+  /** Somebody else is asking the provider, or the provider is in trouble. */
+  | { readonly result: 'later'; readonly retryAfterMs: number; readonly because: 'held' | 'trouble' };
+
+const FIRST_BACK_OFF_MS = 1_000;
+const LONGEST_BACK_OFF_MS = 60_000;
+/** What the provider has issued is worth the patience: a store that is away comes back within this time, or the grant is lost. */
+const STORE_PATIENCE_MS = 30_000;
+const STORE_RETRY_MS = 250;
+
+/**
+ * Renews token sets. Of all callers on all replicas one asks the provider: within this process they share one promise, between
+ * processes the lease in the store decides. The lease outlives the longest request, and a request that could not end within it
+ * is not begun, so that two requests with one rotating refresh token (which providers take for theft, RFC 9700 section
+ * 4.14.2) do not happen.
+ */
+export function createTokenRefresh(p: {
+  stores: Pick<RedisStores, 'connections' | 'revocations'>;
+  providers: ProviderRegistry;
+  tokenSets: TokenSets;
+  events: Events;
+  entropy: Entropy;
+  /** Longest time one request to a provider takes, in milliseconds. */
+  requestLimitMs: number;
+}) {
+  const { connections } = p.stores;
+  // A refresh is at most two requests (a DPoP nonce challenge is answered once); half of one more is margin.
+  const leaseMs = p.requestLimitMs * 2.5;
+  const underWay = new Map<string, Promise<RefreshResult>>();
+
+  function refresh(connection: Connection): Promise<RefreshResult> {
+    const key = `${connection.connectionId} ${connection.createdAt} ${connection.generation}`;
+    let attempt = underWay.get(key);
+    if (attempt === undefined) {
+      attempt = begin(connection).finally(() => underWay.delete(key));
+      underWay.set(key, attempt);
+    }
+    return attempt;
+  }
+
+  async function begin(current: Connection): Promise<RefreshResult> {
+    const holder = newOperationId(p.entropy);
+    const askedAt = performance.now();
+    const begun = await connections.beginRefresh({ current, holder, leaseMs });
+    switch (begun.result) {
+      case 'held':
+        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'held' };
+      case 'postponed':
+        return { result: 'later', retryAfterMs: begun.retryAfterMs, because: 'trouble' };
+      case 'superseded':
+      case 'missing':
+        return { result: 'changed' };
+      case 'begun': {
+        // A process that was stopped for so long must not use what is left of its lease.
+        if (performance.now() - askedAt > p.requestLimitMs / 4)
+          return later(current, holder, begun.troubles, 'too_late');
+        return ask(begun.connection, holder, begun.troubles);
+      }
+    }
+  }
+
+  async function ask(connection: Connection, holder: string, troubles: number): Promise<RefreshResult> {
+    const provider = p.providers.get(connection.provider);
+    if (provider === undefined) return later(connection, holder, troubles, 'unknown_provider');
+    let tokens: TokenSet;
+    let grant: RefreshedGrant;
+    try {
+      tokens = await p.tokenSets.open(connection);
+      if (tokens.refreshToken === undefined) throw new TypeError('the connection says that it can be refreshed');
+      grant = await provider.refresh({
+        refreshToken: tokens.refreshToken,
+        scopes: connection.scopes,
+        redirectUri: new URL(tokens.redirectUri),
+        ...(connection.resource === undefined ? {} : { resource: connection.resource }),
+        ...(tokens.dpopKey === undefined ? {} : { dpopKey: tokens.dpopKey }),
+      });
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) {
+        await later(connection, holder, troubles, 'internal_error');
+        throw error;
+      }
+      if (error.code !== 'grant_refused') return later(connection, holder, troubles, error.code);
+      const lost = await connections.markLost({ current: connection, reason: 'refused' });
+      if (lost.result === 'stored') p.events.connectionLost(connection, 'refused');
+      return { result: 'changed' };
+    }
+    return keep(connection, tokens, grant);
+  }
+
+  /** Stored first, used afterwards: from here on the old refresh token may be worthless. */
+  async function keep(connection: Connection, before: TokenSet, grant: RefreshedGrant): Promise<RefreshResult> {
+    const tokens: TokenSet = {
+      ...before,
+      accessToken: grant.accessToken,
+      tokenType: grant.tokenType,
+      ...(grant.refreshToken === undefined ? {} : { refreshToken: grant.refreshToken }),
+    };
+    const sealedTokens = await p.tokenSets.seal(tokens, connection);
+    const change = await finish(connection, {
+      sealedTokens,
+      scopes: [...grant.scopes].sort(),
+      refreshable: true,
+      ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
+    });
+    switch (change.result) {
+      case 'stored':
+        p.events.tokensRefreshed(change.connection);
+        return { result: 'refreshed', connection: change.connection };
+      case 'superseded':
+        return { result: 'changed' };
+      case 'missing': {
+        // Its person disconnected meanwhile: what was just issued must end as well.
+        const { owner, subject, provider, resource, elicitationId } = connection;
+        const revocationId = newRevocationId(shardIn(connection.connectionId), p.entropy);
+        const unwanted = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
+        await p.stores.revocations.add({ ...unwanted, ...(resource === undefined ? {} : { resource }) });
+        return { result: 'changed' };
+      }
+    }
+  }
+
+  async function finish(
+    current: TokenSetOf,
+    tokens: Parameters<typeof connections.finishRefresh>[0]['tokens'],
+  ): Promise<TokenSetChange> {
+    const operationId = newOperationId(p.entropy);
+    const giveUpAt = performance.now() + STORE_PATIENCE_MS;
+    while (true) {
+      try {
+        return await connections.finishRefresh({ current, tokens, operationId });
+      } catch (error) {
+        if (!(error instanceof StoreUnavailableError) || performance.now() > giveUpAt) throw error;
+        await delay(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  async function later(connection: Connection, holder: string, troubles: number, code: string): Promise<RefreshResult> {
+    const full = Math.min(FIRST_BACK_OFF_MS * 2 ** troubles, LONGEST_BACK_OFF_MS);
+    // Half of it is left to chance, so that many connections of one provider do not come back at once.
+    const delayMs = Math.round(full / 2 + (full / 2) * ((p.entropy(1)[0] ?? 0) / 255));
+    p.events.refreshPostponed(connection, { code, delayMs });
+    await connections.postponeRefresh({ current: connection, holder, delayMs });
+    return { result: 'later', retryAfterMs: delayMs, because: 'trouble' };
+  }
+
+  return {
+    refresh,
+    /** Waits for the requests under way: what they bring must not get lost with the process. */
+    async drain(): Promise<void> {
+      await Promise.allSettled(underWay.values());
+    },
+  };
+}
+
+export type TokenRefresh = ReturnType<typeof createTokenRefresh>;

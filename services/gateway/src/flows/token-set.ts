@@ -1,0 +1,32 @@
+import type { Connection } from '@postern/elicitation';
+import type { Vault } from '@postern/vault';
+import { z } from 'zod';
+import { connectionContext } from './connection-context.ts';
+
+/** What a provider issued, as it lies sealed in a connection. Every member but the redirect URI is a secret or tells of one. */
+const tokenSetSchema = z.object({
+  accessToken: z.string(),
+  tokenType: z.string(),
+  refreshToken: z.string().exactOptional(),
+  /** Private key the tokens are bound to (RFC 9449). */
+  dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
+  /** The registration at the provider that the tokens were issued to is that of this redirect URI. */
+  redirectUri: z.url(),
+});
+export type TokenSet = z.infer<typeof tokenSetSchema>;
+
+type Place = Parameters<typeof connectionContext>[0];
+
+/** Sealing and opening of token sets, for their connection and for no other. */
+export function createTokenSets(vault: Vault) {
+  return {
+    seal: (tokens: TokenSet, place: Place): Promise<string> =>
+      vault.seal(JSON.stringify(tokens), connectionContext(place)),
+
+    /** @throws VaultError */
+    open: async (sealed: Place & Pick<Connection, 'sealedTokens'>): Promise<TokenSet> =>
+      tokenSetSchema.parse(JSON.parse(await vault.open(sealed.sealedTokens, connectionContext(sealed)))),
+  };
+}
+
+export type TokenSets = ReturnType<typeof createTokenSets>;
