@@ -1,11 +1,21 @@
-import { type Html, html, ownText } from './html.ts';
+import { type Html, html } from './html.ts';
 import { layout } from './layout.ts';
-import { asker, destination, facts, matchCodeFact, personFact, postForm, quotedMessage } from './parts.ts';
+import {
+  asker,
+  destination,
+  facts,
+  matchCodeFact,
+  personFact,
+  postForm,
+  quotedMessage,
+  submitButton,
+} from './parts.ts';
+import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView } from './views.ts';
 
 /** What every page that asks for a decision shows, whatever its kind. */
-export interface DecisionView {
+export interface DecisionView extends Deadline {
   readonly mcpServer: McpServerView;
   /** Absent on one-person machines, where nobody signs in. */
   readonly person?: PersonView;
@@ -14,20 +24,25 @@ export interface DecisionView {
   readonly requestedBy?: RequestedByView;
   /** Short code that also stands in the MCP client. */
   readonly matchCode: string;
-  readonly expiresAt: Date;
-  /** The time of this answer; with it the page also says how long is left. */
-  readonly now?: Date;
   /** Paths on our own origin that take the POST. */
   readonly acceptAction: string;
   readonly declineAction: string;
   readonly switchAccountAction?: string;
   readonly csrfToken: string;
+  /**
+   * What stands on this page, in the caller's own short form. The accepting form brings it back as `shown`, so that nobody
+   * agrees to what changed since.
+   */
+  readonly shown?: string;
 }
 
 /** What a kind adds. */
 export interface DecisionKind {
   readonly title: string;
   readonly heading: Html;
+  /** More about what happens, below the heading. */
+  readonly lead?: Html;
+  /** What happened on the last try; block markup. */
   readonly notice?: Html;
   readonly facts: Html;
   readonly destinationHost?: string;
@@ -40,13 +55,17 @@ export interface DecisionKind {
  * where it leads, the match code, who is signed in, the two buttons with the safe one first.
  */
 export function decisionPage(context: PageContext, t: Translator, view: DecisionView, kind: DecisionKind): string {
-  const { csrfToken } = view;
-  const notice = kind.notice === undefined ? undefined : html`<p class="notice">${kind.notice}</p>`;
+  const { csrfToken, shown } = view;
+  const notice = kind.notice === undefined ? undefined : html`<div class="notice">${kind.notice}</div>`;
+  const lead = kind.lead === undefined ? undefined : html`<div class="lead"><p>${kind.lead}</p></div>`;
   const switchAccount =
-    view.switchAccountAction === undefined ? undefined : { action: view.switchAccountAction, csrfToken };
+    view.switchAccountAction === undefined
+      ? undefined
+      : { action: view.switchAccountAction, csrfToken, label: t.html('facts.switchAccount') };
   const main = html`${notice}
 ${asker(view.mcpServer, t)}
 <h1>${kind.heading}</h1>
+${lead}
 ${kind.facts}
 ${quotedMessage({ ...view, mcpServerName: view.mcpServer.name, brandName: context.branding.name }, t)}
 ${facts([
@@ -55,32 +74,9 @@ ${facts([
   view.person === undefined ? undefined : personFact(view.person, t, switchAccount),
 ])}
 <div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
-${postForm({ action: view.declineAction, csrfToken }, html`<button class="button" type="submit"><span>${t.html('decision.decline')}</span></button>`)}
-${postForm({ action: view.acceptAction, csrfToken }, html`<button class="button accent" type="submit"><span>${kind.acceptLabel}</span></button>`)}
+${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
+${postForm({ action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }) }, submitButton(kind.acceptLabel, 'accent'))}
 </div>
-<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, t)}</p></div>`;
+<div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>`;
   return layout(context, t, { title: kind.title, main });
-}
-
-/** The server does not know the reader's time zone, so a time is always given with its own. */
-function deadline({ expiresAt, now }: DecisionView, t: Translator): Html {
-  const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
-  const isSoon = secondsLeft < 12 * 3600;
-  const format = new Intl.DateTimeFormat(t.locale, {
-    ...(isSoon ? {} : { year: 'numeric', month: 'long', day: 'numeric' }),
-    hour: 'numeric',
-    minute: '2-digit',
-    timeZone: 'UTC',
-    timeZoneName: 'short',
-  });
-  const time = html`<time datetime="${expiresAt.toISOString()}">${ownText(format.format(expiresAt))}</time>`;
-  if (!isSoon) return t.html('decision.ends', { time });
-  return t.html('decision.endsSoon', { relative: ownText(timeLeft(Math.max(0, secondsLeft), t)), time });
-}
-
-function timeLeft(seconds: number, t: Translator): string {
-  const format = new Intl.RelativeTimeFormat(t.locale, { numeric: 'always' });
-  if (seconds < 60) return format.format(Math.floor(seconds), 'second');
-  if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
-  return format.format(Math.floor(seconds / 3600), 'hour');
 }

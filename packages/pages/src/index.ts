@@ -5,6 +5,13 @@ export { type Html, html } from './html.ts';
 export { type Locale, locales, negotiateLocale } from './locale.ts';
 export { pageHeaders } from './page-headers.ts';
 export { type ConnectNotice, type ConnectView, connectPage } from './pages/connect-page.ts';
+export { type DeviceNotice, type DeviceView, devicePage } from './pages/device-page.ts';
+export {
+  type DisconnectedView,
+  type DisconnectView,
+  disconnectedPage,
+  disconnectPage,
+} from './pages/disconnect-pages.ts';
 export { type DoneView, donePage } from './pages/done-page.ts';
 export {
   type DeclinedView,
@@ -15,6 +22,7 @@ export {
   workingPage,
 } from './pages/ended-pages.ts';
 export { type LeavingView, leavingPage } from './pages/leaving-page.ts';
+export { type ConnectionView, type MeView, mePage, type WaitingView } from './pages/me-page.ts';
 export {
   type ErrorView,
   errorPage,
@@ -34,9 +42,11 @@ export { stylesheet } from './stylesheet.ts';
 export type {
   AuthorizationView,
   Branding,
+  ConnectedAccountView,
   McpServerView,
   PageContext,
   PersonView,
   RequestedByView,
+  RequestedScopeView,
   ScopeView,
 } from './views.ts';

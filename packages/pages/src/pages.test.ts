@@ -57,14 +57,19 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     expect(forms).toHaveLength(count(markup, /<form/g));
     for (const [, attributes, content] of forms) {
       expect(attributes).toMatch(/^method="post" action="\/[^"]*" autocomplete="off"$/);
-      expect(content).toMatch(/^<input type="hidden" name="csrf_token" value="csrf-value"><button /);
+      expect(content).toMatch(
+        /^<input type="hidden" name="csrf_token" value="csrf-value">(?:<input type="hidden" name="shown" value="shown-value">)?<button /,
+      );
     }
     expect(count(markup, /<button/g)).toBe(forms.length);
     expect(count(markup, /<button[^>]* type="submit"/g)).toBe(forms.length);
   });
 
   test('does not tell other origins where it was read', () => {
-    for (const [link] of markup.matchAll(/<a [^>]*href="https?:[^>]*>/g)) expect(link).toContain('rel="noreferrer"');
+    for (const [link] of markup.matchAll(/<a [^>]*href="https?:[^>]*>/g)) {
+      expect(link).toMatch(/ rel="(?:noopener )?noreferrer"/);
+      expect(link.includes('target=')).toBe(link.includes(' target="_blank" rel="noopener noreferrer"'));
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 /** The pieces pages are put together from. Each keeps one promise of the page anatomy. */
 
-import { isDisplayHost } from './display-host.ts';
-import { type Html, html, joinHtml, ownPath, webUrl } from './html.ts';
+import { displayHost, isDisplayHost } from './display-host.ts';
+import { type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
 import { icons } from './icons.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PersonView, RequestedByView, ScopeView } from './views.ts';
@@ -10,9 +10,29 @@ import type { McpServerView, PersonView, RequestedByView, ScopeView } from './vi
 export function asker(mcpServer: McpServerView, t: Translator): Html {
   const mark =
     mcpServer.logoPath === undefined
-      ? html`<span class="mark monogram" aria-hidden="true">${firstGrapheme(mcpServer.name)}</span>`
+      ? monogram(mcpServer.name)
       : html`<img class="mark" src="${ownPath(mcpServer.logoPath)}" alt="" width="48" height="48">`;
   return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${mark}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
+}
+
+/** Stands in for a logo. */
+export function monogram(name: string): Html {
+  return html`<span class="mark monogram" aria-hidden="true">${firstGrapheme(name)}</span>`;
+}
+
+/** MCP servers by registered name and host, where there may be several. */
+export function mcpServerList(mcpServers: readonly McpServerView[]): Html {
+  const items = mcpServers.map(
+    ({ name, host }) =>
+      html`<li><span class="value" translate="no">${name}</span> <span class="detail">${hostText(host)}</span></li>`,
+  );
+  return html`<ul class="apps">${items}</ul>`;
+}
+
+/** Names within a sentence, joined as the locale does. */
+export function nameList(names: readonly string[], t: Translator): Html {
+  const parts = new Intl.ListFormat(t.locale).formatToParts(names);
+  return joinHtml(parts.map(({ type, value }) => (type === 'element' ? html`${value}` : ownText(value))));
 }
 
 /**
@@ -59,7 +79,7 @@ export function matchCodeFact(matchCode: string, t: Translator): Html {
 export function personFact(
   person: PersonView,
   t: Translator,
-  switchAccount?: { action: string; csrfToken: string },
+  leave?: { action: string; csrfToken: string; label: Html },
 ): Html {
   const detail =
     person.detail === undefined ? undefined : html`<span class="detail" translate="no">${person.detail}</span>`;
@@ -68,9 +88,7 @@ export function personFact(
       ? undefined
       : html`<span class="detail">${t.html('facts.personHost', { host: hostText(person.signInHost) })}</span>`;
   const form =
-    switchAccount === undefined
-      ? undefined
-      : postForm(switchAccount, html`<button class="link" type="submit">${t.html('facts.switchAccount')}</button>`);
+    leave === undefined ? undefined : postForm(leave, html`<button class="link" type="submit">${leave.label}</button>`);
   return fact(
     t.html('facts.person'),
     html`<span class="value" translate="no">${person.displayName}</span>${detail}${host}${form}`,
@@ -81,6 +99,15 @@ export function personFact(
 export function scopeList(scopes: readonly ScopeView[], t: Translator): Html {
   const items = scopes.map(({ scope, description }) => html`<li>${description ?? standardScope(scope, t)}</li>`);
   return html`<ul class="scopes">${items}</ul>`;
+}
+
+/** More permissions than this are folded up where they are not what the person is asked about. */
+const foldAbove = 4;
+
+/** Permissions that were agreed to before: a long list opens on demand, a short one stands as it is. */
+export function knownScopeList(scopes: readonly ScopeView[], t: Translator): Html {
+  if (scopes.length <= foldAbove) return scopeList(scopes, t);
+  return html`<details class="fold"><summary>${t.html('scope.count', { count: ownText(String(scopes.length)) })}</summary>${scopeList(scopes, t)}</details>`;
 }
 
 /** The scopes that mean the same everywhere (OpenID Connect Core 1.0 sections 5.4 and 11); any other as it is. */
@@ -124,11 +151,19 @@ function requestClaim(mcpServer: string, requestedBy: RequestedByView | undefine
 }
 
 /**
- * A form that changes something: POST to our own origin with the synchronizer token. `autocomplete="off"` keeps browsers
- * from putting an old token back after a reload.
+ * A form that changes something: POST to our own origin with the synchronizer token, and with what was shown where that
+ * could have changed. `autocomplete="off"` keeps browsers from putting an old token back after a reload.
  */
-export function postForm(target: { action: string; csrfToken: string }, button: Html): Html {
-  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"><input type="hidden" name="csrf_token" value="${target.csrfToken}">${button}</form>`;
+export function postForm(target: { action: string; csrfToken: string; shown?: string }, button: Html): Html {
+  const shown =
+    target.shown === undefined ? undefined : html`<input type="hidden" name="shown" value="${target.shown}">`;
+  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
+}
+
+export function submitButton(label: Html, look: 'accent' | 'plain'): Html {
+  return look === 'accent'
+    ? html`<button class="button accent" type="submit"><span>${label}</span></button>`
+    : html`<button class="button" type="submit"><span>${label}</span></button>`;
 }
 
 /** A link that looks like a button. Links to other origins do not say where they come from. */
@@ -136,6 +171,12 @@ export function linkButton(href: string, label: Html, look: 'accent' | 'plain'):
   return look === 'accent'
     ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`
     : html`<a class="button" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`;
+}
+
+/** A link to another origin that leaves this page where it is, named by the host it leads to. */
+export function newTabLink(href: string, t: Translator): Html {
+  const host = hostText(displayHost(new URL(href)));
+  return html`<a class="outside" href="${webUrl(href)}" target="_blank" rel="noopener noreferrer"><span>${t.html('link.newTab', { host })}</span>${icons.leaving}</a>`;
 }
 
 export function paragraphs(texts: readonly Html[]): Html {

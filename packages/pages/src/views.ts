@@ -48,12 +48,32 @@ export interface ScopeView {
   readonly description?: string;
 }
 
+/** A permission that the person is asked for. */
+export interface RequestedScopeView extends ScopeView {
+  /** Not agreed to before. Only told apart where others were. */
+  readonly isNew?: boolean;
+}
+
 /** The typed facts of an elicitation of kind `authorization`. */
 export interface AuthorizationView {
   readonly providerName: string;
   /** As `displayHost` makes it. */
   readonly destinationHost: string;
-  readonly scopes: readonly ScopeView[];
+  readonly scopes: readonly RequestedScopeView[];
+  /** Present where the person connected this account before. */
+  readonly reconnect?: {
+    readonly reason: 'refused' | 'rejected' | 'expired' | 'more_scopes';
+    readonly connectedAt: Date;
+  };
+}
+
+/** An account that MCP servers may use, as its person sees it. One of these is what can be disconnected. */
+export interface ConnectedAccountView {
+  readonly providerName: string;
+  /** The account, as the provider names it. */
+  readonly accountName?: string;
+  /** All that may use it. Empty where none of them is registered any more. */
+  readonly mcpServers: readonly McpServerView[];
 }
 
 /** What the MCP server claims about where its request comes from. Shown as a claim, never trusted. */

@@ -4,6 +4,7 @@
  */
 export const en = {
   'layout.help': 'Help',
+  'link.newTab': 'Open {host} in a new tab',
 
   'asker.label': 'Who is asking',
   'facts.destination': 'You will continue at',
@@ -26,6 +27,8 @@ export const en = {
 
   'connect.heading': '{mcpServer} wants to use your {provider} account',
   'connect.scopes': 'It would be able to',
+  'connect.newScopes': 'New: it would also be able to',
+  'connect.knownScopes': 'You agreed before that it may',
   'connect.scopesUnnamed': '{provider} will show you what this allows before you agree.',
   'connect.accept': 'Continue',
   'connect.reassurance': 'Nothing is shared before you agree at {provider}.',
@@ -35,7 +38,19 @@ export const en = {
   'connect.wrongAccount':
     'That was a different {provider} account than the one needed here. Please choose the right one, or decline.',
   'connect.startAgain': 'The last try was interrupted. Please start again from here.',
+  'connect.fewerScopes':
+    '{provider} gave fewer permissions than {mcpServer} needs. You can try again and allow all of them, or decline.',
+  'connect.missing': 'Still missing',
+  'connect.scopesChanged': 'What {mcpServer} asks for changed while this page was open. Please look at it again.',
+  'connect.again.refused': '{provider} no longer accepts the connection you made on {date}. Connect again to go on.',
+  'connect.again.rejected':
+    '{provider} turned {mcpServer} away, although you connected your account on {date}. Connect again to go on.',
+  'connect.again.expired':
+    'The connection to {provider} that you made on {date} was for a limited time. Connect again to go on.',
+  'connect.again.more_scopes':
+    'You connected your {provider} account on {date}. {mcpServer} now needs more than you agreed to then.',
 
+  'scope.count': '{count} permissions',
   'scope.openid': 'recognise your account',
   'scope.profile': 'see your name',
   'scope.email': 'see your email address',
@@ -45,6 +60,19 @@ export const en = {
   'leaving.text': '{provider} will ask whether {mcpServer} may use your account. Afterwards you come back here.',
   'leaving.continue': 'Continue to {host}',
   'leaving.back': 'Go back',
+
+  'device.heading': 'Enter a code at {provider}',
+  'device.text': '{provider} uses a short code to learn that {mcpServer} may use your account.',
+  'device.safety': 'Go on only if you started this yourself. Never enter a code that someone else sent you.',
+  'device.copy': 'Copy this code, or write it down.',
+  'device.enter': 'Enter it there, and agree.',
+  'device.return': 'When {provider} says that you are done, come back to this page.',
+  'device.back': 'Go back',
+  'device.check': 'I have entered the code',
+  'device.notice.not_yet': '{provider} is still waiting for you to enter the code and agree.',
+  'device.notice.wait': '{provider} needs a moment. Wait a few seconds, then try again.',
+  'device.endsSoon': 'The code stops working {relative}, at {time}.',
+  'device.ends': 'The code stops working on {time}.',
 
   'done.heading': 'Your {provider} account is connected',
   'done.account': 'Account',
@@ -66,6 +94,7 @@ export const en = {
 
   'signIn.heading': 'Sign in to continue',
   'signIn.text': 'An app you use has a question for you. Sign in, so that it reaches you and nobody else.',
+  'signIn.connections': 'Then you can see which of your accounts are connected, and disconnect them.',
   'signIn.continue': 'Continue to sign-in',
   'signInFailed.heading': 'Sign-in did not work',
   'signInFailed.text':
@@ -73,6 +102,56 @@ export const en = {
   'signInFailed.retry': 'Try again',
   'signedOut.heading': 'You are signed out',
   'signedOut.text': 'You can close this window.',
+
+  'connection.users': 'Used by',
+  'connection.unused': 'No app any more',
+
+  'me.heading': 'Your connections',
+  'me.text': 'Accounts of yours that apps may use, and questions they have for you.',
+  'me.signOut': 'Sign out',
+  'me.waiting': 'Waiting for you',
+  'me.noneWaiting': 'Nothing is waiting for your answer.',
+  'me.open': 'Look at the request',
+  'me.connections': 'Connected accounts',
+  'me.noConnections': 'No account of yours is connected. When an app needs one, it asks you first.',
+  'me.works': 'Works',
+  'me.lost': 'Connect again',
+  'me.lost.refused': '{provider} no longer accepts this connection.',
+  'me.lost.rejected': '{provider} turned this connection away.',
+  'me.lost.expired': 'This connection was for a limited time.',
+  'me.lostNext': 'You will be asked to connect again when the account is needed.',
+  'me.scopes': 'Permissions',
+  'me.scopesUnnamed': 'What {provider} told you when you agreed',
+  'me.connectedAt': 'Connected',
+  'me.lastUse': 'Last used',
+  'me.neverUsed': 'Not yet',
+  'me.usedBy': 'by {mcpServer}',
+  'me.usedFor': 'for {tool}, as {mcpServer} says',
+  'me.disconnect': 'Disconnect',
+
+  'disconnect.heading': 'Disconnect your {provider} account?',
+  'disconnect.consequences': 'What happens then',
+  'disconnect.access': '{mcpServers} can no longer use this account.',
+  'disconnect.deleted': '{brand} deletes the access it kept for this, at once.',
+  'disconnect.revoke': '{provider} is told to end the access. If it does not answer, we try again later.',
+  'disconnect.listed':
+    '{provider} may go on showing {brand} in its own list of connected apps. You can remove it there.',
+  'disconnect.unsupported':
+    '{provider} cannot be told from here. To end the access there too, remove {brand} in your {provider} settings.',
+  'disconnect.shared':
+    'Other connections of yours use the same access at {provider}, so nothing changes there until you disconnect them too.',
+  'disconnect.again': 'If the account is needed again, you are asked first.',
+  'disconnect.keep': 'Keep it connected',
+  'disconnect.confirm': 'Disconnect',
+  'disconnected.heading': 'Your {provider} account is disconnected',
+  'disconnected.revoked': '{provider} ended the access as well.',
+  'disconnected.pending':
+    '{provider} did not answer just now. We will tell it as soon as it does; you do not have to do anything.',
+  'disconnected.unsupported':
+    '{provider} cannot be told from here. To end the access there too, remove {brand} in your {provider} settings.',
+  'disconnected.shared':
+    'Other connections of yours still use the same access at {provider}, so it was removed only here.',
+  'disconnected.back': 'Back to your connections',
 
   'wrongPerson.heading': 'This request is for another account',
   'wrongPerson.text':

@@ -1,8 +1,9 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { type Html, html } from '../html.ts';
-import { scopeList } from '../parts.ts';
+import { knownScopeList, paragraphs, scopeList } from '../parts.ts';
+import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
-import type { AuthorizationView, PageContext } from '../views.ts';
+import type { AuthorizationView, PageContext, ScopeView } from '../views.ts';
 
 /** What happened on the last try, when the person is asked again. */
 export type ConnectNotice =
@@ -10,11 +11,17 @@ export type ConnectNotice =
   | 'provider_unavailable'
   | 'provider_refused'
   | 'wrong_account'
-  | 'start_again';
+  | 'start_again'
+  /** The provider granted less than is needed; `missing` says what. */
+  | 'fewer_scopes'
+  /** What is asked for is no longer what the page showed. */
+  | 'scopes_changed';
 
 export interface ConnectView extends DecisionView {
   readonly authorization: AuthorizationView;
   readonly notice?: ConnectNotice;
+  /** With the notice `fewer_scopes`. */
+  readonly missing?: readonly ScopeView[];
 }
 
 /** Asks whether an MCP server may use the person's account at a provider. */
@@ -22,10 +29,12 @@ export function connectPage(context: PageContext, view: ConnectView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
   const provider = view.authorization.providerName;
+  const { reconnect } = view.authorization;
   return decisionPage(context, t, view, {
     title: t.plain('connect.heading', { mcpServer, provider }),
     heading: t.html('connect.heading', { mcpServer, provider }),
-    ...(view.notice === undefined ? {} : { notice: noticeText(view.notice, provider, t) }),
+    ...(reconnect === undefined ? {} : { lead: reconnectText(reconnect, { mcpServer, provider }, t) }),
+    ...(view.notice === undefined ? {} : { notice: noticeBlock(view.notice, view, t) }),
     facts: permissions(view.authorization, t),
     destinationHost: view.authorization.destinationHost,
     acceptLabel: t.html('connect.accept'),
@@ -33,27 +42,61 @@ export function connectPage(context: PageContext, view: ConnectView): string {
   });
 }
 
+function reconnectText(
+  { reason, connectedAt }: NonNullable<AuthorizationView['reconnect']>,
+  names: { mcpServer: string; provider: string },
+  t: Translator,
+): Html {
+  return t.html(`connect.again.${reason}`, { ...names, date: timeText(connectedAt, 'day', t) });
+}
+
+/** What is new stands first and is never folded up. */
 function permissions({ providerName, scopes }: AuthorizationView, t: Translator): Html {
   if (scopes.length === 0) {
     return html`<p class="unnamed">${t.html('connect.scopesUnnamed', { provider: providerName })}</p>`;
   }
-  return html`<section class="permissions" aria-labelledby="permissions-heading">
+  const { fresh = [], known = [] } = Object.groupBy(scopes, scope => (scope.isNew === true ? 'fresh' : 'known'));
+  if (fresh.length === 0 || known.length === 0) {
+    return html`<section class="permissions" aria-labelledby="permissions-heading">
 <h2 id="permissions-heading">${t.html('connect.scopes')}</h2>
 ${scopeList(scopes, t)}
 </section>`;
+  }
+  return html`<section class="permissions fresh" aria-labelledby="permissions-heading">
+<h2 id="permissions-heading">${t.html('connect.newScopes')}</h2>
+${scopeList(fresh, t)}
+</section>
+<section class="permissions known" aria-labelledby="known-heading">
+<h2 id="known-heading">${t.html('connect.knownScopes')}</h2>
+${knownScopeList(known, t)}
+</section>`;
 }
 
-function noticeText(notice: ConnectNotice, provider: string, t: Translator): Html {
+function noticeBlock(
+  notice: ConnectNotice,
+  { mcpServer, authorization, missing = [] }: ConnectView,
+  t: Translator,
+): Html {
+  const text = paragraphs([noticeText(notice, { mcpServer: mcpServer.name, provider: authorization.providerName }, t)]);
+  if (notice !== 'fewer_scopes' || missing.length === 0) return text;
+  return html`${text}<p class="missing">${t.html('connect.missing')}</p>${scopeList(missing, t)}`;
+}
+
+function noticeText(notice: ConnectNotice, names: { mcpServer: string; provider: string }, t: Translator): Html {
   switch (notice) {
     case 'provider_denied':
-      return t.html('connect.providerDenied', { provider });
+      return t.html('connect.providerDenied', names);
     case 'provider_unavailable':
-      return t.html('connect.providerUnavailable', { provider });
+      return t.html('connect.providerUnavailable', names);
     case 'provider_refused':
-      return t.html('connect.providerRefused', { provider });
+      return t.html('connect.providerRefused', names);
     case 'wrong_account':
-      return t.html('connect.wrongAccount', { provider });
+      return t.html('connect.wrongAccount', names);
     case 'start_again':
       return t.html('connect.startAgain');
+    case 'fewer_scopes':
+      return t.html('connect.fewerScopes', names);
+    case 'scopes_changed':
+      return t.html('connect.scopesChanged', names);
   }
 }

@@ -2,7 +2,7 @@
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, facts, personFact, postForm } from '../parts.ts';
+import { fact, facts, personFact, postForm, submitButton } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext, PersonView } from '../views.ts';
 
@@ -25,7 +25,7 @@ export function wrongPersonPage(context: PageContext, view: WrongPersonView): st
     actions: [
       postForm(
         { action: view.switchAccountAction, csrfToken: view.csrfToken },
-        html`<button class="button accent" type="submit"><span>${t.html('wrongPerson.switchAccount')}</span></button>`,
+        submitButton(t.html('wrongPerson.switchAccount'), 'accent'),
       ),
     ],
   });

@@ -9,6 +9,8 @@ export interface SignInView {
   readonly continueHref: string;
   /** Host of the identity provider, as `displayHost` makes it. */
   readonly destinationHost?: string;
+  /** What the person came for: a question that waits (the default), or the list of what they connected. */
+  readonly purpose?: 'question' | 'connections';
 }
 
 /** Hands over to the identity provider, by a link because `form-action 'self'` would stop a form (security.md T25). */
@@ -18,7 +20,7 @@ export function signInPage(context: PageContext, view: SignInView): string {
     title: t.plain('signIn.heading'),
     icon: icons.person,
     heading: t.html('signIn.heading'),
-    texts: [t.html('signIn.text')],
+    texts: [t.html(view.purpose === 'connections' ? 'signIn.connections' : 'signIn.text')],
     ...(view.destinationHost === undefined ? {} : { body: facts([destination(view.destinationHost, t)]) }),
     actions: [linkButton(view.continueHref, t.html('signIn.continue'), 'accent')],
   });

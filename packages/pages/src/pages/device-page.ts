@@ -1,0 +1,68 @@
+import { type Html, html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { layout } from '../layout.ts';
+import { asker, facts, linkButton, newTabLink, personFact, postForm, submitButton } from '../parts.ts';
+import { type Deadline, deadline } from '../times.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext, PersonView } from '../views.ts';
+
+/** What the provider said to the last try. */
+export type DeviceNotice =
+  /** `authorization_pending` (RFC 8628 section 3.5): the code was not entered, or not agreed to, yet. */
+  | 'not_yet'
+  /** Asked too soon after the try before (`slow_down`), or somebody else is just asking. */
+  | 'wait';
+
+/** Until `expiresAt` the code can be entered. */
+export interface DeviceView extends Deadline {
+  readonly mcpServer: McpServerView;
+  readonly providerName: string;
+  /** `user_code`, as the provider writes it. */
+  readonly userCode: string;
+  /** `verification_uri`; it opens in a new tab, and its host is shown. */
+  readonly verificationHref: string;
+  /** Absent on one-person machines, where nobody signs in. */
+  readonly person?: PersonView;
+  readonly notice?: DeviceNotice;
+  /** Takes the POST that asks the provider whether the code was entered. */
+  readonly checkAction: string;
+  /** Back to the decision. */
+  readonly backHref: string;
+  readonly csrfToken: string;
+}
+
+/**
+ * A short code to enter at a provider that cannot send people back to us (RFC 8628 section 3.3).
+ *
+ * @throws TypeError when `verificationHref` is no web address.
+ */
+export function devicePage(context: PageContext, view: DeviceView): string {
+  const t = translatorFor(context.locale);
+  const { providerName: provider } = view;
+  const notice =
+    view.notice === undefined
+      ? undefined
+      : html`<div class="notice"><p>${t.html(`device.notice.${view.notice}`, { provider })}</p></div>`;
+  const person = view.person === undefined ? undefined : facts([personFact(view.person, t)]);
+  const main = html`${notice}
+${asker(view.mcpServer, t)}
+<h1>${t.html('device.heading', { provider })}</h1>
+<div class="lead"><p>${t.html('device.text', { provider, mcpServer: view.mcpServer.name })}</p></div>
+<p class="safety">${icons.shield}<span>${t.html('device.safety')}</span></p>
+${steps(view, t)}
+${person}
+<div class="actions decision">
+${linkButton(view.backHref, t.html('device.back'), 'plain')}
+${postForm({ action: view.checkAction, csrfToken: view.csrfToken }, submitButton(t.html('device.check'), 'accent'))}
+</div>
+<div class="fine"><p>${deadline(view, 'device', t)}</p></div>`;
+  return layout(context, t, { title: t.plain('device.heading', { provider }), main });
+}
+
+function steps({ providerName: provider, userCode, verificationHref }: DeviceView, t: Translator): Html {
+  return html`<ol class="steps">
+<li><p>${t.html('device.copy')}</p><p><code class="user-code" dir="ltr" translate="no">${userCode}</code></p></li>
+<li><p>${t.html('device.enter')}</p><p>${newTabLink(verificationHref, t)}</p></li>
+<li><p>${t.html('device.return', { provider })}</p></li>
+</ol>`;
+}

@@ -1,0 +1,38 @@
+import { type Html, html, ownText } from './html.ts';
+import type { Translator } from './translator.ts';
+
+/**
+ * A moment in the words of the locale. The gateway does not know the reader's time zone, so a time of day is always given
+ * with its own; nothing counts from "now", because a page may be read long after it was made.
+ */
+export function timeText(at: Date, detail: 'day' | 'minute' | 'clock', t: Translator): Html {
+  const format = new Intl.DateTimeFormat(t.locale, {
+    ...(detail === 'clock' ? {} : { year: 'numeric', month: 'long', day: 'numeric' }),
+    ...(detail === 'day' ? {} : { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' }),
+    timeZone: 'UTC',
+  });
+  return html`<time datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
+}
+
+export interface Deadline {
+  readonly expiresAt: Date;
+  /** The time of this answer; with it the page also says how long is left. */
+  readonly now?: Date;
+}
+
+/** Until when something can be used. */
+export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'device', t: Translator): Html {
+  const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
+  if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'minute', t) });
+  return t.html(`${what}.endsSoon`, {
+    relative: ownText(timeLeft(Math.max(0, secondsLeft), t)),
+    time: timeText(expiresAt, 'clock', t),
+  });
+}
+
+function timeLeft(seconds: number, t: Translator): string {
+  const format = new Intl.RelativeTimeFormat(t.locale, { numeric: 'always' });
+  if (seconds < 60) return format.format(Math.floor(seconds), 'second');
+  if (seconds < 7200) return format.format(Math.floor(seconds / 60), 'minute');
+  return format.format(Math.floor(seconds / 3600), 'hour');
+}
