@@ -1,5 +1,6 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, type AuthorizeOptions, createAsk, naming } from './ask.ts';
+import { type Ask, type AuthorizeOptions, createAsk, displayName, naming } from './ask.ts';
+import { type AccessTokenOptions, createConnectedAccount } from './connected-account.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { pursue } from './eras/pursue.ts';
 import { ElicitationFailedError, GatewayError } from './errors.ts';
@@ -19,7 +20,14 @@ export interface AuthorizationAccepted {
    *
    * @throws {GatewayError}
    */
-  accessToken(options?: { readonly signal?: AbortSignal }): Promise<string>;
+  accessToken(options?: AccessTokenOptions): Promise<string>;
+  /**
+   * `fetch` with a fresh access token, or a DPoP proof where the provider binds its tokens to a key (RFC 9449). A token that
+   * the API turns away with 401 is renewed, and the request sent once more; redirects are errors unless `init` says otherwise.
+   *
+   * @throws {GatewayError}
+   */
+  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
 }
 
 /** The user said no on the page (`declined`), or the MCP client did not open it (`client_declined`). */
@@ -150,23 +158,22 @@ function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: Abo
 }
 
 function accepted(run: Run, ask: Ask, elicitation: ElicitationBody, signal: AbortSignal): AuthorizationAccepted {
-  const { client } = run.environment;
   const { outcome } = elicitation;
   if (outcome === undefined) throw new GatewayError('invalid_response', 'A completed elicitation has no outcome.');
   return {
     action: 'accept',
-    connectionId: outcome.connectionId,
     scopes: outcome.scopes,
-    async accessToken(options = {}) {
-      const tokenSignal = options.signal ? AbortSignal.any([signal, options.signal]) : signal;
-      try {
-        return (await client.accessToken(outcome.connectionId, tokenSignal)).accessToken;
-      } catch (error) {
+    connectionId: outcome.connectionId,
+    ...createConnectedAccount({
+      environment: run.environment,
+      tool: displayName(run.call.toolName),
+      signal,
+      connectionId: outcome.connectionId,
+      async reconnect(error, tokenSignal) {
         if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
-        const connectionId = await suspending(run, () => askAgain(run, ask, error, tokenSignal));
-        return (await client.accessToken(connectionId, tokenSignal)).accessToken;
-      }
-    },
+        return await suspending(run, () => askAgain(run, ask, error, tokenSignal));
+      },
+    }),
   };
 }
 

@@ -7,6 +7,7 @@ export type {
   AuthorizationDeclined,
   GateContext,
 } from './authorize.ts';
+export type { AccessTokenOptions } from './connected-account.ts';
 export {
   ElicitationFailedError,
   type ElicitationFailureCode,

@@ -2,6 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type AccessTokenBody,
+  type AccessTokenRequest,
   accessTokenSchema,
   type ConnectionListBody,
   connectionListSchema,
@@ -36,7 +37,7 @@ export interface GatewayClient {
   issue(body: IssueElicitationInput, signal?: AbortSignal): Promise<ElicitationBody>;
   /** @param waitSeconds 0–55; the answer comes when the status is terminal or the time is over */
   read(elicitationId: string, waitSeconds: number, signal?: AbortSignal): Promise<ElicitationBody>;
-  accessToken(connectionId: string, signal?: AbortSignal): Promise<AccessTokenBody>;
+  accessToken(connectionId: string, request: AccessTokenRequest, signal?: AbortSignal): Promise<AccessTokenBody>;
   connections(subject: Subject, provider: string, signal?: AbortSignal): Promise<ConnectionListBody>;
 }
 
@@ -54,6 +55,8 @@ interface Call<T> {
 }
 
 const FIRST_PAUSE_MS = 100;
+/** How long the gateway itself waits for a token to be renewed. */
+const RENEWAL_MS = 30_000;
 /** A gateway that asks for a longer pause gets its refusal reported instead: a user is waiting for the tool. */
 const MAX_PAUSE_MS = 5_000;
 
@@ -134,11 +137,14 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       });
     },
 
-    accessToken: (connectionId, signal) =>
+    accessToken: (connectionId, request, signal) =>
       send({
         method: 'POST',
         path: `/v1/connections/${encodeURIComponent(connectionId)}/access-token`,
         schema: accessTokenSchema,
+        body: request,
+        // The gateway may have to wait for the provider first.
+        extraMs: RENEWAL_MS,
         signal,
       }),
 
@@ -171,10 +177,10 @@ function refusal(response: Response, text: string): GatewayError {
   return new RefusalWithPause(problem.success ? problem.data : undefined, response);
 }
 
-/** Milliseconds, or undefined where a repetition cannot help. Full jitter keeps replicas from returning in step. */
 /** In [0, 1), so that replicas that failed together do not come back together. */
 const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
 
+/** Milliseconds, or undefined where a repetition cannot help. Full jitter keeps replicas from returning in step. */
 function pauseBeforeRetry(error: unknown, failed: number, random: () => number): number | undefined {
   if (!(error instanceof GatewayError)) return undefined;
   const backoff = random() * FIRST_PAUSE_MS * 2 ** failed;

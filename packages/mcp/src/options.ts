@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { JWK } from 'jose';
 import { z } from 'zod';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
@@ -7,6 +8,7 @@ import { createGatewayClient } from './gateway-client.ts';
 import { RecentAsks } from './recent-asks.ts';
 import { createRequestStateCodec, deriveStateKey, type StateKey } from './request-state.ts';
 import type { Environment } from './run.ts';
+import { createTokenOpener } from './sealed-token.ts';
 import type { SubjectOption } from './subject.ts';
 import { englishTexts, type TextFunction } from './texts.ts';
 
@@ -41,6 +43,11 @@ export interface PosternOptions<Context> {
   readonly allowHttp?: boolean;
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
   readonly onBackgroundError?: (error: Error) => void;
+  /**
+   * The private key (JWK) to the encryption key registered for this MCP server. With it access tokens travel sealed (JWE), so
+   * that a proxy between gateway and MCP server never sees one.
+   */
+  readonly decryptionKey?: JWK;
   /** For tests and proxies. */
   readonly fetch?: typeof fetch;
 }
@@ -64,6 +71,8 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   const onBackgroundError = options.onBackgroundError ?? warn;
   return {
     client,
+    tokenOpener: options.decryptionKey === undefined ? undefined : createTokenOpener(options.decryptionKey),
+    fetch: options.fetch ?? fetch,
     codec: createRequestStateCodec(stateKeys(options), Date.now),
     recentAsks: new RecentAsks(MAX_RECENT_ASKS, Date.now),
     waiters: new CompletionWaiters({

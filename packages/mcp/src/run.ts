@@ -5,6 +5,7 @@ import { digest } from './digest.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { RecentAsks } from './recent-asks.ts';
 import type { RequestState, RequestStateCodec } from './request-state.ts';
+import type { TokenOpener } from './sealed-token.ts';
 import type { Principal } from './subject.ts';
 import type { Suspension } from './suspension.ts';
 import type { TextFunction } from './texts.ts';
@@ -13,6 +14,10 @@ import type { ToolCall } from './tool-call.ts';
 /** What every call of one gate shares. */
 export interface Environment {
   readonly client: GatewayClient;
+  /** Present where access tokens are delivered sealed. */
+  readonly tokenOpener: TokenOpener | undefined;
+  /** For requests to the APIs of providers. */
+  readonly fetch: typeof fetch;
   readonly codec: RequestStateCodec;
   readonly recentAsks: RecentAsks;
   readonly waiters: CompletionWaiters;

@@ -245,7 +245,7 @@ export class ContractGateway implements AsyncDisposable {
     const connection = this.#connections.get(connectionId);
     if (connection === undefined) return problem(response, 'not_found');
     if (connection.isBroken) return problem(response, 'reauthorization_required');
-    json(response, 200, { accessToken: ACCESS_TOKEN, tokenType: 'Bearer', scopes: connection.scopes });
+    json(response, 200, { accessToken: ACCESS_TOKEN, tokenType: 'Bearer', scopes: connection.scopes, generation: 1 });
   }
 
   #list({ issuer, subject, provider }: z.infer<typeof listConnectionsQuerySchema>, response: ServerResponse) {
