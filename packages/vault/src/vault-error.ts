@@ -1,8 +1,10 @@
 export type VaultErrorCode =
-  /** Sealed under a key-encryption key that the ring does not hold. */
+  /** Sealed under a key-encryption key that neither the ring nor its key service holds. The message names it. */
   | 'unknown_key'
   /** Altered, truncated, moved to another record, or never sealed by this vault. */
   | 'not_authentic'
+  /** The key service failed or did not answer in time; nothing is known about the value. Trying again may succeed. */
+  | 'key_service_unavailable'
   /** The ring itself is unusable. */
   | 'invalid_key_ring';
 
@@ -16,3 +18,7 @@ export class VaultError extends Error {
     this.code = code;
   }
 }
+
+export const unknownKey = (kid: string) => new VaultError('unknown_key', `No key named "${kid}" is configured.`);
+export const notAuthentic = () =>
+  new VaultError('not_authentic', 'The sealed value does not belong here or was altered.');

@@ -1,6 +1,10 @@
-import { FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt } from 'jose';
-import type { KeyRing } from './key-ring.ts';
-import { VaultError } from './vault-error.ts';
+import { createHash, randomBytes } from 'node:crypto';
+import { FlattenedEncrypt } from 'jose';
+import { decryptContent, type KeyAlgorithm } from './decrypt-content.ts';
+import type { KeyRing, RingKey } from './key-ring.ts';
+import { kidOf, parseSealed } from './sealed-value.ts';
+import { CONTENT_KEY_BYTES, unwrapByService, wrapByService } from './service-calls.ts';
+import { notAuthentic } from './vault-error.ts';
 
 /**
  * What a sealed value belongs to. It is authenticated with the ciphertext (AAD), so a value moved to another record, user,
@@ -12,14 +16,25 @@ export interface SealContext {
 }
 
 export interface Vault {
+  /** The names of the keys that open, that of the current one, which seals, first. */
+  readonly kids: readonly string[];
+  /** @throws VaultError `key_service_unavailable`; `unknown_key` where the key service has lost the current key */
   seal(plaintext: string, context: SealContext): Promise<string>;
-  /** @throws VaultError `unknown_key`, `not_authentic` */
+  /** @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable` */
   open(sealed: string, context: SealContext): Promise<string>;
+  /**
+   * The same value under the current key; undefined where it is under that key already, which is seen without opening it.
+   * @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable`
+   */
+  reseal(sealed: string, context: SealContext): Promise<string | undefined>;
+}
+
+export interface VaultOptions {
+  /** How long a key service may take for one content key, in ms. Default 2000. */
+  readonly keyServiceTimeoutMs?: number;
 }
 
 const LAYOUT = '1';
-/** `protected.encrypted_key.iv.ciphertext.tag`: the parts of a JWE (RFC 7516) whose AAD is known to the reader. */
-const SEALED = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){4}$/;
 
 function additionalData(context: SealContext): Uint8Array {
   return new TextEncoder().encode(
@@ -28,40 +43,68 @@ function additionalData(context: SealContext): Uint8Array {
 }
 
 /**
- * Envelope encryption: every value gets a fresh content key and a random IV (so no nonce is ever reused under one key),
- * and the content key is wrapped with the ring's current key. A256GCM inside, A256GCMKW outside (RFC 7518 sections 4.7, 5.3).
+ * Envelope encryption: every value gets a fresh content key and a random IV (so no nonce is ever reused under one key), and
+ * the content key is wrapped with the ring's current key, here or by a key service. A256GCM inside, A256GCMKW outside
+ * (RFC 7518 sections 4.7, 5.3).
  */
-export function createVault(ring: KeyRing): Vault {
-  return {
-    async seal(plaintext, context) {
-      const jwe = await new FlattenedEncrypt(new TextEncoder().encode(plaintext))
-        .setProtectedHeader({ alg: 'A256GCMKW', enc: 'A256GCM', kid: ring.current.kid })
-        .setAdditionalAuthenticatedData(additionalData(context))
-        .encrypt(ring.current.key);
-      return [jwe.protected, jwe.encrypted_key, jwe.iv, jwe.ciphertext, jwe.tag].join('.');
-    },
+export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_000 }: VaultOptions = {}): Vault {
+  async function encrypt(
+    plaintext: string,
+    aad: Uint8Array,
+    algorithm: KeyAlgorithm,
+    key: Parameters<FlattenedEncrypt['encrypt']>[0],
+  ) {
+    return new FlattenedEncrypt(new TextEncoder().encode(plaintext))
+      .setProtectedHeader({ alg: algorithm, enc: 'A256GCM', kid: ring.current.kid })
+      .setAdditionalAuthenticatedData(aad)
+      .encrypt(key);
+  }
 
-    async open(sealed, context) {
-      if (!SEALED.test(sealed)) throw new VaultError('not_authentic', 'The sealed value is malformed.');
-      const [header, encryptedKey, iv, ciphertext, tag] = sealed.split('.') as [string, string, string, string, string];
-      const jwe: FlattenedJWE = {
-        protected: header,
-        encrypted_key: encryptedKey,
-        iv,
-        ciphertext,
-        tag,
-        aad: Buffer.from(additionalData(context)).toString('base64url'),
-      };
-      try {
-        const { plaintext } = await flattenedDecrypt(jwe, header => ring.find(header?.kid ?? '').key, {
-          keyManagementAlgorithms: ['A256GCMKW'],
-          contentEncryptionAlgorithms: ['A256GCM'],
-        });
-        return new TextDecoder().decode(plaintext);
-      } catch (error) {
-        if (error instanceof VaultError) throw error;
-        throw new VaultError('not_authentic', 'The sealed value does not belong here or was altered.');
-      }
+  async function seal(plaintext: string, context: SealContext): Promise<string> {
+    const { current } = ring;
+    const aad = additionalData(context);
+    if ('local' in current) {
+      const jwe = await encrypt(plaintext, aad, 'A256GCMKW', current.local);
+      return [jwe.protected, jwe.encrypted_key, jwe.iv, jwe.ciphertext, jwe.tag].join('.');
+    }
+    const contentKey = new Uint8Array(randomBytes(CONTENT_KEY_BYTES));
+    const wrapped = await wrapByService(callOf(current, aad), contentKey);
+    const jwe = await encrypt(plaintext, aad, 'dir', contentKey);
+    return [jwe.protected, Buffer.from(wrapped).toString('base64url'), jwe.iv, jwe.ciphertext, jwe.tag].join('.');
+  }
+
+  async function open(sealed: string, context: SealContext): Promise<string> {
+    const { header, protectedHeader, encryptedKey, iv, ciphertext, tag } = parseSealed(sealed);
+    const key = ring.find(header.kid);
+    const aad = additionalData(context);
+    const jwe = { protected: protectedHeader, iv, ciphertext, tag, aad: Buffer.from(aad).toString('base64url') };
+    // The key decides how it is used, never the value: a local key is no content key, whatever a header says.
+    const algorithm: KeyAlgorithm = 'local' in key ? 'A256GCMKW' : 'dir';
+    if (header.alg !== algorithm) throw notAuthentic();
+    const plaintext =
+      'local' in key
+        ? await decryptContent({ ...jwe, encrypted_key: encryptedKey }, key.local, algorithm)
+        : await decryptContent(
+            jwe,
+            await unwrapByService(callOf(key, aad), new Uint8Array(Buffer.from(encryptedKey, 'base64url'))),
+            algorithm,
+          );
+    return new TextDecoder().decode(plaintext);
+  }
+
+  const callOf = ({ kid, service }: Extract<RingKey, { service: unknown }>, aad: Uint8Array) => ({
+    kid,
+    service,
+    context: createHash('sha256').update(aad).digest('base64url'),
+    timeoutMs,
+  });
+
+  return {
+    kids: ring.kids,
+    seal,
+    open,
+    async reseal(sealed, context) {
+      return kidOf(sealed) === ring.current.kid ? undefined : seal(await open(sealed, context), context);
     },
   };
 }

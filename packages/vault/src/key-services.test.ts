@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createKeyRing, createVault, kidOf, type VaultKey } from './index.ts';
+import { startSoftwareKeyService } from './testing/software-key-service.ts';
+
+const context = { purpose: 'connection', owner: 'tracker', subject: 'alice@people.example' };
+const SECRET = 'canary-token-51c8';
+
+const keyService = await startSoftwareKeyService(['kms-old', 'kms-new', 'kms-lost']);
+afterAll(() => keyService[Symbol.asyncDispose]());
+afterEach(() => {
+  keyService.setMood('well');
+  vi.useRealTimers();
+});
+
+const local = new Map(['kms-old', 'kms-new', 'kms-lost'].map(kid => [kid, randomBytes(32)]));
+const kinds: Record<string, (kid: string) => VaultKey> = {
+  'a local key': kid => ({ kid, key: local.get(kid) ?? randomBytes(32) }),
+  'a key of a key service': kid => ({ kid, service: keyService.service }),
+};
+const vaultOf = (...keys: VaultKey[]) => createVault(createKeyRing(keys));
+
+describe.each(Object.entries(kinds))('%s', (_, key) => {
+  it('opens what it sealed, with a fresh content key every time', async () => {
+    const vault = vaultOf(key('kms-old'));
+    const sealed = await Promise.all(Array.from({ length: 10 }, () => vault.seal(SECRET, context)));
+    for (const value of sealed) expect(await vault.open(value, context)).toBe(SECRET);
+    for (const part of [1, 2, 3]) expect(new Set(sealed.map(value => value.split('.')[part])).size).toBe(10);
+    expect(sealed.join()).not.toContain(Buffer.from(SECRET).toString('base64url').slice(0, 12));
+  });
+
+  it('keeps two values apart: contexts, content keys and ciphertexts cannot be exchanged', async () => {
+    const vault = vaultOf(key('kms-old'));
+    const [mine, other] = await Promise.all([vault.seal(SECRET, context), vault.seal('other', context)]);
+    await expect(vault.open(mine, { ...context, owner: 'other' })).rejects.toMatchObject({ code: 'not_authentic' });
+    for (const part of [1, 2, 3, 4]) {
+      const mixed = mine
+        .split('.')
+        .with(part, other.split('.')[part] ?? '')
+        .join('.');
+      await expect(vault.open(mixed, context)).rejects.toMatchObject({ code: 'not_authentic' });
+    }
+  });
+
+  it('names the key of a value without opening it', async () => {
+    expect(kidOf(await vaultOf(key('kms-new')).seal(SECRET, context))).toBe('kms-new');
+  });
+
+  it('seals anew under the current key, and leaves alone what is there already', async () => {
+    const before = await vaultOf(key('kms-old')).seal(SECRET, context);
+    const vault = vaultOf(key('kms-new'), key('kms-old'));
+    const after = (await vault.reseal(before, context)) ?? '';
+    expect(kidOf(after)).toBe('kms-new');
+    expect(await vaultOf(key('kms-new')).open(after, context)).toBe(SECRET);
+    expect(await vault.reseal(after, context)).toBeUndefined();
+  });
+
+  it('does not seal anew what is not authentic', async () => {
+    const before = await vaultOf(key('kms-old')).seal(SECRET, context);
+    const vault = vaultOf(key('kms-new'), key('kms-old'));
+    await expect(vault.reseal(before, { ...context, owner: 'other' })).rejects.toMatchObject({
+      code: 'not_authentic',
+    });
+  });
+
+  it('names a key that is lost', async () => {
+    const sealed = await vaultOf(key('kms-old')).seal(SECRET, context);
+    await expect(vaultOf(key('kms-new')).open(sealed, context)).rejects.toMatchObject({
+      code: 'unknown_key',
+      message: expect.stringContaining('"kms-old"') as string,
+    });
+  });
+});
+
+describe('moving between local keys and a key service', () => {
+  const [localKey, serviceKey] = [kinds['a local key'], kinds['a key of a key service']];
+  if (localKey === undefined || serviceKey === undefined) throw new Error('unreachable');
+
+  it.each([
+    ['into the service', localKey, serviceKey],
+    ['out of it', serviceKey, localKey],
+  ])('%s', async (_, from, to) => {
+    const before = await vaultOf(from('kms-old')).seal(SECRET, context);
+    const after = await vaultOf(to('kms-new'), from('kms-old')).reseal(before, context);
+    expect(await vaultOf(to('kms-new')).open(after ?? '', context)).toBe(SECRET);
+  });
+
+  it.each([
+    ['local, opened as of the service', localKey, serviceKey],
+    ['of the service, opened as local', serviceKey, localKey],
+  ])('a name does not change its kind: %s', async (_, from, to) => {
+    const sealed = await vaultOf(from('kms-old')).seal(SECRET, context);
+    await expect(vaultOf(to('kms-old')).open(sealed, context)).rejects.toMatchObject({ code: 'not_authentic' });
+  });
+
+  it('a local key is never used as a content key, whatever the header says', async () => {
+    const key = localKey('kms-old');
+    const forger = {
+      wrap: async () => ({ result: 'wrapped' as const, wrapped: randomBytes(8) }),
+      unwrap: async () => ({ result: 'not_authentic' as const }),
+    };
+    const forged = await vaultOf({ kid: 'kms-old', service: forger }).seal(SECRET, context);
+    await expect(vaultOf(key).open(forged, context)).rejects.toMatchObject({ code: 'not_authentic' });
+  });
+});
+
+describe('a key service in trouble', () => {
+  let sealed: string;
+  const vault = vaultOf({ kid: 'kms-old', service: keyService.service });
+  beforeAll(async () => {
+    sealed = await vault.seal(SECRET, context);
+  });
+
+  it.each(['failing', 'confused'] as const)('%s: unavailable, and nothing is known about the value', async mood => {
+    keyService.setMood(mood);
+    const error: unknown = await vault.open(sealed, context).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'key_service_unavailable' });
+    expect(inspect(error, { depth: 10 })).not.toContain('canary');
+    keyService.setMood('well');
+    expect(await vault.open(sealed, context)).toBe(SECRET);
+  });
+
+  it('failing: nothing is sealed', async () => {
+    keyService.setMood('failing');
+    await expect(vault.seal(SECRET, context)).rejects.toMatchObject({ code: 'key_service_unavailable' });
+  });
+
+  it.each(['seal', 'open'] as const)(
+    'silent: %s is given up after its time, and the request is aborted',
+    async verb => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      let aborted = false;
+      const never = (signal: AbortSignal) => {
+        signal.addEventListener('abort', () => {
+          aborted = true;
+        });
+        return new Promise<never>(() => {});
+      };
+      const deaf = createVault(
+        createKeyRing([
+          {
+            kid: 'kms-old',
+            service: {
+              wrap: (_k, _c, _x, { signal }) => never(signal),
+              unwrap: (_k, _w, _x, { signal }) => never(signal),
+            },
+          },
+        ]),
+        { keyServiceTimeoutMs: 500 },
+      );
+      const call = verb === 'seal' ? deaf.seal(SECRET, context) : deaf.open(sealed, context);
+      const outcome = expect(call).rejects.toMatchObject({ code: 'key_service_unavailable' });
+      await vi.advanceTimersByTimeAsync(499);
+      expect(aborted).toBe(false);
+      await vi.advanceTimersByTimeAsync(1);
+      await outcome;
+      expect(aborted).toBe(true);
+    },
+  );
+
+  it('silent over real HTTP: the connection is not left waiting', async () => {
+    keyService.setMood('silent');
+    const hasty = createVault(createKeyRing([{ kid: 'kms-old', service: keyService.service }]), {
+      keyServiceTimeoutMs: 1,
+    });
+    await expect(hasty.open(sealed, context)).rejects.toMatchObject({ code: 'key_service_unavailable' });
+  });
+
+  it('a key that the service has lost is named, to those who open and to those who seal', async () => {
+    const other = vaultOf({ kid: 'kms-lost', service: keyService.service });
+    const before = await other.seal(SECRET, context);
+    keyService.forget('kms-lost');
+    for (const call of [() => other.open(before, context), () => other.seal(SECRET, context)]) {
+      await expect(call()).rejects.toMatchObject({
+        code: 'unknown_key',
+        message: expect.stringContaining('"kms-lost"') as string,
+      });
+    }
+  });
+
+  it('a wrapped key that was altered is not authentic', async () => {
+    const parts = sealed.split('.');
+    const wrapped = parts[1] ?? '';
+    const altered = parts.with(1, `${wrapped.slice(0, -4)}${wrapped.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`).join('.');
+    await expect(vault.open(altered, context)).rejects.toMatchObject({ code: 'not_authentic' });
+  });
+
+  it('learns no names: the context it gets is a digest', async () => {
+    await vault.open(sealed, context);
+    expect(keyService.contexts.size).toBeGreaterThan(0);
+    expect([...keyService.contexts].every(value => /^[A-Za-z0-9_-]{43}$/.test(value))).toBe(true);
+  });
+
+  it('is asked nothing about values that cannot be its own', async () => {
+    const before = keyService.calls;
+    await expect(vault.open('a.b.c.d.e', context)).rejects.toMatchObject({ code: 'not_authentic' });
+    const foreign = await vaultOf({ kid: 'local', key: randomBytes(32) }).seal(SECRET, context);
+    await expect(vault.open(foreign, context)).rejects.toMatchObject({ code: 'unknown_key' });
+    expect(keyService.calls).toBe(before);
+  });
+});

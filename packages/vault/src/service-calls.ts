@@ -1,0 +1,52 @@
+import type { KeyEncryptionService, KeyServiceOptions } from './key-encryption-service.ts';
+import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
+
+export const CONTENT_KEY_BYTES = 32;
+/** Common services answer with some hundred bytes; a sealed value must not grow without bound. */
+const MAX_WRAPPED_BYTES = 8_192;
+
+interface ServiceCall {
+  readonly kid: string;
+  readonly service: KeyEncryptionService;
+  readonly context: string;
+  readonly timeoutMs: number;
+}
+
+const unavailable = (kid: string) =>
+  new VaultError('key_service_unavailable', `The key service does not answer as it should for key "${kid}".`);
+
+/** @throws VaultError `unknown_key`, `key_service_unavailable` */
+export async function wrapByService(call: ServiceCall, contentKey: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const answer = await inTime(call, options => call.service.wrap(call.kid, contentKey, call.context, options));
+  if (answer.result === 'unknown_key') throw unknownKey(call.kid);
+  const { byteLength } = answer.wrapped;
+  if (byteLength === 0 || byteLength > MAX_WRAPPED_BYTES) throw unavailable(call.kid);
+  return answer.wrapped;
+}
+
+/** @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable` */
+export async function unwrapByService(call: ServiceCall, wrapped: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const answer = await inTime(call, options => call.service.unwrap(call.kid, wrapped, call.context, options));
+  if (answer.result === 'unknown_key') throw unknownKey(call.kid);
+  if (answer.result === 'not_authentic') throw notAuthentic();
+  if (answer.contentKey.byteLength !== CONTENT_KEY_BYTES) throw unavailable(call.kid);
+  return answer.contentKey;
+}
+
+/** Ends after the time limit even where the service does not heed the signal. */
+async function inTime<T>(call: ServiceCall, ask: (options: KeyServiceOptions) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const { promise: timedOut, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    controller.abort();
+    reject(unavailable(call.kid));
+  }, call.timeoutMs);
+  try {
+    return await Promise.race([ask({ signal: controller.signal }), timedOut]);
+  } catch {
+    // The service's own error may quote what was sent to it.
+    throw unavailable(call.kid);
+  } finally {
+    clearTimeout(timer);
+  }
+}

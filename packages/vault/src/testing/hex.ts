@@ -1,0 +1,1 @@
+export const hex = (text: string): Buffer<ArrayBuffer> => Buffer.from(text, 'hex');

@@ -1,0 +1,116 @@
+/**
+ * Runs the vectors of Project Wycheproof that apply through the function that opens every sealed value. The files are not
+ * part of this repository: `pnpm --filter @postern/vault wycheproof <folder testvectors_v1 of C2SP/wycheproof>`.
+ * Ends with code 1 when an answer differs.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FlattenedJWE } from 'jose';
+import { z } from 'zod';
+import { decryptContent, type KeyAlgorithm } from '../decrypt-content.ts';
+import { hex } from './hex.ts';
+
+const result = z.enum(['valid', 'invalid', 'acceptable']);
+const gcmFile = z.object({
+  testGroups: z.array(
+    z.object({
+      keySize: z.number(),
+      tests: z.array(
+        z.object({
+          tcId: z.number(),
+          result,
+          key: z.string(),
+          iv: z.string(),
+          aad: z.string(),
+          msg: z.string(),
+          ct: z.string(),
+          tag: z.string(),
+        }),
+      ),
+    }),
+  ),
+});
+const jweFile = z.object({
+  testGroups: z.array(
+    z.object({
+      private: z.looseObject({ kty: z.string(), k: z.string().optional() }),
+      tests: z.array(
+        z.object({ tcId: z.number(), result, comment: z.string(), jwe: z.string(), pt: z.string().optional() }),
+      ),
+    }),
+  ),
+});
+
+interface Vector {
+  readonly name: string;
+  readonly jwe: FlattenedJWE;
+  readonly key: Uint8Array;
+  readonly algorithm: KeyAlgorithm;
+  /** In hexadecimal; undefined where it must not open. */
+  readonly opensAs: string | undefined;
+}
+
+/** Only 256-bit keys, and no additional data: that of a JWE is never chosen freely. IVs of other lengths must not open. */
+function gcmVectors(folder: string): Vector[] {
+  const { testGroups } = gcmFile.parse(JSON.parse(readFileSync(join(folder, 'aes_gcm_test.json'), 'utf8')));
+  const base64url = (text: string) => hex(text).toString('base64url');
+  return testGroups
+    .filter(({ keySize }) => keySize === 256)
+    .flatMap(({ tests }) => tests)
+    .filter(({ aad }) => aad === '')
+    .map(({ tcId, result, key, iv, msg, ct, tag }) => ({
+      name: `aes_gcm_test ${tcId}`,
+      jwe: {
+        unprotected: { alg: 'dir', enc: 'A256GCM' },
+        iv: base64url(iv),
+        ciphertext: base64url(ct),
+        tag: base64url(tag),
+      },
+      key: hex(key),
+      algorithm: 'dir',
+      opensAs: result === 'valid' && iv.length === 24 ? msg : undefined,
+    }));
+}
+
+/** Those of symmetric keys. Everything but A256GCMKW with A256GCM must not open, valid or not. */
+function jweVectors(folder: string): Vector[] {
+  const { testGroups } = jweFile.parse(JSON.parse(readFileSync(join(folder, 'json_web_encryption_test.json'), 'utf8')));
+  return testGroups.flatMap(({ private: { kty, k }, tests }) =>
+    kty !== 'oct' || k === undefined
+      ? []
+      : tests.map(({ tcId, result, comment, jwe, pt }) => {
+          const [header = '', encryptedKey = '', iv = '', ciphertext = '', tag = ''] = jwe.split('.');
+          const text = Buffer.from(header, 'base64url').toString();
+          const ours = text.includes('"A256GCMKW"') && text.includes('"A256GCM"');
+          return {
+            name: `json_web_encryption_test ${tcId} ${comment}`,
+            jwe: { protected: header, encrypted_key: encryptedKey, iv, ciphertext, tag },
+            key: Buffer.from(k, 'base64url'),
+            algorithm: 'A256GCMKW',
+            opensAs: result === 'valid' && ours ? (pt ?? '') : undefined,
+          };
+        }),
+  );
+}
+
+const folder = process.argv[2];
+if (folder === undefined) {
+  process.stderr.write('usage: wycheproof <folder testvectors_v1>\n');
+  process.exit(2);
+}
+let failures = 0;
+let opened = 0;
+let refused = 0;
+for (const { name, jwe, key, algorithm, opensAs } of [...gcmVectors(folder), ...jweVectors(folder)]) {
+  const answer = await decryptContent(jwe, key, algorithm).then(
+    plaintext => Buffer.from(plaintext).toString('hex'),
+    () => undefined,
+  );
+  if (answer === undefined) refused += 1;
+  else opened += 1;
+  if (answer === opensAs) continue;
+  failures += 1;
+  process.stdout.write(`${name}: expected ${opensAs ?? 'a refusal'}, got ${answer ?? 'a refusal'}\n`);
+}
+process.stdout.write(`${opened} opened, ${refused} refused, ${failures} otherwise than they should\n`);
+process.exitCode = failures > 0 || opened === 0 || refused === 0 ? 1 : 0;
