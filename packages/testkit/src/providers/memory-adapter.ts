@@ -1,7 +1,14 @@
 import type { AdapterFactory, AdapterPayload } from 'oidc-provider';
 
+export interface AdapterObserver {
+  /** Every token of this grant has just been ended. */
+  onGrantRevoked?(grantId: string): void;
+  /** Whether a consumed refresh token is to look unused, because it is in its grace. */
+  isInGrace?(refreshToken: string): boolean;
+}
+
 /** Storage of one provider in process; entries that are over are not found. */
-export function createMemoryAdapter(): AdapterFactory {
+export function createMemoryAdapter(observer: AdapterObserver = {}): AdapterFactory {
   const entries = new Map<string, { payload: AdapterPayload; until: number }>();
 
   return model => {
@@ -21,7 +28,12 @@ export function createMemoryAdapter(): AdapterFactory {
         const until = expiresIn === undefined ? Number.POSITIVE_INFINITY : Date.now() + expiresIn * 1000;
         entries.set(key(id), { payload, until });
       },
-      find: async id => live(id),
+      async find(id) {
+        const payload = live(id);
+        if (model !== 'RefreshToken' || payload?.consumed === undefined || !observer.isInGrace?.(id)) return payload;
+        const { consumed: _, ...unused } = payload;
+        return unused;
+      },
       findByUid: async uid => first(payload => payload.uid === uid),
       findByUserCode: async userCode => first(payload => payload.userCode === userCode),
       async consume(id) {
@@ -33,6 +45,7 @@ export function createMemoryAdapter(): AdapterFactory {
       },
       async revokeByGrantId(grantId) {
         for (const [id, { payload }] of entries) if (payload.grantId === grantId) entries.delete(id);
+        observer.onGrantRevoked?.(grantId);
       },
     };
   };

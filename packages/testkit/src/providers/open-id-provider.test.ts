@@ -2,7 +2,8 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { createCookieJar } from './cookie-jar.ts';
 import { driveAuthorization } from './drive-authorization.ts';
-import { type OpenIdProviderOptions, startOpenIdProvider, type TestProvider } from './open-id-provider.ts';
+import { startOpenIdProvider, type TestProvider } from './open-id-provider.ts';
+import type { OpenIdProviderOptions } from './open-id-provider-options.ts';
 
 const redirectUri = 'http://127.0.0.1:3/callback';
 const resource = 'https://mcp.example/issues';

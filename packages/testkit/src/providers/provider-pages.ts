@@ -1,4 +1,4 @@
-/** The two pages of a test provider. Selectors that tests rely on: `button[name=user][value=…]`, `#allow`, `#deny`. */
+/** The pages of a test provider. Selectors that tests rely on: `button[name=user][value=…]`, `#allow`, `#deny`. */
 
 const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, character => escapes[character] ?? '');
@@ -68,4 +68,9 @@ ${boxes}
 
 export function errorPage(code: string): string {
   return page('Something went wrong', `<p id="error">${escapeHtml(code)}</p>`);
+}
+
+/** `parts` are HTML. */
+export function devicePage(title: string, parts: readonly string[]): string {
+  return page(title, parts.join('\n'));
 }

@@ -1,12 +1,16 @@
-/** Endpoints of a test provider, as tests name them. */
+/** Endpoints of a test provider, as tests name them. `api` is a protected resource, not part of the protocol. */
 export type ProviderEndpoint =
+  | 'api'
   | 'authorization'
+  | 'device'
+  | 'device_authorization'
   | 'interaction'
   | 'introspection'
   | 'jwks'
   | 'metadata'
   | 'other'
   | 'pushed_authorization_request'
+  | 'registration'
   | 'revocation'
   | 'token'
   | 'userinfo';
@@ -18,6 +22,8 @@ export interface LoggedRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Parameters of the form in the body, once it has been read; empty if it never was. */
   form: Readonly<Record<string, string>>;
+  /** The body as sent to an endpoint that is called by software, not by browsers. */
+  body?: string;
   /** Status of the answer, once there is one. */
   status?: number;
 }

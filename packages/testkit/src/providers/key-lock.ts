@@ -1,0 +1,17 @@
+/** Lets those with the same key in one after another. */
+export class KeyLock {
+  readonly #tails = new Map<string, Promise<void>>();
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#tails.set(key, promise);
+    await before;
+    try {
+      return await work();
+    } finally {
+      if (this.#tails.get(key) === promise) this.#tails.delete(key);
+      resolve();
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { KeyLock } from './key-lock.ts';
+import type { ProviderSwitches } from './open-id-provider-options.ts';
+import { type AnswerFate, type TokenLedger, tokenDigest } from './token-ledger.ts';
+
+/** A token request that was carried out and whose answer waits to be sent. */
+export interface TokenEvent {
+  readonly grantType: string;
+  readonly grantId: string;
+  readonly clientId: string;
+}
+
+/** Awaited after the tokens were issued (or rotated) and before the answer is sent. */
+export type TokenHook = (event: TokenEvent) => Promise<void> | void;
+
+type Answer = Record<string, unknown>;
+
+/** Watches the token endpoint of a provider: takes down what is issued, and grants grace to consumed refresh tokens. */
+export class TokenEndpoint {
+  readonly hooks: { refresh?: TokenHook | undefined; exchange?: TokenHook | undefined } = {};
+  readonly #ledger: TokenLedger;
+  readonly #switches: ProviderSwitches;
+  readonly #locks = new KeyLock();
+  readonly #successors = new Map<string, { answer: Answer; at: number; until: number; left: number }>();
+
+  constructor(p: { ledger: TokenLedger; switches: ProviderSwitches }) {
+    this.#ledger = p.ledger;
+    this.#switches = p.switches;
+  }
+
+  /** Whether this refresh token was consumed and may still be used. */
+  isInGrace(refreshToken: string): boolean {
+    const successor = this.#successors.get(tokenDigest(refreshToken));
+    return (
+      this.#switches.refreshTokens === 'rotate-grace' &&
+      successor !== undefined &&
+      successor.left > 0 &&
+      successor.until > Date.now()
+    );
+  }
+
+  rotates(refreshToken: string): boolean {
+    return this.#switches.refreshTokens.startsWith('rotate-') && !this.isInGrace(refreshToken);
+  }
+
+  /**
+   * Lets the provider handle a token request. One at a time for each refresh token, so that of two refreshes at once
+   * exactly one rotates, as at a provider with a transactional store.
+   */
+  handle(form: URLSearchParams, context: object, provider: Provider, next: () => Promise<unknown>): Promise<void> {
+    const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : null;
+    const work = async () => {
+      await next();
+      const ctx = context as KoaContextWithOIDC;
+      if (ctx.status === 200) await this.#succeeded(form.get('grant_type') ?? '', refreshToken, ctx, provider);
+      else if (refreshToken !== null) this.#ledger.recordRefusal(refreshToken);
+    };
+    return refreshToken === null ? work() : this.#locks.run(refreshToken, work);
+  }
+
+  /** Awaits the hook that the test has set for this kind of request. */
+  async beforeAnswer(context: object, grantType: string): Promise<void> {
+    const { oidc } = context as KoaContextWithOIDC;
+    const hook = grantType === 'refresh_token' ? this.hooks.refresh : this.hooks.exchange;
+    await hook?.({
+      grantType,
+      grantId: oidc.entities.AccessToken?.grantId ?? '',
+      clientId: oidc.client?.clientId ?? '',
+    });
+  }
+
+  async #succeeded(grantType: string, refreshToken: string | null, ctx: KoaContextWithOIDC, provider: Provider) {
+    const issued = ctx.oidc.entities.AccessToken;
+    const answer = ctx.body as Answer;
+    const accessToken = String(answer['access_token']);
+    if (refreshToken !== null && this.isInGrace(refreshToken)) {
+      await provider.AccessToken.adapter.destroy(accessToken);
+      ctx.body = this.#repeat(refreshToken);
+      return;
+    }
+    if (refreshToken !== null && this.#switches.refreshTokens === 'static') delete answer['refresh_token'];
+    const newRefreshToken = answer['refresh_token'];
+    const { superseded, settle } = this.#ledger.record({
+      grantType,
+      grantId: issued?.grantId ?? '',
+      accountId: issued?.accountId ?? '',
+      clientId: issued?.clientId ?? '',
+      scopes: (issued?.scope ?? '').split(' ').filter(scope => scope !== ''),
+      audience: [issued?.aud ?? []].flat(),
+      ...(typeof issued?.jkt === 'string' && { jkt: issued.jkt }),
+      accessToken,
+      expiresIn: Number(answer['expires_in']),
+      ...(typeof newRefreshToken === 'string' && { refreshToken: newRefreshToken }),
+      ...(refreshToken !== null && { usedRefreshToken: refreshToken }),
+    });
+    settleWith(ctx, settle);
+    if (this.#switches.refreshEndsAccessToken) {
+      for (const token of superseded) {
+        token.revoked = true;
+        await provider.AccessToken.adapter.destroy(token.value);
+      }
+    }
+    ctx.body = this.#switches.rewriteTokenAnswer?.(answer) ?? answer;
+    if (refreshToken !== null && this.#switches.refreshTokens === 'rotate-grace') {
+      const { uses, seconds } = this.#switches.refreshGrace;
+      const at = Date.now();
+      this.#successors.set(tokenDigest(refreshToken), {
+        answer: ctx.body as Answer,
+        at,
+        until: at + seconds * 1000,
+        left: uses,
+      });
+    }
+  }
+
+  #repeat(refreshToken: string): Answer {
+    const successor = this.#successors.get(tokenDigest(refreshToken));
+    if (!successor) throw new Error('a refresh token in its grace has no successor');
+    successor.left -= 1;
+    this.#ledger.recordGraceAnswer(refreshToken);
+    const { expires_in: lifetime, ...rest } = successor.answer;
+    const age = Math.floor((Date.now() - successor.at) / 1000);
+    return typeof lifetime === 'number' ? { ...rest, expires_in: lifetime - age } : rest;
+  }
+}
+
+function settleWith({ res }: KoaContextWithOIDC, settle: (fate: AnswerFate) => void): void {
+  let isSent = false;
+  res.once('finish', () => {
+    isSent = true;
+    settle('sent');
+  });
+  res.once('close', () => {
+    if (!isSent) settle('lost');
+  });
+}
