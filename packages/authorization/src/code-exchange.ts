@@ -1,20 +1,11 @@
 import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
-import { type ClientAuthentication, defaultClientAuthentication } from './config-values.ts';
+import { createClientAuthentication } from './client-authentication.ts';
+import type { ClientRegistration, EndpointMetadata } from './client-registration.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
-import { isInsecure, type ServerMetadata, unlessUnavailable } from './server-metadata.ts';
+import { isInsecure, unlessUnavailable } from './server-metadata.ts';
 import { parseTokenResponse, type TokenResponse } from './token-response.ts';
-
-/** How we are registered at an authorization server. */
-export interface ClientRegistration {
-  readonly clientId: string;
-  readonly clientSecret?: string | undefined;
-  readonly clientAuthentication?: ClientAuthentication | undefined;
-}
-
-/** Metadata as used for requests: explicit endpoints may come without an issuer. */
-export type EndpointMetadata = Omit<ServerMetadata, 'issuer'> & { readonly issuer?: string };
 
 export interface ExchangeRequest {
   readonly metadata: EndpointMetadata;
@@ -76,7 +67,7 @@ export function createOauthClient(p: {
       { ...server, issuer: metadata.issuer ?? noIssuer },
       p.registration.clientId,
       { [client.clockSkew]: clockLead() },
-      clientAuthentication(p.registration),
+      createClientAuthentication(p.registration),
     );
     configuration.timeout = 0;
     configuration[client.customFetch] = fetch;
@@ -144,17 +135,6 @@ export function createOauthClient(p: {
       }
     },
   };
-}
-
-function clientAuthentication({ clientSecret, clientAuthentication: method }: ClientRegistration): client.ClientAuth {
-  switch (method ?? defaultClientAuthentication(clientSecret)) {
-    case 'client_secret_basic':
-      return client.ClientSecretBasic(clientSecret);
-    case 'client_secret_post':
-      return client.ClientSecretPost(clientSecret);
-    case 'none':
-      return client.None();
-  }
 }
 
 const maxIdTokenAgeSeconds = 600;

@@ -24,9 +24,6 @@ export const scopeTokenSchema = z
 
 export const nameSchema = z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -');
 
-export const clientAuthenticationSchema = z.enum(['client_secret_basic', 'client_secret_post', 'none']);
-export type ClientAuthentication = z.infer<typeof clientAuthenticationSchema>;
-
 /** One text for everybody, or one per locale; `en` is the one that is fallen back to. */
 export const localizedTextSchema = z.union([
   z.string().min(1).max(300),
@@ -35,18 +32,3 @@ export const localizedTextSchema = z.union([
     .refine(texts => 'en' in texts, 'must contain "en"'),
 ]);
 export type LocalizedText = z.infer<typeof localizedTextSchema>;
-
-/** What a client that authenticates with a secret must have, and one that does not must not have. */
-export function clientSecretFault(p: {
-  clientSecret?: string | undefined;
-  clientAuthentication?: ClientAuthentication | undefined;
-}): string | undefined {
-  const method = p.clientAuthentication ?? defaultClientAuthentication(p.clientSecret);
-  if (method === 'none' && p.clientSecret !== undefined) return 'must not be set when clientAuthentication is none';
-  if (method !== 'none' && p.clientSecret === undefined) return `is needed for clientAuthentication ${method}`;
-  return undefined;
-}
-
-export function defaultClientAuthentication(clientSecret: string | undefined): ClientAuthentication {
-  return clientSecret === undefined ? 'none' : 'client_secret_basic';
-}

@@ -1,12 +1,7 @@
 import * as z from 'zod';
-import {
-  clientAuthenticationSchema,
-  clientSecretFault,
-  endpointUrlSchema,
-  issuerSchema,
-  nameSchema,
-  scopeTokenSchema,
-} from './config-values.ts';
+import { clientAuthenticationSchema, clientCredentialFaults } from './client-authentication-config.ts';
+import { clientKeySchema } from './client-key.ts';
+import { endpointUrlSchema, issuerSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
 
 /** Claims that people can change or that are given to somebody else later. None of them may identify a person. */
 const mutableClaims = new Set([
@@ -54,9 +49,10 @@ export const identityProviderConfigSchema = z
     issuer: issuerSchema,
     clientId: z.string().min(1).max(500),
     clientSecret: z.string().min(1).max(2000).optional(),
+    clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
     clientAuthentication: clientAuthenticationSchema
       .optional()
-      .describe('Default: client_secret_basic with a clientSecret, none without'),
+      .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
     subjectClaim: subjectClaimSchema.default('sub').describe('Immutable claim of the ID token that is the subject'),
     scopes: z
       .array(scopeTokenSchema)
@@ -73,8 +69,7 @@ export const identityProviderConfigSchema = z
   })
   .superRefine((config, context) => {
     const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
-    const secretFault = clientSecretFault(config);
-    if (secretFault !== undefined) fault(['clientSecret'], secretFault);
+    for (const { member, message } of clientCredentialFaults(config)) fault([member], message);
     // An ID token has the client id as audience. Were it accepted as audience of access tokens too, an ID token could
     // be presented as one.
     if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { identityProviderConfigSchema } from './identity-provider-config.ts';
-import { protocolParameters, providerConfigSchema } from './provider-config.ts';
+import { protocolParameters } from './protocol-parameters.ts';
+import { providerConfigSchema } from './provider-config.ts';
 
 const discovered = { name: 'tracker', displayName: 'Tracker', issuer: 'https://as.example', clientId: 'postern' };
 const explicit = {

@@ -1,32 +1,11 @@
 import * as z from 'zod';
-import {
-  clientAuthenticationSchema,
-  clientSecretFault,
-  endpointUrlSchema,
-  issuerSchema,
-  localizedTextSchema,
-  nameSchema,
-  scopeTokenSchema,
-} from './config-values.ts';
-
-/** Parameters of the authorization request that only Postern sets. */
-export const protocolParameters: ReadonlySet<string> = new Set([
-  'client_id',
-  'client_secret',
-  'code_challenge',
-  'code_challenge_method',
-  'dpop_jkt',
-  'login_hint',
-  'nonce',
-  'redirect_uri',
-  'request',
-  'request_uri',
-  'resource',
-  'response_mode',
-  'response_type',
-  'scope',
-  'state',
-]);
+import { clientAuthenticationSchema } from './client-authentication-config.ts';
+import { clientKeySchema } from './client-key.ts';
+import { endpointUrlSchema, issuerSchema, localizedTextSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
+import { protocolParameters, tokenProtocolParameters } from './protocol-parameters.ts';
+import { providerConfigFaults } from './provider-config-faults.ts';
+import { revocationConfigSchema } from './revocation-config.ts';
+import { tokenResponseConfigSchema } from './token-response-config.ts';
 
 const accountSchema = z.strictObject({
   from: z.enum(['id_token', 'userinfo']).describe('Which answer tells the connected account'),
@@ -34,43 +13,91 @@ const accountSchema = z.strictObject({
   nameClaim: z.string().min(1).max(100).optional().describe('Member that the user recognises the account by'),
 });
 
-/** A third-party authorization server at which Postern is registered as OAuth client. */
-export const providerConfigSchema = z
+const separatorSchema = z.enum([' ', ',']).default(' ');
+const scopesSchema = z.array(scopeTokenSchema).max(50).default([]);
+
+/** Further parameters of a request, none of which Postern sets itself. */
+const parametersSchema = (ours: ReadonlySet<string>) =>
+  z
+    .record(z.string().min(1).max(100), z.string().max(1000))
+    .refine(record => Object.keys(record).every(name => !ours.has(name)), 'sets a protocol parameter')
+    .default({});
+
+const providerMembers = z
   .strictObject({
     name: nameSchema.describe('Part of the redirect URI and of the API'),
     displayName: z.string().min(1).max(80),
+    preset: nameSchema.optional().describe('Well-known provider whose settings are used where none are given here'),
+    presetValues: z
+      .record(z.string().min(1).max(40), z.string().min(1).max(500))
+      .optional()
+      .describe('What the preset leaves open, e.g. domain: acme.okta.com'),
+    documentation: z.httpUrl().max(2000).optional().describe("The provider's own documentation"),
+    flow: z.enum(['redirect', 'device']).default('redirect').describe('device: RFC 8628, where there is no redirect'),
 
+    mcpResource: endpointUrlSchema
+      .optional()
+      .describe(
+        'A remote MCP server whose authorization server this is (RFC 9728); issuer and clientId may be left out',
+      ),
     issuer: issuerSchema.optional().describe('Compared as a string with metadata, callbacks and ID tokens'),
     discovery: z.enum(['oidc', 'oauth2']).optional().describe('OpenID Connect Discovery or RFC 8414; default oidc'),
     authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
     tokenEndpoint: endpointUrlSchema.optional(),
+    deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
+    pushedAuthorizationEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
     userinfoEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
     jwksUri: endpointUrlSchema.optional().describe('Without discovery: keys that verify ID tokens'),
 
-    clientId: z.string().min(1).max(500),
+    clientId: z.string().min(1).max(2000).optional().describe('May be left out only with mcpResource'),
     clientSecret: z.string().min(1).max(2000).optional(),
+    clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
     clientAuthentication: clientAuthenticationSchema
       .optional()
-      .describe('Default: client_secret_basic with a clientSecret, none without'),
+      .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
 
-    baseScopes: z.array(scopeTokenSchema).max(50).default([]).describe('Always requested, e.g. openid, offline_access'),
-    defaultScopes: z.array(scopeTokenSchema).max(50).default([]).describe('Requested when the MCP server names none'),
+    baseScopes: scopesSchema.describe('Always requested, e.g. openid, offline_access'),
+    defaultScopes: scopesSchema.describe('Requested when the MCP server names none'),
     scopes: z
       .record(scopeTokenSchema, localizedTextSchema)
       .optional()
       .describe('Scopes that may be requested, each in plain words. Absent: every scope'),
-    scopeSeparator: z.enum([' ', ',']).default(' ').describe('Between scopes in the token answer; "," at GitHub'),
+    scopeImplies: z
+      .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
+      .default({})
+      .describe('Granted with a scope, e.g. user: [read:user], or another name of it'),
+    unreportedScopes: scopesSchema.describe('Never named in answers though granted, as openid and offline_access are'),
+    incrementalScopes: z.boolean().default(false).describe('The provider adds new scopes to those granted before'),
+    scopeSeparator: separatorSchema.describe('Between scopes in the token answer; "," at GitHub'),
+    requestScopeSeparator: separatorSchema.describe('Between scopes in requests'),
     resources: z
       .array(z.url().refine(value => !value.includes('#'), 'must not have a fragment'))
       .max(50)
       .default([])
       .describe('Resource indicators (RFC 8707) that may be requested'),
 
-    authorizationParameters: z
-      .record(z.string().min(1).max(100), z.string().max(1000))
-      .refine(record => Object.keys(record).every(name => !protocolParameters.has(name)), 'sets a protocol parameter')
-      .default({})
-      .describe('Further parameters of the authorization request, e.g. access_type=offline'),
+    authorizationParameters: parametersSchema(protocolParameters).describe(
+      'Further parameters of the authorization request, e.g. access_type=offline',
+    ),
+    tokenParameters: parametersSchema(tokenProtocolParameters).describe('Further parameters of token requests'),
+    refresh: z
+      .strictObject({
+        endpoint: endpointUrlSchema.optional().describe('Default: tokenEndpoint'),
+        parameters: parametersSchema(tokenProtocolParameters).describe('Beside tokenParameters'),
+      })
+      .optional()
+      .describe('Where refreshing differs'),
+    tokenResponse: tokenResponseConfigSchema.optional().describe('How token answers differ from RFC 6749'),
+    revocation: revocationConfigSchema.optional().describe('Default: RFC 7009 where the metadata offers it'),
+
+    pushedAuthorization: z
+      .enum(['auto', 'required', 'off'])
+      .default('auto')
+      .describe('PAR (RFC 9126): where it is offered, always, or never'),
+    dpop: z
+      .enum(['off', 'required'])
+      .default('off')
+      .describe('RFC 9449. A tool must then send a proof with every request to the API'),
     allowMissingPkceMetadata: z
       .boolean()
       .default(false)
@@ -79,32 +106,18 @@ export const providerConfigSchema = z
     account: accountSchema.optional().describe('How the connected account is recognised'),
   })
   .superRefine((config, context) => {
-    const fault = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
-    const explicit = config.authorizationEndpoint !== undefined || config.tokenEndpoint !== undefined;
+    for (const { member, message } of providerConfigFaults(config))
+      context.addIssue({ code: 'custom', path: [member], message });
+  })
+  // For editors: what else is needed may come from a preset.
+  .meta({ required: ['name'] });
 
-    if (explicit) {
-      if (config.authorizationEndpoint === undefined) fault('authorizationEndpoint', 'is needed with tokenEndpoint');
-      if (config.tokenEndpoint === undefined) fault('tokenEndpoint', 'is needed with authorizationEndpoint');
-      if (config.discovery !== undefined) fault('discovery', 'cannot be combined with explicit endpoints');
-    } else {
-      if (config.issuer === undefined) fault('issuer', 'is needed unless endpoints are given');
-      if (config.jwksUri !== undefined) fault('jwksUri', 'comes from discovery');
-    }
-    if (config.requireIss && config.issuer === undefined) fault('issuer', 'is needed for requireIss');
-    if (
-      explicit &&
-      config.account?.from === 'id_token' &&
-      (config.issuer === undefined || config.jwksUri === undefined)
-    ) {
-      fault('account', 'from an ID token needs issuer and jwksUri, which verify it');
-    }
-    if (explicit && config.account?.from === 'userinfo' && config.userinfoEndpoint === undefined) {
-      fault('userinfoEndpoint', 'is needed for account');
-    }
-    const secretFault = clientSecretFault(config);
-    if (secretFault !== undefined) fault('clientSecret', secretFault);
-  });
+/**
+ * A third-party authorization server at which Postern is registered as OAuth client. Presets are expanded before anything is
+ * validated, so that what they bring meets the same rules.
+ */
+export const providerConfigSchema = providerMembers;
 
 export type ProviderConfig = z.output<typeof providerConfigSchema>;
 /** As the operator writes it, before defaults. */
-export type ProviderConfigInput = z.input<typeof providerConfigSchema>;
+export type ProviderConfigInput = z.input<typeof providerMembers>;

@@ -2,7 +2,8 @@ import * as client from 'openid-client';
 import { type Account, accountFrom } from './account.ts';
 import { AuthorizationError } from './authorization-error.ts';
 import { validateCallback } from './callback.ts';
-import { canVerifyIdTokens, createOauthClient, type EndpointMetadata } from './code-exchange.ts';
+import type { EndpointMetadata } from './client-registration.ts';
+import { canVerifyIdTokens, createOauthClient } from './code-exchange.ts';
 import type { LocalizedText } from './config-values.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import type { ProviderConfig } from './provider-config.ts';
@@ -100,7 +101,8 @@ export function createProvider(p: {
   now: () => number;
 }): Provider {
   const { config } = p;
-  const oauthClient = createOauthClient({ registration: config, fetch: p.fetch, now: p.now });
+  const { clientId = '' } = config;
+  const oauthClient = createOauthClient({ registration: { ...config, clientId }, fetch: p.fetch, now: p.now });
   const scopes = scopePolicy(config);
   const explicit = explicitEndpoints(config);
 

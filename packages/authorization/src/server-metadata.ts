@@ -4,8 +4,9 @@ import { AuthorizationError } from './authorization-error.ts';
 import { isEndpointUrl } from './config-values.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
-import { protocolParameters } from './provider-config.ts';
+import { protocolParameters } from './protocol-parameters.ts';
 import { discoverByMcpOrder } from './registration/mcp-discovery.ts';
+import { createPromiseCache } from './registration/promise-cache.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
@@ -18,16 +19,21 @@ const serverMetadataSchema = z.object({
   jwks_uri: endpointSchema.exactOptional(),
   registration_endpoint: endpointSchema.exactOptional(),
   device_authorization_endpoint: endpointSchema.exactOptional(),
+  pushed_authorization_request_endpoint: endpointSchema.exactOptional(),
+  require_pushed_authorization_requests: z.boolean().exactOptional(),
+  revocation_endpoint: endpointSchema.exactOptional(),
   authorization_response_iss_parameter_supported: z.boolean().exactOptional(),
   client_id_metadata_document_supported: z.boolean().exactOptional(),
   code_challenge_methods_supported: z.array(z.string()).exactOptional(),
   id_token_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).exactOptional(),
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
+  dpop_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   grant_types_supported: z.array(z.string()).exactOptional(),
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema>;
+
 /** Where the metadata of an issuer is looked for; `mcp`: at all places, in the order that MCP prescribes. */
 export type DiscoveryAlgorithm = 'oidc' | 'oauth2' | 'mcp';
 
@@ -56,22 +62,9 @@ export interface MetadataCache {
 const lifetimeMs = 60 * 60 * 1000;
 
 export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number }): MetadataCache {
-  const entries = new Map<string, { readonly metadata: Promise<ServerMetadata>; readonly until: number }>();
-
+  const cache = createPromiseCache<ServerMetadata>({ lifetimeMs, now: p.now });
   return {
-    get(issuer, algorithm) {
-      const key = `${algorithm} ${issuer}`;
-      const entry = entries.get(key);
-      if (entry && entry.until > p.now()) return entry.metadata;
-
-      const metadata = discover(issuer, algorithm, p.fetch);
-      const fresh = { metadata, until: p.now() + lifetimeMs };
-      entries.set(key, fresh);
-      metadata.catch(() => {
-        if (entries.get(key) === fresh) entries.delete(key);
-      });
-      return metadata;
-    },
+    get: (issuer, algorithm) => cache.get(`${algorithm} ${issuer}`, () => discover(issuer, algorithm, p.fetch)),
   };
 }
 
