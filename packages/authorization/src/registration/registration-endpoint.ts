@@ -1,0 +1,182 @@
+import * as z from 'zod';
+import { AuthorizationError } from '../authorization-error.ts';
+import { isEndpointUrl } from '../config-values.ts';
+import { fromLibraryError } from '../library-error.ts';
+import type { OutboundFetch } from '../outbound-fetch.ts';
+import { isInsecure, type ServerMetadata } from '../server-metadata.ts';
+import { type ClientDescription, clientMetadata } from './client-metadata.ts';
+import { jsonObject } from './well-known-document.ts';
+
+const registrationMethods = ['private_key_jwt', 'client_secret_basic', 'client_secret_post', 'none'] as const;
+export type RegistrationMethod = (typeof registrationMethods)[number];
+
+/** A client that an authorization server made for us. Secret as a whole. */
+export interface DynamicRegistration {
+  readonly clientId: string;
+  readonly method: RegistrationMethod;
+  /** There unless the method is `none` or `private_key_jwt`. */
+  readonly clientSecret?: string;
+  /** Milliseconds since the epoch. Absent: never. */
+  readonly secretExpiresAt?: number;
+  /** Where the client can be deleted (RFC 7592), and what for. */
+  readonly management?: { readonly url: string; readonly accessToken: string };
+}
+
+const visibleAscii = z
+  .string()
+  .max(4096)
+  .regex(/^[\x20-\x7e]+$/);
+
+/** RFC 7591 section 3.2.1, RFC 7592 section 3. All that was not asked for and changes nothing is dropped. */
+const answerSchema = z.object({
+  client_id: visibleAscii,
+  client_secret: visibleAscii.exactOptional(),
+  client_secret_expires_at: z.int().min(0).max(100_000_000_000).exactOptional(),
+  token_endpoint_auth_method: z.string().exactOptional(),
+  redirect_uris: z.array(z.string()).max(100),
+  registration_client_uri: z.string().max(2000).exactOptional(),
+  registration_access_token: visibleAscii.exactOptional(),
+});
+
+/**
+ * Registers a client for one redirect URI (RFC 7591). One request, never repeated: a lost answer may mean that a client was
+ * made, and then it is one that nobody uses.
+ *
+ * @throws {AuthorizationError} `registration_unavailable` when there is no endpoint or no way to authenticate that both
+ *   sides know, `registration_refused` (with the registered error code), `invalid_registration`, `provider_unavailable`,
+ *   `outbound_…`.
+ */
+export async function registerClient(p: {
+  metadata: ServerMetadata;
+  description: ClientDescription;
+  redirectUri: URL;
+  fetch: OutboundFetch;
+  now: () => number;
+}): Promise<DynamicRegistration> {
+  const endpoint = p.metadata.registration_endpoint;
+  const method = requestedMethod(p.metadata, p.description);
+  if (endpoint === undefined || method === undefined) throw new AuthorizationError('registration_unavailable');
+  const response = await post(endpoint, requestBody(p, method), p.fetch);
+  const body = jsonObject(await response.text());
+
+  if (response.status >= 400) throw refused(body?.['error']);
+  // RFC 7591 says 201; a 200 with the same content is what many answer.
+  if (response.status !== 201 && response.status !== 200) throw new AuthorizationError('invalid_registration');
+  return parseAnswer(body, { ...p, method });
+}
+
+/**
+ * Deletes a client that is not going to be used (RFC 7592 section 2.3).
+ *
+ * @returns false when the authorization server did not do it.
+ * @throws {AuthorizationError} `provider_unavailable`, `outbound_…`.
+ */
+export async function deleteClient(
+  { url, accessToken }: NonNullable<DynamicRegistration['management']>,
+  fetch: OutboundFetch,
+): Promise<boolean> {
+  try {
+    const response = await fetch(url, { method: 'DELETE', headers: { authorization: `Bearer ${accessToken}` } });
+    return response.status === 204 || response.status === 200;
+  } catch (error) {
+    throw fromLibraryError(error, 'provider_unavailable');
+  }
+}
+
+/** RFC 8414 section 2: where nothing is said, HTTP Basic is what there is. */
+function requestedMethod(
+  { token_endpoint_auth_methods_supported: supported = ['client_secret_basic'] }: ServerMetadata,
+  { jwksUri }: ClientDescription,
+): RegistrationMethod | undefined {
+  return registrationMethods.find(
+    method => supported.includes(method) && (method !== 'private_key_jwt' || jwksUri !== undefined),
+  );
+}
+
+function requestBody(
+  {
+    metadata,
+    description,
+    redirectUri,
+  }: { metadata: ServerMetadata; description: ClientDescription; redirectUri: URL },
+  method: RegistrationMethod,
+): string {
+  const { jwks_uri, grant_types, ...members } = clientMetadata(description, redirectUri);
+  const supported = metadata.grant_types_supported;
+  return JSON.stringify({
+    ...members,
+    grant_types: grant_types.filter(type => supported?.includes(type) ?? true),
+    token_endpoint_auth_method: method,
+    ...(method === 'private_key_jwt' && { jwks_uri }),
+  });
+}
+
+async function post(endpoint: string, body: string, fetch: OutboundFetch): Promise<Response> {
+  try {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body,
+    });
+    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+    return response;
+  } catch (error) {
+    throw fromLibraryError(error, 'invalid_registration');
+  }
+}
+
+/** RFC 7591 section 3.2.2, and those of a protected endpoint (RFC 6750 section 3.1). */
+const registrationErrors = new Set([
+  'invalid_client_metadata',
+  'invalid_redirect_uri',
+  'invalid_request',
+  'invalid_software_statement',
+  'invalid_token',
+  'unapproved_software_statement',
+]);
+
+function refused(error: unknown): AuthorizationError {
+  const known = typeof error === 'string' && registrationErrors.has(error);
+  return new AuthorizationError('registration_refused', { providerError: known ? error : 'unregistered' });
+}
+
+function parseAnswer(
+  body: Record<string, unknown> | undefined,
+  p: { metadata: ServerMetadata; redirectUri: URL; method: RegistrationMethod; now: () => number },
+): DynamicRegistration {
+  const answer = answerSchema.safeParse(body);
+  if (!answer.success) throw new AuthorizationError('invalid_registration');
+  const { client_id: clientId, client_secret, client_secret_expires_at: expiry, redirect_uris } = answer.data;
+
+  // Section 3.2.1: the answer says what was registered, which may be something else than what was asked for.
+  if (!redirect_uris.includes(p.redirectUri.href)) throw new AuthorizationError('invalid_registration');
+  const method = acceptedMethod(answer.data.token_endpoint_auth_method ?? p.method, p.method);
+  const management = managementOf(answer.data, p.metadata.issuer);
+  if (method === 'none' || method === 'private_key_jwt') return { clientId, method, ...management };
+
+  // The expiry is required where there is a secret; 0 is never.
+  if (client_secret === undefined || expiry === undefined) throw new AuthorizationError('invalid_registration');
+  if (expiry === 0) return { clientId, method, clientSecret: client_secret, ...management };
+  const secretExpiresAt = expiry * 1000;
+  if (secretExpiresAt <= p.now()) throw new AuthorizationError('invalid_registration');
+  return { clientId, method, clientSecret: client_secret, secretExpiresAt, ...management };
+}
+
+/** Whatever can be spoken is accepted, but `private_key_jwt` only where the keys were sent along. */
+function acceptedMethod(answered: string, requested: RegistrationMethod): RegistrationMethod {
+  const method = registrationMethods.find(known => known === answered);
+  if (method === undefined || (method === 'private_key_jwt' && requested !== method)) {
+    throw new AuthorizationError('invalid_registration');
+  }
+  return method;
+}
+
+/** Both or neither; an address that must not be talked to is as good as none. */
+function managementOf(
+  { registration_client_uri: url, registration_access_token: accessToken }: z.infer<typeof answerSchema>,
+  issuer: string,
+): Pick<DynamicRegistration, 'management'> {
+  if (url === undefined || accessToken === undefined || !isEndpointUrl(url)) return {};
+  if (!isInsecure(issuer) && isInsecure(url)) return {};
+  return { management: { url, accessToken } };
+}
