@@ -67,13 +67,19 @@ function endpointFaults(config: RelatedMembers): MemberFault[] {
     fault('pushedAuthorizationEndpoint', 'is of no use with pushedAuthorization off');
   if (config.requireIss && issuer === undefined && config.mcpResource === undefined)
     fault('issuer', 'is needed for requireIss');
+  // Otherwise the remote MCP server would decide who gets to see the client's secret.
+  if (config.mcpResource !== undefined && config.clientId !== undefined && issuer === undefined)
+    fault('issuer', 'is needed for clientId: a client is registered at one issuer');
   return faults;
 }
 
-/** Postern registers itself, or not at all; credentials of a registration that is not there are a mistake. */
+/**
+ * Postern registers itself, or not at all; credentials of a registration that is not there are a mistake. A key is none of
+ * them: Postern publishes it and registers with it.
+ */
 function unregisteredFaults(config: RelatedMembers): MemberFault[] {
   if (config.mcpResource === undefined) return [{ member: 'clientId', message: 'is needed' }];
-  return (['clientSecret', 'clientKey', 'clientAuthentication'] as const)
+  return (['clientSecret', 'clientAuthentication'] as const)
     .filter(member => config[member] !== undefined)
     .map(member => ({ member, message: 'needs clientId' }));
 }

@@ -4,6 +4,7 @@ import { clientKeySchema } from './client-key.ts';
 import { endpointUrlSchema, issuerSchema, localizedTextSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
 import { protocolParameters, tokenProtocolParameters } from './protocol-parameters.ts';
 import { providerConfigFaults } from './provider-config-faults.ts';
+import { mcpResourceSchema } from './registration/mcp-resource-schema.ts';
 import { revocationConfigSchema } from './revocation-config.ts';
 import { tokenResponseConfigSchema } from './token-response-config.ts';
 
@@ -35,7 +36,7 @@ const providerMembers = z
     documentation: z.httpUrl().max(2000).optional().describe("The provider's own documentation"),
     flow: z.enum(['redirect', 'device']).default('redirect').describe('device: RFC 8628, where there is no redirect'),
 
-    mcpResource: endpointUrlSchema
+    mcpResource: mcpResourceSchema
       .optional()
       .describe(
         'A remote MCP server whose authorization server this is (RFC 9728); issuer and clientId may be left out',
