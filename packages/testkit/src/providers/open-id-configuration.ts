@@ -91,7 +91,10 @@ export async function configuration(p: {
     features: {
       devInteractions: { enabled: false },
       introspection: { enabled: true, allowedPolicy: () => true },
-      revocation: { enabled: options.revocation !== 'off' },
+      revocation: {
+        enabled: options.revocation !== 'off',
+        allowedPolicy: (_, oauthClient, token) => token.clientId === oauthClient.clientId,
+      },
       pushedAuthorizationRequests: {
         enabled: options.pushedAuthorization === 'offered' || options.pushedAuthorization === 'required',
         requirePushedAuthorizationRequests: options.pushedAuthorization === 'required',

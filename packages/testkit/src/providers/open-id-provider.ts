@@ -126,8 +126,12 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
     clearRequests: () => log.clear(),
     fault: fault => faults.add(fault),
     clearFaults: () => faults.clear(),
-    onRefresh: hook => void (tokenEndpoint.hooks.refresh = hook),
-    onExchange: hook => void (tokenEndpoint.hooks.exchange = hook),
+    onRefresh(hook) {
+      tokenEndpoint.hooks.refresh = hook;
+    },
+    onExchange(hook) {
+      tokenEndpoint.hooks.exchange = hook;
+    },
     issued,
     tokens,
     assertions: () => assertionsIn(log.of()),

@@ -125,6 +125,10 @@ export class TokenEndpoint {
 }
 
 function settleWith({ res }: KoaContextWithOIDC, settle: (fate: AnswerFate) => void): void {
+  if (res.closed) {
+    settle('lost');
+    return;
+  }
   let isSent = false;
   res.once('finish', () => {
     isSent = true;

@@ -81,6 +81,12 @@ export interface IssuedTokens {
   readonly usedRefreshToken?: string;
 }
 
+function settler(entry: { answer: AnswerFate }): (fate: AnswerFate) => void {
+  return fate => {
+    entry.answer = fate;
+  };
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type MutableGrant = Mutable<Omit<GrantLog, 'exchanges' | 'refreshes'>> & {
   exchanges: Mutable<ExchangeEntry>[];
@@ -165,7 +171,7 @@ export class TokenLedger {
         answer: 'pending',
       };
       grant.exchanges.push(entry);
-      return { superseded, settle: fate => void (entry.answer = fate) };
+      return { superseded, settle: settler(entry) };
     }
     const isRotated = issued.refreshToken !== undefined && issued.refreshToken !== issued.usedRefreshToken;
     if (isRotated) grant.rotations += 1;
@@ -177,7 +183,7 @@ export class TokenLedger {
       answer: 'pending',
     };
     grant.refreshes.push(entry);
-    return { superseded, settle: fate => void (entry.answer = fate) };
+    return { superseded, settle: settler(entry) };
   }
 
   recordGraceAnswer(refreshToken: string): void {
