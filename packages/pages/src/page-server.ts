@@ -5,7 +5,8 @@ import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import type { Locale } from './locale.ts';
 import { pageHeaders } from './page-headers.ts';
-import { sampleBranding, samplePages } from './sample-pages.ts';
+import { samplePages } from './sample-pages.ts';
+import { sampleBranding } from './sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
 import type { Branding, PageContext } from './views.ts';
 

@@ -9,7 +9,8 @@ import { launchChromium, type PageServer, servePages } from './page-server.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
 import { accentColours } from './palette.ts';
-import { sampleBranding, sampleConnect, sampleMcpServer, samplePages } from './sample-pages.ts';
+import { samplePages } from './sample-pages.ts';
+import { sampleBranding, sampleConnect, sampleMcpServer } from './sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -186,7 +187,16 @@ describe('the connect page by keyboard, without JavaScript', () => {
 
   test.each([320, 1280])('gives both buttons the same size at %i px', async width => {
     await withPage({ viewport: { width, height: 800 } }, async page => {
-      for (const name of ['connect', 'connect-extreme', 'leaving', 'leaving-extreme']) {
+      for (const name of [
+        'connect',
+        'connect-extreme',
+        'leaving',
+        'leaving-extreme',
+        'device',
+        'device-extreme',
+        'disconnect',
+        'disconnect-extreme',
+      ]) {
         await page.goto(pageServer.page(name));
         const buttons = await page.locator('.decision .button').all();
         const boxes = await Promise.all(buttons.map(button => button.boundingBox()));
@@ -266,7 +276,17 @@ test.each(['forced-colors', 'print', 'right-to-left'])('nothing scrolls sideways
   await withPage({ viewport: { width: 320, height: 700 } }, async page => {
     if (look === 'forced-colors') await page.emulateMedia({ forcedColors: 'active' });
     if (look === 'print') await page.emulateMedia({ media: 'print' });
-    for (const name of ['connect', 'connect-extreme', 'leaving-extreme', 'done']) {
+    for (const name of [
+      'connect',
+      'connect-extreme',
+      'leaving-extreme',
+      'done',
+      'device-extreme',
+      'me',
+      'me-extreme',
+      'disconnect-extreme',
+      'disconnected-extreme',
+    ]) {
       await page.goto(pageServer.page(name));
       if (look === 'right-to-left') await page.evaluate("document.documentElement.dir = 'rtl'");
       const overflow = await overflowOf(page);

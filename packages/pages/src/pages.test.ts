@@ -2,19 +2,26 @@ import { describe, expect, test } from 'vitest';
 import { hostileStrings } from './hostile-strings.ts';
 import { locales } from './locale.ts';
 import { connectPage } from './pages/connect-page.ts';
+import { devicePage } from './pages/device-page.ts';
+import { disconnectedPage, disconnectPage } from './pages/disconnect-pages.ts';
 import { donePage } from './pages/done-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
+import { type ConnectionView, mePage } from './pages/me-page.ts';
 import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
-import { sampleBranding, sampleConnect, sampleMcpServer, samplePages, samplePerson } from './sample-pages.ts';
+import { samplePages } from './sample-pages.ts';
+import {
+  sampleConnect,
+  sampleConnection,
+  sampleContext,
+  sampleDevice,
+  sampleMcpServer,
+  samplePerson,
+} from './sample-views.ts';
 import type { PageContext } from './views.ts';
 
-const contextFor = (locale: (typeof locales)[number]): PageContext => ({
-  locale,
-  branding: { ...sampleBranding, logoPath: '/assets/brand.svg' },
-  stylesheetPath: '/assets/postern-x.css',
-});
-const english = contextFor('en');
+const contextFor = (locale: (typeof locales)[number]): PageContext => ({ ...sampleContext, locale });
+const english = sampleContext;
 
 const count = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].length;
 
@@ -181,6 +188,18 @@ describe('hosts', () => {
 describe.each(hostileStrings)('hostile text %j', hostile => {
   const benign = 'benign';
   const tagsOf = (markup: string) => (markup.match(/<[^>]*>/g) ?? []).filter(tag => !tag.includes('value='));
+  const connectionOf = (text: string): ConnectionView => ({
+    ...sampleConnection,
+    providerName: text,
+    accountName: text,
+    mcpServers: [
+      { name: text, host: 'a.example' },
+      { name: text, host: 'b.example' },
+    ],
+    scopes: [{ scope: text }, { scope: 'x', description: text }],
+    lastUse: { at: new Date(0), mcpServerName: text, tool: text },
+    lost: 'rejected',
+  });
   const render = (text: string) => [
     connectPage(
       { ...english, branding: { name: text } },
@@ -191,13 +210,19 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         authorization: {
           providerName: text,
           destinationHost: 'b.example',
-          scopes: [{ scope: text }, { scope: 'x', description: text }],
+          scopes: [
+            { scope: text, isNew: true },
+            { scope: 'x', description: text },
+          ],
+          reconnect: { reason: 'rejected', connectedAt: new Date(0) },
         },
+        shown: text,
         message: text,
         requestedBy: { mcpClient: text, tool: text },
         matchCode: text,
         csrfToken: text,
-        notice: 'provider_refused',
+        notice: 'fewer_scopes',
+        missing: [{ scope: text }, { scope: 'x', description: text }],
       },
     ),
     donePage(english, {
@@ -206,6 +231,44 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
       accountName: text,
       scopes: [{ scope: text }],
     }),
+    devicePage(english, {
+      ...sampleDevice,
+      mcpServer: { name: text, host: 'a.example' },
+      providerName: text,
+      userCode: text,
+      person: { displayName: text, detail: text },
+      csrfToken: text,
+      notice: 'not_yet',
+    }),
+    mePage(
+      { ...english, branding: { name: text } },
+      {
+        signedIn: { person: { displayName: text, detail: text }, signOutAction: '/logout', csrfToken: text },
+        waiting: [
+          {
+            mcpServer: { name: text, host: 'a.example' },
+            providerName: text,
+            expiresAt: new Date(0),
+            openHref: '/e/1',
+          },
+        ],
+        connections: [connectionOf(text), { ...connectionOf(text), scopes: Array(5).fill({ scope: text }) }],
+      },
+    ),
+    disconnectPage(
+      { ...english, branding: { name: text } },
+      {
+        ...connectionOf(text),
+        provider: 'revoke',
+        disconnectAction: '/me/connections/1',
+        keepHref: '/me',
+        csrfToken: text,
+      },
+    ),
+    disconnectedPage(
+      { ...english, branding: { name: text } },
+      { ...connectionOf(text), provider: 'unsupported', backHref: '/me' },
+    ),
     wrongPersonPage(english, { person: { displayName: text }, switchAccountAction: '/logout', csrfToken: text }),
     errorPage(english, { requestId: text, kind: 'internal' }),
   ];

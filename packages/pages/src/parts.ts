@@ -176,7 +176,7 @@ export function linkButton(href: string, label: Html, look: 'accent' | 'plain'):
 /** A link to another origin that leaves this page where it is, named by the host it leads to. */
 export function newTabLink(href: string, t: Translator): Html {
   const host = hostText(displayHost(new URL(href)));
-  return html`<a class="outside" href="${webUrl(href)}" target="_blank" rel="noopener noreferrer"><span>${t.html('link.newTab', { host })}</span>${icons.leaving}</a>`;
+  return html`<a class="button small outside" href="${webUrl(href)}" target="_blank" rel="noopener noreferrer"><span>${t.html('link.open', { host })}</span>${icons.leaving}<span class="unseen"> ${t.html('link.newTab')}</span></a>`;
 }
 
 export function paragraphs(texts: readonly Html[]): Html {

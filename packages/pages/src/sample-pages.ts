@@ -5,163 +5,29 @@ import { disconnectedPage, disconnectPage } from './pages/disconnect-pages.ts';
 import { donePage } from './pages/done-page.ts';
 import { declinedPage, endedPage, workingPage } from './pages/ended-pages.ts';
 import { leavingPage } from './pages/leaving-page.ts';
-import { type ConnectionView, mePage } from './pages/me-page.ts';
+import { mePage } from './pages/me-page.ts';
 import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
-import type { AuthorizationView, Branding, McpServerView, PageContext, PersonView } from './views.ts';
-
-export const sampleBranding: Branding = { name: 'Northwind', supportUrl: 'https://help.northwind.example/' };
-
-export const sampleMcpServer: McpServerView = { name: 'Issue Tracker', host: 'issues.northwind.example' };
-
-export const samplePerson: PersonView = {
-  displayName: 'Ada Okafor',
-  detail: 'ada@northwind.example',
-  signInHost: 'login.northwind.example',
-};
-
-export const sampleAuthorization: AuthorizationView = {
-  providerName: 'GitHub',
-  destinationHost: 'github.com',
-  scopes: [
-    { scope: 'repo', description: 'Read and change your repositories, private ones too' },
-    { scope: 'read:user', description: 'Read your profile' },
-    { scope: 'workflow' },
-  ],
-};
-
-export const sampleConnect = {
-  mcpServer: sampleMcpServer,
-  person: samplePerson,
-  authorization: sampleAuthorization,
-  message: 'I need this to open the issue you asked for in northwind/website.',
-  requestedBy: { mcpClient: 'Desk Assistant', tool: 'create_issue' },
-  matchCode: 'K7-42',
-  expiresAt: new Date('2026-03-04T14:32:00Z'),
-  now: new Date('2026-03-04T14:22:00Z'),
-  acceptAction: '/e/0a.sample/accept',
-  declineAction: '/e/0a.sample/decline',
-  switchAccountAction: '/logout',
-  csrfToken: 'csrf-value',
-};
-
-/** The same ask to a person who connected the account in winter. */
-const reconnecting = (reason: 'refused' | 'rejected' | 'expired' | 'more_scopes') => ({
-  ...sampleConnect,
-  authorization: { ...sampleAuthorization, reconnect: { reason, connectedAt: new Date('2026-01-07T09:05:00Z') } },
-});
-
-const manyScopes = [
-  'Read your profile',
-  'Read your email addresses',
-  'Read and change your repositories, private ones too',
-  'Read and change your issues and pull requests',
-  'Read the members of your organisations',
-].map((description, index) => ({ scope: `scope-${index}`, description }));
-
-const releaseNotes: McpServerView = { name: 'Release Notes', host: 'notes.northwind.example' };
-
-export const sampleDevice = {
-  mcpServer: sampleMcpServer,
-  providerName: 'Living Room TV',
-  userCode: 'WDJB-MJHT',
-  verificationHref: 'https://tv.example/activate',
-  person: samplePerson,
-  expiresAt: new Date('2026-03-04T14:32:00Z'),
-  now: new Date('2026-03-04T14:22:00Z'),
-  checkAction: '/e/0a.sample/device',
-  backHref: '/e/0a.sample',
-  csrfToken: 'csrf-value',
-};
-
-export const sampleConnection: ConnectionView = {
-  providerName: 'GitHub',
-  accountName: 'ada-okafor',
-  mcpServers: [sampleMcpServer],
-  scopes: sampleAuthorization.scopes,
-  connectedAt: new Date('2026-01-07T09:05:00Z'),
-  lastUse: { at: new Date('2026-03-04T14:20:00Z'), mcpServerName: 'Issue Tracker', tool: 'create_issue' },
-  disconnectHref: '/me/connections/0a.github',
-};
-
-export const sampleMe = {
-  signedIn: { person: samplePerson, signOutAction: '/logout', csrfToken: 'csrf-value' },
-  waiting: [
-    {
-      mcpServer: releaseNotes,
-      providerName: 'Notion',
-      expiresAt: new Date('2026-03-04T14:32:00Z'),
-      now: new Date('2026-03-04T14:22:00Z'),
-      openHref: '/e/0a.sample',
-    },
-  ],
-  connections: [
-    sampleConnection,
-    {
-      providerName: 'Google',
-      accountName: 'ada@northwind.example',
-      mcpServers: [sampleMcpServer, releaseNotes],
-      scopes: manyScopes,
-      connectedAt: new Date('2025-11-21T16:40:00Z'),
-      lastUse: { at: new Date('2026-02-11T08:01:00Z'), mcpServerName: 'Release Notes' },
-      lost: 'refused' as const,
-      disconnectHref: '/me/connections/0a.google',
-    },
-    {
-      providerName: 'Dropbox',
-      mcpServers: [],
-      scopes: [],
-      connectedAt: new Date('2026-03-01T00:00:00Z'),
-      disconnectHref: '/me/connections/0a.dropbox',
-    },
-  ],
-};
-
-const sampleDisconnect = {
-  ...sampleConnection,
-  provider: 'revoke' as const,
-  disconnectAction: '/me/connections/0a.github/disconnect',
-  keepHref: '/me',
-  csrfToken: 'csrf-value',
-};
-
-const sampleDisconnected = { ...sampleConnection, provider: 'revoked' as const, backHref: '/me' };
-
-const longWord = 'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft';
-const longHost = `${'very-long-label-that-goes-on-and-on.'.repeat(5)}example.org:8443`;
-const longMcpServer: McpServerView = { name: longWord, host: longHost, logoPath: '/assets/logo.svg' };
-
-/** What an operator, an MCP server and a person may at worst send through. */
-const extremeConnect = {
-  ...sampleConnect,
-  mcpServer: longMcpServer,
-  person: { displayName: longWord, detail: `${longWord}@${longWord}.example`, signInHost: longHost },
-  authorization: {
-    providerName: longWord,
-    destinationHost: longHost,
-    scopes: [
-      { scope: `https://api.example.org/auth/${longWord}`, isNew: true },
-      { scope: 'x', description: longWord },
-    ],
-    reconnect: { reason: 'rejected' as const, connectedAt: new Date('2026-01-07T09:05:00Z') },
-  },
-  message: `${longWord} ${'مرحبا بالعالم '.repeat(6)} ${'word '.repeat(60)}`,
-  requestedBy: { mcpClient: longWord, tool: longWord },
-  matchCode: 'K7-42-99-AB',
-  notice: 'fewer_scopes' as const,
-  missing: [{ scope: `https://api.example.org/auth/${longWord}` }],
-};
-
-const extremeConnection: ConnectionView = {
-  providerName: longWord,
-  accountName: `${longWord}@${longWord}.example`,
-  mcpServers: [longMcpServer, sampleMcpServer, releaseNotes],
-  scopes: extremeConnect.authorization.scopes,
-  connectedAt: new Date('2026-01-07T09:05:00Z'),
-  lastUse: { at: new Date('2026-03-04T14:20:00Z'), mcpServerName: longWord, tool: longWord },
-  lost: 'rejected',
-  disconnectHref: '/me/connections/0a.long',
-};
+import {
+  extremeConnect,
+  extremeConnection,
+  longHost,
+  longMcpServer,
+  longWord,
+  manyScopes,
+  reconnecting,
+  releaseNotes,
+  sampleAuthorization,
+  sampleConnect,
+  sampleConnection,
+  sampleDevice,
+  sampleDisconnect,
+  sampleDisconnected,
+  sampleMcpServer,
+  sampleMe,
+  samplePerson,
+} from './sample-views.ts';
+import type { PageContext } from './views.ts';
 
 const mcpServer = sampleMcpServer;
 const returnHref = 'https://issues.northwind.example/back';

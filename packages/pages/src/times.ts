@@ -1,16 +1,21 @@
 import { type Html, html, ownText } from './html.ts';
 import type { Translator } from './translator.ts';
 
+const date = { year: 'numeric', month: 'long', day: 'numeric' } as const;
+const clock = { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' } as const;
+const styles = {
+  day: date,
+  clock,
+  moment: { ...date, ...clock },
+  stamp: { ...date, month: 'short', ...clock },
+} as const;
+
 /**
- * A moment in the words of the locale. The gateway does not know the reader's time zone, so a time of day is always given
- * with its own; nothing counts from "now", because a page may be read long after it was made.
+ * A moment in the words of the locale: a day, a time of day, or both, in full for a sentence and short for a list. The
+ * gateway does not know the reader's time zone, so a time of day is always given with its own.
  */
-export function timeText(at: Date, detail: 'day' | 'minute' | 'clock', t: Translator): Html {
-  const format = new Intl.DateTimeFormat(t.locale, {
-    ...(detail === 'clock' ? {} : { year: 'numeric', month: 'long', day: 'numeric' }),
-    ...(detail === 'day' ? {} : { hour: 'numeric', minute: '2-digit', timeZoneName: 'short' }),
-    timeZone: 'UTC',
-  });
+export function timeText(at: Date, style: keyof typeof styles, t: Translator): Html {
+  const format = new Intl.DateTimeFormat(t.locale, { ...styles[style], timeZone: 'UTC' });
   return html`<time datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
 }
 
@@ -23,7 +28,7 @@ export interface Deadline {
 /** Until when something can be used. */
 export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'device', t: Translator): Html {
   const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
-  if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'minute', t) });
+  if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'moment', t) });
   return t.html(`${what}.endsSoon`, {
     relative: ownText(timeLeft(Math.max(0, secondsLeft), t)),
     time: timeText(expiresAt, 'clock', t),

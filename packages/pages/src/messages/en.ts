@@ -4,7 +4,8 @@
  */
 export const en = {
   'layout.help': 'Help',
-  'link.newTab': 'Open {host} in a new tab',
+  'link.open': 'Open {host}',
+  'link.newTab': '(in a new tab)',
 
   'asker.label': 'Who is asking',
   'facts.destination': 'You will continue at',
@@ -62,11 +63,11 @@ export const en = {
   'leaving.back': 'Go back',
 
   'device.heading': 'Enter a code at {provider}',
-  'device.text': '{provider} uses a short code to learn that {mcpServer} may use your account.',
+  'device.text': '{provider} asks you for a short code before {mcpServer} may use your account.',
   'device.safety': 'Go on only if you started this yourself. Never enter a code that someone else sent you.',
   'device.copy': 'Copy this code, or write it down.',
-  'device.enter': 'Enter it there, and agree.',
-  'device.return': 'When {provider} says that you are done, come back to this page.',
+  'device.enter': 'Enter it at {provider}, and agree there.',
+  'device.return': 'When {provider} says that you are done, come back here.',
   'device.back': 'Go back',
   'device.check': 'I have entered the code',
   'device.notice.not_yet': '{provider} is still waiting for you to enter the code and agree.',
@@ -115,7 +116,7 @@ export const en = {
   'me.connections': 'Connected accounts',
   'me.noConnections': 'No account of yours is connected. When an app needs one, it asks you first.',
   'me.works': 'Works',
-  'me.lost': 'Connect again',
+  'me.lost': 'Needs to be connected again',
   'me.lost.refused': '{provider} no longer accepts this connection.',
   'me.lost.rejected': '{provider} turned this connection away.',
   'me.lost.expired': 'This connection was for a limited time.',

@@ -3,7 +3,8 @@ import type { Messages } from './messages.ts';
 /** 简体中文。 */
 export const zhHans: Messages = {
   'layout.help': '帮助',
-  'link.newTab': '在新标签页中打开 {host}',
+  'link.open': '打开 {host}',
+  'link.newTab': '（在新标签页中）',
 
   'asker.label': '请求方',
   'facts.destination': '接下来将前往',
@@ -56,11 +57,11 @@ export const zhHans: Messages = {
   'leaving.back': '返回',
 
   'device.heading': '在 {provider} 输入代码',
-  'device.text': '{provider} 通过一个短代码确认 {mcpServer} 可以使用您的账户。',
+  'device.text': '在 {mcpServer} 使用您的账户之前，{provider} 会要求您输入一个短代码。',
   'device.safety': '只有在您本人发起此操作时才继续。切勿输入别人发给您的代码。',
   'device.copy': '复制或记下此代码。',
-  'device.enter': '在那里输入代码并同意。',
-  'device.return': '当 {provider} 提示完成后，请回到此页面。',
+  'device.enter': '在 {provider} 输入代码并同意。',
+  'device.return': '当 {provider} 提示完成后，请回到这里。',
   'device.back': '返回',
   'device.check': '我已输入代码',
   'device.notice.not_yet': '{provider} 仍在等待您输入代码并同意。',

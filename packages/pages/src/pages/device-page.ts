@@ -62,7 +62,7 @@ ${postForm({ action: view.checkAction, csrfToken: view.csrfToken }, submitButton
 function steps({ providerName: provider, userCode, verificationHref }: DeviceView, t: Translator): Html {
   return html`<ol class="steps">
 <li><p>${t.html('device.copy')}</p><p><code class="user-code" dir="ltr" translate="no">${userCode}</code></p></li>
-<li><p>${t.html('device.enter')}</p><p>${newTabLink(verificationHref, t)}</p></li>
+<li><p>${t.html('device.enter', { provider })}</p>${newTabLink(verificationHref, t)}</li>
 <li><p>${t.html('device.return', { provider })}</p></li>
 </ol>`;
 }

@@ -35,7 +35,6 @@ ${accountFacts(view, t)}
 <h2 id="consequences-heading">${t.html('disconnect.consequences')}</h2>
 <ul class="scopes">${consequences(context, view, t).map(text => html`<li>${text}</li>`)}</ul>
 </section>
-${atProvider(view, t)}
 <div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
 ${linkButton(view.keepHref, t.html('disconnect.keep'), 'plain')}
 ${postForm({ action: view.disconnectAction, csrfToken }, submitButton(t.html('disconnect.confirm'), 'accent'))}
@@ -49,7 +48,7 @@ function consequences({ branding }: PageContext, view: DisconnectView, t: Transl
   return [
     ...withoutAccess(view, t),
     t.html('disconnect.deleted', names),
-    t.html(`disconnect.${view.provider}`, names),
+    html`${t.html(`disconnect.${view.provider}`, names)}${atProvider(view, t)}`,
     ...(view.provider === 'revoke' ? [t.html('disconnect.listed', names)] : []),
     t.html('disconnect.again'),
   ];
@@ -112,5 +111,5 @@ function atProvider(
   t: Translator,
 ): Html | undefined {
   if (provider !== 'unsupported' || providerHref === undefined) return undefined;
-  return html`<p>${newTabLink(providerHref, t)}</p>`;
+  return newTabLink(providerHref, t);
 }

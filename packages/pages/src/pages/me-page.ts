@@ -2,7 +2,7 @@
 import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
-import { asker, fact, facts, knownScopeList, mcpServerList, monogram, personFact } from '../parts.ts';
+import { asker, fact, facts, knownScopeList, mcpServerList, monogram, paragraphs, personFact } from '../parts.ts';
 import { type Deadline, deadline, timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, McpServerView, PageContext, PersonView, ScopeView } from '../views.ts';
@@ -107,28 +107,28 @@ function connectionEntry(connection: ConnectionView, index: number, t: Translato
     connection.scopes.length === 0
       ? html`<p>${t.html('me.scopesUnnamed', { provider })}</p>`
       : knownScopeList(connection.scopes, t);
+  const works = connection.lost === undefined ? statusBadge(t) : undefined;
+  const lost = connection.lost === undefined ? undefined : trouble(connection.lost, provider, t);
   return html`<li class="entry">
-<div class="entry-head">${monogram(provider)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${badge(connection, t)}</div>
-${trouble(connection, t)}
+<div class="entry-head">${monogram(provider)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${works}</div>
+${lost}
 ${facts([
   fact(t.html('connection.users'), users),
   fact(t.html('me.scopes'), scopes),
-  fact(t.html('me.connectedAt'), timeText(connection.connectedAt, 'minute', t)),
+  fact(t.html('me.connectedAt'), timeText(connection.connectedAt, 'stamp', t)),
   fact(t.html('me.lastUse'), lastUse(connection, t)),
 ])}
 ${entryAction({ href: connection.disconnectHref, label: t.html('me.disconnect'), id: `disconnect-${index}`, describedBy: heading })}</li>
 `;
 }
 
-function badge({ lost }: ConnectionView, t: Translator): Html {
-  return lost === undefined
-    ? html`<p class="badge good">${icons.check}<span>${t.html('me.works')}</span></p>`
-    : html`<p class="badge caution">${icons.alert}<span>${t.html('me.lost')}</span></p>`;
+function statusBadge(t: Translator): Html {
+  return html`<p class="badge good">${icons.check}<span>${t.html('me.works')}</span></p>`;
 }
 
-function trouble({ lost, providerName: provider }: ConnectionView, t: Translator): Html | undefined {
-  if (lost === undefined) return undefined;
-  return html`<div class="notice"><p>${t.html(`me.lost.${lost}`, { provider })} ${t.html('me.lostNext')}</p></div>`;
+function trouble(lost: NonNullable<ConnectionView['lost']>, provider: string, t: Translator): Html {
+  return html`<div class="notice"><p><strong>${t.html('me.lost')}</strong></p>
+<div class="more">${paragraphs([t.html(`me.lost.${lost}`, { provider }), t.html('me.lostNext')])}</div></div>`;
 }
 
 function lastUse({ lastUse: use }: ConnectionView, t: Translator): Html {
@@ -138,7 +138,7 @@ function lastUse({ lastUse: use }: ConnectionView, t: Translator): Html {
     use.tool === undefined
       ? t.html('me.usedBy', { mcpServer })
       : t.html('me.usedFor', { mcpServer, tool: html`<span translate="no">${use.tool}</span>` });
-  return html`${timeText(use.at, 'minute', t)}<span class="detail">${by}</span>`;
+  return html`${timeText(use.at, 'stamp', t)}<span class="detail">${by}</span>`;
 }
 
 /** Many links of the same words stand on the page, so each is also named by what it belongs to. */
