@@ -31,6 +31,8 @@ export interface RawBrowser {
   signIn(elicitationId: string, user: string): Promise<RawAnswer>;
   /** The synchronizer token on the page of an elicitation. */
   csrfToken(elicitationId: string): Promise<string>;
+  /** What the form of the page that asks sends when its person agrees. */
+  acceptForm(elicitationId: string): Promise<Record<string, string>>;
   /** Accepts and follows to the leaving page. @returns the provider's authorization URL. */
   accept(elicitationId: string): Promise<URL>;
   /** Signs in at the provider and decides there. @returns the callback URL, not yet requested. */
@@ -129,8 +131,12 @@ export function createRawBrowser(p: { address: string; publicUrl: string }): Raw
       return csrfTokenIn(await raw.get(`/e/${elicitationId}`));
     },
 
+    async acceptForm(elicitationId) {
+      return acceptFormIn(await raw.get(`/e/${elicitationId}`));
+    },
+
     async accept(elicitationId) {
-      const form = { csrf_token: await raw.csrfToken(elicitationId) };
+      const form = await raw.acceptForm(elicitationId);
       const accepted = await raw.post(`/e/${elicitationId}/accept`, { form });
       if (accepted.location === undefined) throw new Error(`accepting was refused: ${accepted.status}`);
       return destinationIn(await raw.get(accepted.location));
@@ -140,6 +146,13 @@ export function createRawBrowser(p: { address: string; publicUrl: string }): Raw
       driveAuthorization(authorizationUrl, account, { jar: elsewhere, ...options }),
   };
   return raw;
+}
+
+/** @throws when the page asks nothing. */
+export function acceptFormIn(page: RawAnswer): Record<string, string> {
+  const form = /<form method="post" action="[^"]*\/accept">(.*?)<\/form>/s.exec(page.body)?.[1];
+  if (form === undefined) throw new Error(`the page asks nothing: ${page.status}`);
+  return Object.fromEntries([...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]));
 }
 
 /** @throws when the page carries no form. */

@@ -2,7 +2,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { Writable } from 'node:stream';
-import type { AccessTokenBody, ElicitationBody, IssueElicitationInput, ProblemBody } from '@postern/api';
+import type {
+  AccessTokenRequest,
+  ConnectionListBody,
+  ElicitationBody,
+  IssueElicitationInput,
+  PlainAccessToken,
+  ProblemBody,
+  RemovedConnectionBody,
+} from '@postern/api';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
@@ -108,8 +116,11 @@ export function createApi(base: string, apiKey: string) {
     read: (id: string, wait?: number) =>
       call<ElicitationAnswer>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
     cancel: (id: string) => call<ElicitationAnswer>('POST', `/v1/elicitations/${id}/cancel`),
-    accessToken: (connectionId: string) =>
-      call<AccessTokenBody & Refusal>('POST', `/v1/connections/${connectionId}/access-token`),
+    accessToken: (connectionId: string, request?: AccessTokenRequest) =>
+      call<PlainAccessToken & Refusal>('POST', `/v1/connections/${connectionId}/access-token`, request),
+    connections: (subject: { issuer: string; subject: string }) =>
+      call<ConnectionListBody & Refusal>('GET', `/v1/connections?${new URLSearchParams(subject)}`),
+    remove: (connectionId: string) => call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
   };
 }
 

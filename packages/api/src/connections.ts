@@ -99,4 +99,6 @@ export type ConnectionListBody = z.infer<typeof connectionListSchema>;
 export type RemovedConnectionBody = z.infer<typeof removedConnectionSchema>;
 export type RevocationState = (typeof revocationStates)[number];
 export type AccessTokenRequest = z.infer<typeof accessTokenRequestSchema>;
+export type PlainAccessToken = z.infer<typeof plainAccessTokenSchema>;
+export type SealedAccessToken = z.infer<typeof sealedAccessTokenSchema>;
 export type AccessTokenBody = z.infer<typeof accessTokenSchema>;

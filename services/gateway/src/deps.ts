@@ -61,7 +61,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly accessTokenFlow: AccessTokenFlow;
   readonly tokenRefresh: TokenRefresh;
   readonly revocationFlow: RevocationFlow;
-  readonly disconnect: Disconnection;
+  readonly disconnection: Disconnection;
   readonly signInFlow: SignInFlow;
   readonly externalVerification: ExternalVerification;
   readonly now: Clock;
@@ -137,7 +137,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     deviceFlow: createDeviceFlow(parts),
     scopePlan: createScopePlanner(parts),
     accessTokenFlow: createAccessTokenFlow(parts),
-    disconnect: createDisconnection(parts),
+    disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     async [Symbol.asyncDispose]() {

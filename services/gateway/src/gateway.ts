@@ -1,10 +1,10 @@
-import { startSweeper } from '@postern/store-redis';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from './app.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
+import { startSweepers } from './sweepers.ts';
 
 export interface Gateway extends AsyncDisposable {
   readonly app: FastifyInstance;
@@ -14,27 +14,19 @@ export interface Gateway extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** How often a replica looks for elicitations whose time is over; waiters hear of it that much later at most. */
-const SWEEP_MS = 1000;
-
 /** Starts one gateway process's worth of work. Closing it finishes what is under way first. */
 export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
   const redis = await embeddedIfNeeded(config, options);
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
   warnOfFootguns(config, options);
-  const sweeper = startSweeper({
-    elicitations: deps.stores.elicitations,
-    expire: async elicitationId => void (await deps.service.expire(elicitationId)),
-    intervalMs: SWEEP_MS,
-    onError: error => deps.logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again'),
-  });
+  const sweepers = startSweepers(deps);
   const app = await buildApp(deps);
   const address = await app.listen({ host: config.listen.host, port: config.listen.port });
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
       await app.close();
-      await sweeper.stop();
+      await Promise.all(sweepers.map(sweeper => sweeper.stop()));
       await deps[Symbol.asyncDispose]();
       await redis?.[Symbol.asyncDispose]();
     })();

@@ -1,6 +1,8 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
 import { kinds } from '@postern/elicitation';
+import type { JWK } from 'jose';
 import { z } from 'zod';
+import { definedOnly } from '../defined-only.ts';
 import { deliveryAlgorithm } from '../flows/sealed-delivery.ts';
 import { isAddressRange } from './address-range.ts';
 import { isLoopbackUrl } from './loopback.ts';
@@ -63,6 +65,8 @@ const encryptionKeySchema = z
     kid: z.string().min(1).optional(),
     use: z.literal('enc').optional(),
   })
+  // Every absent member stays absent, as jose and Node expect of a JWK.
+  .transform((jwk): JWK => ({ ...definedOnly(jwk) }))
   .superRefine((jwk, context) => {
     const fault = publicKeyFault(jwk) ?? (deliveryAlgorithm(jwk) === undefined ? 'cannot be encrypted to' : undefined);
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });

@@ -132,10 +132,15 @@ export function createAuthorizationFlow(p: {
       };
       const key = { digest: digestOf(state), elicitationId };
       const sealed = await vault.seal(JSON.stringify(secret), secretContext(key, 'authorization-transaction'));
-      await service.accept(elicitationId, visitor, {
-        record: { ...key, mcpServerId, provider: request.provider, browserBinding, sealed },
-        ttlMs: TRANSACTION_MS,
-      });
+      await service.accept(
+        elicitationId,
+        visitor,
+        {
+          record: { ...key, mcpServerId, provider: request.provider, browserBinding, sealed },
+          ttlMs: TRANSACTION_MS,
+        },
+        [...plan.requested, ...plan.held],
+      );
     },
 
     /** Where the attempt in progress leads, for the browser that began it and nobody else. Changes nothing. */

@@ -109,10 +109,15 @@ export function createDeviceFlow(p: {
       // Random, like a `state`; it never leaves the gateway.
       const digest = digestOf(newAuthorizationState(shardIn(elicitationId), p.entropy));
       const sealed = await p.vault.seal(JSON.stringify(secret), context(digest, elicitation));
-      await p.service.accept(elicitationId, visitor, {
-        record: { digest, elicitationId, mcpServerId, provider: request.provider, browserBinding, sealed },
-        ttlMs: expiresInMs,
-      });
+      await p.service.accept(
+        elicitationId,
+        visitor,
+        {
+          record: { digest, elicitationId, mcpServerId, provider: request.provider, browserBinding, sealed },
+          ttlMs: expiresInMs,
+        },
+        [...plan.requested, ...plan.held],
+      );
     },
 
     /** Changes nothing. */

@@ -18,27 +18,35 @@ export function createDisconnection(p: {
   events: Events;
   entropy: Entropy;
 }) {
-  /** @throws NotFoundError when it is gone already. */
-  return async function disconnect(connection: Connection, by: DisconnectedBy): Promise<RevocationState> {
-    const { connectionId, subject } = connection;
-    const provider = p.providers.get(connection.provider);
-    const isShared = provider?.revocationReach === 'grant' && (await hasSibling(connection));
-    const revocationId =
-      provider === undefined || isShared ? undefined : newRevocationId(shardIn(connectionId), p.entropy);
-    const removed = await p.stores.connections.remove({
-      connectionId,
-      ...(revocationId === undefined ? {} : { revocationId }),
-    });
-    if (removed === undefined) throw new NotFoundError('connection');
-    p.events.disconnected({ connectionId, provider: connection.provider, subject, by });
-    if (isShared) return 'shared';
-    return revocationId === undefined ? 'unsupported' : p.revocationFlow.attempt(revocationId);
-  };
-
-  async function hasSibling(connection: Connection): Promise<boolean> {
+  async function isShared(connection: Connection): Promise<boolean> {
+    if (p.providers.get(connection.provider)?.revocationReach !== 'grant') return false;
     const all = await p.stores.connections.list(connection.subject);
     return all.some(other => other.connectionId !== connection.connectionId && mayShareGrant(connection, other));
   }
+
+  return {
+    /** What disconnecting will mean at the provider. Changes nothing. */
+    async outlook(connection: Connection): Promise<'revoke' | 'unsupported' | 'shared'> {
+      if (p.providers.get(connection.provider)?.isRevocable === false) return 'unsupported';
+      return (await isShared(connection)) ? 'shared' : 'revoke';
+    },
+
+    /** @throws NotFoundError when it is gone already. */
+    async disconnect(connection: Connection, by: DisconnectedBy): Promise<RevocationState> {
+      const { connectionId, subject, provider } = connection;
+      const shared = await isShared(connection);
+      const isTold = !shared && p.providers.get(provider) !== undefined;
+      const revocationId = isTold ? newRevocationId(shardIn(connectionId), p.entropy) : undefined;
+      const removed = await p.stores.connections.remove({
+        connectionId,
+        ...(revocationId === undefined ? {} : { revocationId }),
+      });
+      if (removed === undefined) throw new NotFoundError('connection');
+      p.events.disconnected({ connectionId, provider, subject, by });
+      if (shared) return 'shared';
+      return revocationId === undefined ? 'unsupported' : p.revocationFlow.attempt(revocationId);
+    },
+  };
 }
 
 export type Disconnection = ReturnType<typeof createDisconnection>;

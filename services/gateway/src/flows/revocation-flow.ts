@@ -22,7 +22,6 @@ const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 60 * 60_000;
 /** A provider that has not answered for so long is not told any more, and the tokens kept for it are deleted. */
 const GIVE_UP_MS = 72 * 60 * 60_000;
-const PER_SHARD = 10;
 
 /**
  * Tells providers that grants are over. What is to be told is stored before it is tried, so it outlives whoever tries; each
@@ -97,10 +96,10 @@ export function createRevocationFlow(p: {
       return revocation === undefined ? 'pending' : tell(revocation);
     },
 
-    /** Tries those of a shard that are due. Any number of replicas may call it. */
-    async work(shard: Shard): Promise<void> {
-      for (const revocation of await revocations.claim(shard, { limit: PER_SHARD, leaseMs })) await tell(revocation);
-    },
+    /** Those of a shard that are due, for this caller alone. One at a time: the lease is that of one. */
+    due: (shard: Shard): Promise<readonly Revocation[]> => revocations.claim(shard, { limit: 1, leaseMs }),
+
+    tell,
 
     /**
      * A grant that no connection holds must not go on living at the provider. Left alone where the same person has a connection

@@ -7,6 +7,7 @@ import {
   type ElicitationId,
   type Entropy,
   newBrowserSessionId,
+  parseElicitationId,
   shardOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
@@ -26,23 +27,26 @@ const loginTransactionSchema = z.object({
   nonce: z.string(),
   codeVerifier: z.string(),
   issuer: z.string(),
-  elicitationId: z.string().optional(),
+  returnTo: z.string().optional(),
   expiresAt: z.number(),
 });
 type LoginTransaction = z.infer<typeof loginTransactionSchema>;
+
+/** Where a person wanted to go when asked to sign in: to an elicitation, by its id, or to their connections. */
+export type ReturnTo = ElicitationId | 'me';
 
 export type SignInResult =
   | {
       readonly result: 'signed_in';
       readonly browserSession: BrowserSession;
-      readonly elicitationId: string | undefined;
+      readonly returnTo: ReturnTo | undefined;
       readonly cookie: number;
     }
   /** The identity provider refused, is not there, or gave an answer that is not valid. */
   | {
       readonly result: 'refused';
       readonly error: AuthorizationError;
-      readonly elicitationId: string | undefined;
+      readonly returnTo: ReturnTo | undefined;
       readonly cookie: number;
     }
   /** No transaction of this browser matches, or it was used before. */
@@ -74,10 +78,17 @@ export function createSignInFlow(p: {
       return p.identityProviders.find(candidate => candidate.config.issuer === issuer) ?? p.identityProviders[0];
     },
 
+    /** By its name in the configuration; the first one where none is named. */
+    identityProviderNamed(name: string | undefined): IdentityProvider | undefined {
+      return name === undefined
+        ? p.identityProviders[0]
+        : p.identityProviders.find(candidate => candidate.config.name === name);
+    },
+
     /** @throws AuthorizationError when the identity provider cannot be used. */
     async start(request: {
       identityProvider: IdentityProvider;
-      elicitationId: ElicitationId | undefined;
+      returnTo: ReturnTo | undefined;
       again: boolean;
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
@@ -94,7 +105,7 @@ export function createSignInFlow(p: {
         codeVerifier,
         issuer: request.identityProvider.config.issuer,
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
-        ...(request.elicitationId === undefined ? {} : { elicitationId: request.elicitationId }),
+        ...(request.returnTo === undefined ? {} : { returnTo: request.returnTo }),
       };
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
     },
@@ -111,16 +122,17 @@ export function createSignInFlow(p: {
         // The cookie can be replayed as long as the browser keeps it; the claim cannot.
         if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
           return { result: 'unknown' };
-        const { nonce, codeVerifier, elicitationId } = transaction;
+        const { nonce, codeVerifier } = transaction;
+        const returnTo = returnToOf(transaction);
         let person: SignedIn;
         try {
           person = await identityProvider.signIn.finish({ callbackUrl, redirectUri, state, nonce, codeVerifier });
         } catch (error) {
-          if (error instanceof AuthorizationError) return { result: 'refused', error, elicitationId, cookie };
+          if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
           throw error;
         }
         const browserSession = await createBrowserSession(person, identityProvider.config.name);
-        return { result: 'signed_in', browserSession, elicitationId, cookie };
+        return { result: 'signed_in', browserSession, returnTo, cookie };
       }
       return { result: 'unknown' };
     },
@@ -142,6 +154,10 @@ export function createSignInFlow(p: {
     p.events.signedIn({ subject, origin: identityProvider });
     return browserSession;
   }
+}
+
+function returnToOf({ returnTo }: LoginTransaction): ReturnTo | undefined {
+  return returnTo === 'me' ? returnTo : parseElicitationId(returnTo ?? '');
 }
 
 export type SignInFlow = ReturnType<typeof createSignInFlow>;

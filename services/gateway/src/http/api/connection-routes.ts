@@ -52,7 +52,7 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
     const connectionId = connectionIdOf(request.params.connectionId);
     const connection = await deps.stores.connections.read(connectionId);
     if (connection === undefined || !mayUse(caller, connection)) throw new NotFoundError('connection');
-    const revocation = await deps.disconnect(connection, { mcpServerId: caller.mcpServerId });
+    const revocation = await deps.disconnection.disconnect(connection, { mcpServerId: caller.mcpServerId });
     return { connectionId, revocation };
   });
 };

@@ -1,148 +1,41 @@
 import { AuthorizationError } from '@postern/authorization';
-import {
-  type BrowserSession,
-  DomainError,
-  type Elicitation,
-  type ElicitationId,
-  matchCodeOf,
-  NotFoundError,
-  parseElicitationId,
-  type Visitor,
-} from '@postern/elicitation';
+import { RequestChangedError, type Trouble } from '@postern/elicitation';
 import {
   type ConnectNotice,
   connectPage,
+  type DeviceNotice,
   declinedPage,
+  devicePage,
   donePage,
   endedPage,
   leavingPage,
-  signInPage,
   workingPage,
-  wrongPersonPage,
 } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { troubleOf } from '../../flows/authorization-flow.ts';
-import { PageError } from './page-error.ts';
+import type { ScopePlan } from '../../flows/scope-plan.ts';
+import { createConnectView } from './connect-view.ts';
 import type { PageDeps } from './page-routes.ts';
-import { assertSameOrigin } from './same-origin.ts';
-import { visitorOf } from './visitor-of.ts';
-
-interface ById {
-  Params: { elicitationId: string };
-  Querystring: { switch?: string };
-}
-
-/** Who is there and what the forms of the page are bound to. */
-interface Present {
-  readonly elicitation: Elicitation;
-  readonly visitor: Visitor;
-  readonly browserSession: BrowserSession | undefined;
-  /** Known to this browser and to us only; the CSRF token is derived from it. */
-  readonly secret: string;
-}
-
-const formSchema = z.strictObject({ csrf_token: z.string().max(128) });
+import { type ById, createPresence, type Present } from './presence.ts';
 
 /** `/e/{id}`: one elicitation, for the person it is for. */
-export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
-  const { service, authorizationFlow } = deps;
-
-  /** Finds out who is there. Undefined when nobody is: the answer is then the same whether the id exists or not. */
-  async function presentAt(request: FastifyRequest<ById>, reply: FastifyReply): Promise<Present | undefined> {
-    const elicitationId = parseElicitationId(request.params.elicitationId);
-    const [elicitation, browserSession] = await Promise.all([
-      elicitationId === undefined ? undefined : service.find(elicitationId),
-      browser.readSession(request),
-    ]);
-    const visitor = elicitation === undefined ? undefined : visitorOf(elicitation, browserSession);
-    if (elicitation === undefined || !views.isRegistered(elicitation)) {
-      if (browserSession === undefined && deps.identityProviders.length > 0) return undefined;
-      throw new NotFoundError();
-    }
-    if (visitor === undefined) return undefined;
-    return { elicitation, visitor, browserSession, secret: browserSession?.id ?? browser.ensureId(request, reply) };
-  }
-
-  function sendSignIn(request: FastifyRequest<ById>, reply: FastifyReply): FastifyReply {
-    const query = new URLSearchParams({ e: request.params.elicitationId });
-    if (request.query.switch !== undefined) query.set('switch', '1');
-    return reply.send(signInPage(views.context(request), { continueHref: `/login?${query}` }));
-  }
-
-  function sendWrongPerson(
-    request: FastifyRequest<ById>,
-    reply: FastifyReply,
-    browserSession: BrowserSession | undefined,
-  ): FastifyReply {
-    if (browserSession === undefined) throw new NotFoundError();
-    return reply.code(403).send(
-      wrongPersonPage(views.context(request), {
-        person: views.person(browserSession),
-        switchAccountAction: switchAction(request.params.elicitationId),
-        csrfToken: browser.csrfToken(browserSession.id),
-      }),
-    );
-  }
+export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) => {
+  const { deps, browser, views } = pages;
+  const { service, authorizationFlow, deviceFlow, scopePlan } = deps;
+  const { look, decide } = createPresence(pages);
+  const connectView = createConnectView(pages);
+  const isDevice = ({ elicitation }: Present) => deps.providers.get(elicitation.request.provider)?.flow === 'device';
 
   async function sendConnect(
     request: FastifyRequest,
     reply: FastifyReply,
     present: Present,
     notice: ConnectNotice | undefined,
+    plan?: ScopePlan,
   ): Promise<FastifyReply> {
-    const { elicitation, browserSession, secret } = present;
-    const { elicitationId, request: asked } = elicitation;
     const context = views.context(request);
-    const path = `/e/${elicitationId}`;
-    return reply.send(
-      connectPage(context, {
-        mcpServer: views.mcpServer(elicitation),
-        ...(browserSession === undefined
-          ? {}
-          : { person: views.person(browserSession), switchAccountAction: switchAction(elicitationId) }),
-        authorization: {
-          providerName: views.providerName(asked.provider),
-          destinationHost: await destinationHost(asked.provider),
-          // What the provider will be asked for, which includes what its configuration always adds.
-          scopes: views.scopes(asked.provider, await requestedScopes(elicitation), context.locale),
-        },
-        ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
-        ...(elicitation.requestedBy === undefined ? {} : { requestedBy: elicitation.requestedBy }),
-        matchCode: matchCodeOf(elicitationId),
-        expiresAt: new Date(elicitation.expiresAt),
-        now: new Date(views.now()),
-        acceptAction: `${path}/accept`,
-        declineAction: `${path}/decline`,
-        csrfToken: browser.csrfToken(secret),
-        ...(notice === undefined ? {} : { notice }),
-      }),
-    );
-  }
-
-  async function requestedScopes(elicitation: Elicitation): Promise<readonly string[]> {
-    const scopes = await deps.scopePlan(elicitation);
-    try {
-      return deps.providers.get(elicitation.request.provider)?.requestedScopes(scopes) ?? scopes;
-    } catch (error) {
-      // Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked.
-      if (error instanceof AuthorizationError) return scopes;
-      throw error;
-    }
-  }
-
-  /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
-  async function destinationHost(provider: string): Promise<string> {
-    try {
-      return (await deps.providers.get(provider)?.destinationHost()) ?? views.issuerHost(provider);
-    } catch (error) {
-      if (!(error instanceof AuthorizationError)) throw error;
-      deps.logger.warn(
-        { event: 'provider.unavailable', provider, code: error.code },
-        'provider metadata cannot be used',
-      );
-      return views.issuerHost(provider);
-    }
+    const planned = plan ?? (await scopePlan(present.elicitation));
+    return reply.send(connectPage(context, await connectView(present, planned, { notice, locale: context.locale })));
   }
 
   async function show(request: FastifyRequest<ById>, reply: FastifyReply, present: Present): Promise<FastifyReply> {
@@ -181,86 +74,105 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, {
     }
   }
 
-  app.get<ById>('/e/:elicitationId', async (request, reply) => {
-    const present = await presentAt(request, reply);
-    if (present === undefined) return sendSignIn(request, reply);
-    if (!service.checkSamePerson(present.elicitation, present.visitor))
-      return sendWrongPerson(request, reply, present.browserSession);
-    return show(request, reply, present);
-  });
-
-  app.get<ById>('/e/:elicitationId/leaving', async (request, reply) => {
-    const present = await presentAt(request, reply);
-    if (present === undefined) return sendSignIn(request, reply);
-    if (!service.checkSamePerson(present.elicitation, present.visitor))
-      return sendWrongPerson(request, reply, present.browserSession);
-    const { elicitation } = present;
-    const page = `/e/${elicitation.elicitationId}`;
-    const destination = await authorizationFlow.destination(elicitation, browser.bindingOf(request));
-    if (destination === undefined) return reply.redirect(page, 303);
-    return reply.send(
-      leavingPage(views.context(request), {
-        mcpServer: views.mcpServer(elicitation),
-        providerName: views.providerName(elicitation.request.provider),
-        destinationHost: destination.host,
-        continueHref: destination.url,
-        backHref: page,
-      }),
-    );
-  });
-
-  /** A decision by form: from our own page, by the signed-in person. @throws PageError */
-  async function decide(
+  async function sendDevice(
     request: FastifyRequest<ById>,
     reply: FastifyReply,
-    act: (present: Present & { elicitationId: ElicitationId }) => Promise<FastifyReply>,
+    present: Present,
+    notice: DeviceNotice | undefined,
   ): Promise<FastifyReply> {
-    assertSameOrigin(request, deps.config.publicUrl);
-    const form = formSchema.safeParse(request.body);
-    const present = await presentAt(request, reply);
-    if (present === undefined) return sendSignIn(request, reply.code(401));
-    if (!form.success) throw new PageError('bad_request');
-    if (!browser.isCsrfToken(form.data.csrf_token, present.secret)) throw new PageError('forbidden');
-    await browser.keepAlive(request);
-    const { elicitationId } = present.elicitation;
-    try {
-      return await act({ ...present, elicitationId });
-    } catch (error) {
-      if (!(error instanceof DomainError)) throw error;
-      if (error.code === 'wrong_person') return sendWrongPerson(request, reply, present.browserSession);
-      // Decided before, in another tab or by time: the page tells how it stands.
-      if (error.code === 'already_ended' || error.code === 'illegal_transition')
-        return reply.redirect(`/e/${elicitationId}`, 303);
-      throw error;
-    }
+    const { elicitation, browserSession, secret } = present;
+    const page = `/e/${elicitation.elicitationId}`;
+    const attempt = await deviceFlow.shown(elicitation, browser.bindingOf(request));
+    if (attempt === undefined) return reply.redirect(page, 303);
+    return reply.send(
+      devicePage(views.context(request), {
+        mcpServer: views.mcpServer(elicitation),
+        providerName: views.providerName(elicitation.request.provider),
+        userCode: attempt.userCode,
+        verificationHref: attempt.verificationUri,
+        ...(browserSession === undefined ? {} : { person: views.person(browserSession) }),
+        ...(notice === undefined ? {} : { notice }),
+        expiresAt: new Date(Math.min(attempt.expiresAt, elicitation.expiresAt)),
+        now: new Date(views.now()),
+        checkAction: `${page}/device`,
+        backHref: page,
+        csrfToken: browser.csrfToken(secret),
+      }),
+    );
   }
 
+  app.get<ById>('/e/:elicitationId', (request, reply) =>
+    look(request, reply, present => show(request, reply, present)),
+  );
+
+  app.get<ById>('/e/:elicitationId/leaving', (request, reply) =>
+    look(request, reply, async ({ elicitation }) => {
+      const page = `/e/${elicitation.elicitationId}`;
+      const destination = await authorizationFlow.destination(elicitation, browser.bindingOf(request));
+      if (destination === undefined) return reply.redirect(page, 303);
+      return reply.send(
+        leavingPage(views.context(request), {
+          mcpServer: views.mcpServer(elicitation),
+          providerName: views.providerName(elicitation.request.provider),
+          destinationHost: destination.host,
+          continueHref: destination.url,
+          backHref: page,
+        }),
+      );
+    }),
+  );
+
+  app.get<ById>('/e/:elicitationId/device', (request, reply) =>
+    look(request, reply, async present =>
+      isDevice(present)
+        ? sendDevice(request, reply, present, undefined)
+        : reply.redirect(`/e/${present.elicitation.elicitationId}`, 303),
+    ),
+  );
+
   app.post<ById>('/e/:elicitationId/accept', (request, reply) =>
-    decide(request, reply, async present => {
-      const { elicitation, visitor, elicitationId } = present;
+    decide(request, reply, async (present, form) => {
+      const { elicitation, visitor } = present;
+      const { elicitationId } = elicitation;
       service.assertSamePerson(elicitation, visitor);
-      const browserId = browser.ensureId(request, reply);
+      const plan = await scopePlan(elicitation);
+      // A consent is to what was seen. Another answer, or a second ask, may have changed the list since.
+      if (form.shown !== plan.digest && (elicitation.status === 'pending' || elicitation.status === 'active'))
+        return sendConnect(request, reply.code(409), present, 'scopes_changed', plan);
+      const binding = browser.digest(browser.ensureId(request, reply));
+      const flow = isDevice(present) ? deviceFlow : authorizationFlow;
       try {
-        await authorizationFlow.begin(elicitation, visitor, browser.digest(browserId));
+        await flow.begin(elicitation, visitor, binding, plan);
       } catch (error) {
+        if (error instanceof RequestChangedError)
+          return sendConnect(request, reply.code(409), present, 'scopes_changed');
         if (!(error instanceof AuthorizationError)) throw error;
         // Nothing was written: the provider could not even be asked.
         deps.logger.warn(
           { event: 'provider.unavailable', provider: elicitation.request.provider, code: error.code },
           'authorization cannot start',
         );
-        return sendConnect(request, reply.code(502), present, troubleOf(error));
+        return sendConnect(request, reply.code(502), present, troubleOf(error) satisfies Trouble, plan);
       }
-      return reply.redirect(`/e/${elicitationId}/leaving`, 303);
+      return reply.redirect(`/e/${elicitationId}/${isDevice(present) ? 'device' : 'leaving'}`, 303);
+    }),
+  );
+
+  app.post<ById>('/e/:elicitationId/device', (request, reply) =>
+    decide(request, reply, async present => {
+      const { elicitation, visitor } = present;
+      service.assertSamePerson(elicitation, visitor);
+      const polled = await deviceFlow.poll(elicitation, browser.bindingOf(request));
+      return polled === 'settled'
+        ? reply.redirect(`/e/${elicitation.elicitationId}`, 303)
+        : sendDevice(request, reply, present, polled);
     }),
   );
 
   app.post<ById>('/e/:elicitationId/decline', (request, reply) =>
-    decide(request, reply, async ({ elicitationId, visitor }) => {
-      await service.decline(elicitationId, visitor);
-      return reply.redirect(`/e/${elicitationId}`, 303);
+    decide(request, reply, async ({ elicitation, visitor }) => {
+      await service.decline(elicitation.elicitationId, visitor);
+      return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
     }),
   );
 };
-
-const switchAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;

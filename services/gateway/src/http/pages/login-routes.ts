@@ -3,11 +3,17 @@ import { parseElicitationId } from '@postern/elicitation';
 import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
+import type { ReturnTo } from '../../flows/sign-in-flow.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin, isPrefetch } from './same-origin.ts';
 
-const loginQuerySchema = z.object({ e: z.string().max(128).optional(), switch: z.literal('1').optional() });
+const loginQuerySchema = z.object({
+  e: z.string().max(128).optional(),
+  to: z.literal('me').optional(),
+  idp: z.string().max(40).optional(),
+  switch: z.literal('1').optional(),
+});
 const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
 const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 
@@ -15,18 +21,17 @@ const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
   const { signInFlow, externalVerification, events } = deps;
 
-  const pageOf = (elicitationId: string | undefined): string | undefined =>
-    parseElicitationId(elicitationId ?? '') === undefined ? undefined : `/e/${elicitationId}`;
-  const retryOf = (elicitationId: string | undefined) =>
-    pageOf(elicitationId) === undefined
+  const retryOf = (returnTo: ReturnTo | undefined) =>
+    returnTo === undefined
       ? {}
-      : { retryHref: `/login?${new URLSearchParams({ e: elicitationId ?? '' })}` };
+      : { retryHref: `/login?${new URLSearchParams(returnTo === 'me' ? { to: returnTo } : { e: returnTo })}` };
 
   // Writes nothing: the transaction travels in a sealed cookie.
   app.get('/login', async (request, reply) => {
     const query = loginQuerySchema.safeParse(request.query);
     if (!query.success) throw new PageError('bad_request');
     const elicitationId = parseElicitationId(query.data.e ?? '');
+    const returnTo = query.data.to ?? elicitationId;
     const elicitation = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
 
     if (elicitation?.identityMode === 'loopback') return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
@@ -37,12 +42,15 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       return reply.redirect((await externalVerification.opening(identity.verifyUrl, elicitation, binding)).href, 303);
     }
 
-    const identityProvider = signInFlow.identityProviderFor(elicitation);
+    const identityProvider =
+      query.data.to === 'me'
+        ? signInFlow.identityProviderNamed(query.data.idp)
+        : signInFlow.identityProviderFor(elicitation);
     if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
     try {
       const { authorizationUrl, cookie } = await signInFlow.start({
         identityProvider,
-        elicitationId,
+        returnTo,
         again: query.data.switch === '1',
       });
       browser.setLoginCookie(request, reply, cookie);
@@ -50,7 +58,7 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
       events.signInFailed({ code: error.code });
-      return reply.code(502).send(signInFailedPage(views.context(request), retryOf(query.data.e)));
+      return reply.code(502).send(signInFailedPage(views.context(request), retryOf(returnTo)));
     }
   });
 
@@ -67,11 +75,11 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
         events.signInFailed({ code: signedIn.error.code });
         browser.clearLoginCookie(reply, signedIn.cookie);
         reply.code(signedIn.error.retryable ? 502 : 400);
-        return reply.send(signInFailedPage(context, retryOf(signedIn.elicitationId)));
+        return reply.send(signInFailedPage(context, retryOf(signedIn.returnTo)));
       case 'signed_in': {
         browser.clearLoginCookie(reply, signedIn.cookie);
         await browser.startSession(request, reply, signedIn.browserSession);
-        const page = pageOf(signedIn.elicitationId);
+        const page = pageOf(signedIn.returnTo);
         return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
       }
     }
@@ -103,9 +111,15 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       events.signedOut({ subject: browserSession.subject });
     }
     await browser.endSession(request, reply);
-    const page = pageOf(query.data.e);
+    const elicitationId = parseElicitationId(query.data.e ?? '');
+    const page = elicitationId === undefined ? undefined : pageOf(elicitationId);
     return page === undefined
       ? reply.send(signedOutPage(views.context(request)))
       : reply.redirect(`${page}?switch=1`, 303);
   });
 };
+
+function pageOf(returnTo: ReturnTo | undefined): string | undefined {
+  if (returnTo === undefined) return undefined;
+  return returnTo === 'me' ? '/me' : `/e/${returnTo}`;
+}

@@ -11,6 +11,7 @@ import { createBrowser } from './browser.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { elicitationPageRoutes } from './elicitation-page-routes.ts';
 import { loginRoutes } from './login-routes.ts';
+import { meRoutes } from './me-routes.ts';
 import { PageError } from './page-error.ts';
 import { createPageViews, type PageViews } from './page-views.ts';
 import { assertLoopbackHost } from './same-origin.ts';
@@ -79,6 +80,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(elicitationPageRoutes, pages);
     await scope.register(loginRoutes, pages);
     await scope.register(callbackRoutes, pages);
+    await scope.register(meRoutes, pages);
   });
 };
 

@@ -1,7 +1,8 @@
 import type { LocalizedText } from '@postern/authorization';
-import type { BrowserSession, Clock, Elicitation } from '@postern/elicitation';
+import type { BrowserSession, Clock, Connection, Elicitation } from '@postern/elicitation';
 import {
   type Branding,
+  type ConnectedAccountView,
   displayHost,
   type Locale,
   type McpServerView,
@@ -12,7 +13,7 @@ import {
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../../config/config-schema.ts';
-import type { RegisteredMcpServer } from '../../registered-mcp-server.ts';
+import { mayUse, type RegisteredMcpServer } from '../../registered-mcp-server.ts';
 
 /** Turns records and configuration into what pages show. */
 export function createPageViews(p: {
@@ -55,14 +56,22 @@ export function createPageViews(p: {
 
     /** From the registration, never from what the MCP server says. */
     mcpServer(elicitation: Elicitation): McpServerView {
-      const config = p.mcpServers.get(elicitation.mcpServerId)?.config;
-      if (config === undefined) throw new TypeError('the MCP server is not registered');
+      const mcpServer = p.mcpServers.get(elicitation.mcpServerId);
+      if (mcpServer === undefined) throw new TypeError('the MCP server is not registered');
+      return mcpServerView(mcpServer);
+    },
+
+    /** A connection, with everybody who may use it now. */
+    connectedAccount(connection: Connection): ConnectedAccountView {
+      const { provider, account } = connection;
       return {
-        name: config.name,
-        host: displayHost(new URL(config.url)),
-        ...(config.logoPath === undefined ? {} : { logoPath: config.logoPath }),
+        providerName: providers.get(provider)?.displayName ?? provider,
+        ...(account === undefined ? {} : { accountName: account.name ?? account.id }),
+        mcpServers: [...p.mcpServers.values()].filter(caller => mayUse(caller, connection)).map(mcpServerView),
       };
     },
+
+    mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
 
     /** Host of the provider as configured. */
     issuerHost(name: string): string {
@@ -96,6 +105,14 @@ export function createPageViews(p: {
 }
 
 export type PageViews = ReturnType<typeof createPageViews>;
+
+function mcpServerView({ config }: RegisteredMcpServer): McpServerView {
+  return {
+    name: config.name,
+    host: displayHost(new URL(config.url)),
+    ...(config.logoPath === undefined ? {} : { logoPath: config.logoPath }),
+  };
+}
 
 function localized(text: LocalizedText | undefined, locale: Locale): string | undefined {
   return typeof text === 'object' ? (text[locale] ?? text['en']) : text;

@@ -1,0 +1,68 @@
+import { AuthorizationError } from '@postern/authorization';
+import { matchCodeOf } from '@postern/elicitation';
+import type { ConnectNotice, ConnectView, Locale } from '@postern/pages';
+import type { ScopePlan } from '../../flows/scope-plan.ts';
+import type { PageDeps } from './page-routes.ts';
+import { type Present, switchAction } from './presence.ts';
+
+/** Everything the page says that asks a person to connect an account. */
+export function createConnectView({ deps, browser, views }: PageDeps) {
+  /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
+  async function destinationHost(provider: string): Promise<string> {
+    try {
+      return (await deps.providers.get(provider)?.destinationHost()) ?? views.issuerHost(provider);
+    } catch (error) {
+      if (!(error instanceof AuthorizationError)) throw error;
+      deps.logger.warn(
+        { event: 'provider.unavailable', provider, code: error.code },
+        'provider metadata cannot be used',
+      );
+      return views.issuerHost(provider);
+    }
+  }
+
+  return async function connectView(
+    { elicitation, browserSession, secret }: Present,
+    plan: ScopePlan,
+    { notice, locale }: { notice: ConnectNotice | undefined; locale: Locale },
+  ): Promise<ConnectView> {
+    const { elicitationId, request: asked } = elicitation;
+    const path = `/e/${elicitationId}`;
+    const { connection, reason } = plan;
+    const scopes = views.scopes(asked.provider, plan.requested, locale);
+    const isKnown = (scope: string) => plan.held.includes(scope);
+    // Where the provider adds to what is granted, the page still says all that will be granted.
+    const kept = views.scopes(
+      asked.provider,
+      plan.held.filter(scope => !plan.requested.includes(scope)),
+      locale,
+    );
+    return {
+      mcpServer: views.mcpServer(elicitation),
+      ...(browserSession === undefined
+        ? {}
+        : { person: views.person(browserSession), switchAccountAction: switchAction(elicitationId) }),
+      authorization: {
+        providerName: views.providerName(asked.provider),
+        destinationHost: await destinationHost(asked.provider),
+        scopes:
+          connection === undefined
+            ? scopes
+            : [...scopes, ...kept].map(view => (isKnown(view.scope) ? view : { ...view, isNew: true })),
+        ...(connection === undefined || reason === undefined
+          ? {}
+          : { reconnect: { reason, connectedAt: new Date(connection.createdAt) } }),
+      },
+      ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
+      ...(elicitation.requestedBy === undefined ? {} : { requestedBy: elicitation.requestedBy }),
+      matchCode: matchCodeOf(elicitationId),
+      expiresAt: new Date(elicitation.expiresAt),
+      now: new Date(views.now()),
+      acceptAction: `${path}/accept`,
+      declineAction: `${path}/decline`,
+      csrfToken: browser.csrfToken(secret),
+      shown: plan.digest,
+      ...(notice === undefined ? {} : { notice }),
+    };
+  };
+}
