@@ -8,7 +8,10 @@ const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
 
 let listener: HttpListener | undefined;
-afterEach(() => listener?.close());
+afterEach(async () => {
+  await listener?.close();
+  listener = undefined;
+});
 
 /** Serves what is given per path; every other path gives `otherwise`. */
 async function authorizationServer(

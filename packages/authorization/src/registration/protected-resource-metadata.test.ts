@@ -1,0 +1,190 @@
+import { type HttpListener, listenHttp } from '@postern/testkit/providers';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { failureCodeOf } from '../failure-of.ts';
+import { createOutboundFetch } from '../outbound-fetch.ts';
+import { createProtectedResources } from './protected-resource-metadata.ts';
+
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+let listener: HttpListener | undefined;
+afterEach(async () => {
+  await listener?.close();
+  listener = undefined;
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly document?: object;
+}
+
+const inserted = '/.well-known/oauth-protected-resource/mcp';
+const root = '/.well-known/oauth-protected-resource';
+
+/** A remote MCP server at `/mcp` that answers what is given per path, and 404 elsewhere. */
+async function mcpServer(answers: (resource: string) => Record<string, Answer>) {
+  const asked: string[] = [];
+  listener = await listenHttp((request, response) => {
+    const path = request.url ?? '';
+    asked.push(`${request.method} ${path}`);
+    const { status, headers, document }: Answer = answers(resource)[path] ?? { status: 404 };
+    response.writeHead(status, headers).end(document && JSON.stringify(document));
+  });
+  const resource = `http://localhost:${listener.port}/mcp`;
+  let now = 0;
+  const resources = createProtectedResources({ fetch, now: () => now });
+  return {
+    resource,
+    asked,
+    get: (issuer?: string) => resources.get(resource, issuer),
+    wait: (milliseconds: number) => {
+      now += milliseconds;
+    },
+  };
+}
+
+const issuer = 'https://as.example';
+const found = (resource: string, changes: object = {}): Answer => ({
+  status: 200,
+  document: { resource, authorization_servers: [issuer, 'https://second.example/tenant'], ...changes },
+});
+const challenge = (value: string): Answer => ({ status: 401, headers: { 'www-authenticate': value } });
+
+describe('where the metadata is', () => {
+  it('at the path of the MCP server', async () => {
+    const { get, asked, resource } = await mcpServer(at => ({ [inserted]: found(at) }));
+    expect(await get()).toEqual({ resource, issuer, scopesSupported: [] });
+    expect(asked).toEqual(['POST /mcp', `GET ${inserted}`]);
+  });
+
+  it('else at the root', async () => {
+    const { get, asked } = await mcpServer(at => ({ [root]: found(at) }));
+    expect(await get()).toMatchObject({ issuer });
+    expect(asked).toEqual(['POST /mcp', `GET ${inserted}`, `GET ${root}`]);
+  });
+
+  it.each([
+    ['a quoted value', (url: string) => `Bearer resource_metadata="${url}"`],
+    ['a token', (url: string) => `Bearer error=invalid_token, resource_metadata=${url}`],
+    ['another case, and spaces', (url: string) => `bearer Resource_Metadata = "${url}"`],
+    ['after other challenges', (url: string) => `Basic realm="a, b", DPoP algs="ES256", resource_metadata="${url}"`],
+  ])('before both, where the challenge says: %s', async (_, header) => {
+    const { get, asked } = await mcpServer(at => ({
+      '/mcp': challenge(header(new URL('/elsewhere', at).href)),
+      '/elsewhere': found(at),
+    }));
+    expect(await get()).toMatchObject({ issuer });
+    expect(asked).toEqual(['POST /mcp', 'GET /elsewhere']);
+  });
+
+  it.each([
+    ['on another origin', () => 'Bearer resource_metadata="http://localhost:1/metadata"'],
+    ['with credentials', (at: string) => `Bearer resource_metadata="${at.replace('//', '//user@')}"`],
+    ['no URL', () => 'Bearer resource_metadata="metadata"'],
+    ['inside another value', (at: string) => `Bearer realm="resource_metadata=${at}/hint"`],
+    ['not there', () => 'Bearer'],
+  ])('a hint that is %s is none', async (_, header) => {
+    const { get, asked } = await mcpServer(at => ({ '/mcp': challenge(header(at)), [inserted]: found(at) }));
+    expect(await get()).toMatchObject({ issuer });
+    expect(asked).toEqual(['POST /mcp', `GET ${inserted}`]);
+  });
+
+  it.each([
+    ['redirects', { status: 307, headers: { location: '/mcp/' } }],
+    ['breaks down', { status: 500 }],
+    ['answers', { status: 200, document: { jsonrpc: '2.0', id: 1, result: {} } }],
+  ])('an MCP server that %s gives no hint', async (_, answer) => {
+    const { get } = await mcpServer(at => ({ '/mcp': answer, [inserted]: found(at) }));
+    expect(await get()).toMatchObject({ issuer });
+  });
+
+  it('nowhere', async () => {
+    const { get } = await mcpServer(() => ({}));
+    expect(await failureCodeOf(get())).toBe('invalid_metadata');
+  });
+
+  it('trouble is not absence', async () => {
+    const { get, asked } = await mcpServer(at => ({ [inserted]: { status: 503 }, [root]: found(at) }));
+    expect(await failureCodeOf(get())).toBe('provider_unavailable');
+    expect(asked).not.toContain(`GET ${root}`);
+  });
+});
+
+describe('what the metadata says', () => {
+  it.each([
+    ['another host', () => 'https://victim.example/mcp'],
+    ['the host alone', (at: string) => new URL(at).origin],
+    ['with a slash', (at: string) => `${at}/`],
+    ['in capitals', (at: string) => at.replace('localhost', 'LOCALHOST')],
+    ['nothing', () => undefined],
+  ])('T12: another resource (%s) is refused, and no other place is asked', async (_, named) => {
+    const { get, asked } = await mcpServer(at => ({
+      [inserted]: found(at, { resource: named(at) }),
+      [root]: found(at),
+    }));
+    expect(await failureCodeOf(get())).toBe('resource_mismatch');
+    expect(asked).not.toContain(`GET ${root}`);
+  });
+
+  it('the configured issuer, if it is in the list', async () => {
+    const { get } = await mcpServer(at => ({ [inserted]: found(at) }));
+    expect(await get('https://second.example/tenant')).toMatchObject({ issuer: 'https://second.example/tenant' });
+    for (const other of ['https://third.example', `${issuer}/`, 'https://AS.example']) {
+      expect(await failureCodeOf(get(other))).toBe('metadata_mismatch');
+    }
+  });
+
+  it.each([
+    ['no list', undefined],
+    ['an empty list', []],
+    ['no text', [{}]],
+    ['no URL', ['as.example']],
+    ['http', ['http://as.example']],
+    ['a fragment', ['https://as.example#a']],
+    ['a query', ['https://as.example?a=b']],
+    ['credentials', ['https://a:b@as.example']],
+  ])('authorization servers: %s → refused', async (_, servers) => {
+    const { get } = await mcpServer(at => ({ [inserted]: found(at, { authorization_servers: servers }) }));
+    expect(await failureCodeOf(get())).toBe('invalid_metadata');
+  });
+
+  it('scopes, without what cannot be one', async () => {
+    const { get } = await mcpServer(at => ({
+      [inserted]: found(at, { scopes_supported: ['issues:read', 'two words', '', '"'] }),
+    }));
+    expect(await get()).toMatchObject({ scopesSupported: ['issues:read'] });
+  });
+
+  it('many at once ask once; it is kept for an hour, a failure is not', async () => {
+    let document: (at: string) => Answer = () => ({ status: 404 });
+    const { get, asked, wait } = await mcpServer(at => ({ [root]: document(at) }));
+    expect(await failureCodeOf(get())).toBe('invalid_metadata');
+    document = at => found(at);
+    asked.length = 0;
+    await Promise.all(Array.from({ length: 20 }, () => get()));
+    wait(3_599_999);
+    await get();
+    expect(asked).toHaveLength(3);
+    document = at => found(at, { authorization_servers: ['https://third.example'] });
+    wait(1);
+    expect(await get()).toMatchObject({ issuer: 'https://third.example' });
+  });
+});
+
+it('T12: a resource on the Internet does not lead to our loopback', async () => {
+  const resource = 'https://remote.example/mcp';
+  const answering = (servers: string[]) =>
+    createProtectedResources({
+      fetch: Object.assign(
+        async (url: string | URL) =>
+          String(url) === resource
+            ? new Response(null, { status: 405 })
+            : Response.json({ resource, authorization_servers: servers }),
+        { close: async () => {}, [Symbol.asyncDispose]: async () => {} },
+      ),
+      now: () => 0,
+    }).get(resource, undefined);
+  expect(await failureCodeOf(answering(['http://localhost:3000']))).toBe('invalid_metadata');
+  expect(await answering([issuer])).toMatchObject({ issuer });
+});
