@@ -120,7 +120,8 @@ export function createApi(base: string, apiKey: string) {
       call<PlainAccessToken & Refusal>('POST', `/v1/connections/${connectionId}/access-token`, request),
     connections: (subject: { issuer: string; subject: string }) =>
       call<ConnectionListBody & Refusal>('GET', `/v1/connections?${new URLSearchParams(subject)}`),
-    remove: (connectionId: string) => call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
+    remove: (connectionId: string) =>
+      call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
   };
 }
 
