@@ -31,8 +31,10 @@ function recorded(api: Api): Api {
     issue: async (...args) => keep(await api.issue(...args)),
     read: async (...args) => keep(await api.read(...args)),
     cancel: async (...args) => keep(await api.cancel(...args)),
-    accessToken: async connectionId => {
-      const answer = await api.accessToken(connectionId);
+    connections: async subject => keep(await api.connections(subject)),
+    remove: async connectionId => keep(await api.remove(connectionId)),
+    accessToken: async (connectionId, request) => {
+      const answer = await api.accessToken(connectionId, request);
       if (answer.status === 200) recorder.note('access token over the API', answer.body.accessToken);
       else keep(answer);
       return answer;

@@ -28,6 +28,7 @@ import { createDisconnection, type Disconnection } from './flows/disconnection.t
 import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
 import { createGrantKeeping } from './flows/grant-keeping.ts';
 import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
+import { createOpenedTokens } from './flows/opened-tokens.ts';
 import { createRevocationFlow, type RevocationFlow } from './flows/revocation-flow.ts';
 import { createScopePlanner, type ScopePlanner } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
@@ -136,7 +137,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     authorizationFlow,
     deviceFlow: createDeviceFlow(parts),
     scopePlan: createScopePlanner(parts),
-    accessTokenFlow: createAccessTokenFlow(parts),
+    accessTokenFlow: createAccessTokenFlow({ ...parts, openedTokens: createOpenedTokens(parts) }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),

@@ -96,6 +96,10 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
   async function stop(): Promise<void> {
     stopping.abort();
     await running;
+    // A rest that this replica began must not outlive it: with its successor may come another key.
+    await leases.release(own).catch((error: unknown) => {
+      logger.warn({ event: 'vault.rewrap_failed', error }, 'the lease of re-wrapping could not be given back');
+    });
   }
   return { stop, [Symbol.asyncDispose]: stop };
 }

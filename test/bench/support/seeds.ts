@@ -65,11 +65,12 @@ export async function connectAll(redisUrl: string, vaultKey: string, count: numb
     const { elicitationId } = issued.elicitation;
     const attempt = createHmac('sha256', 'attempt').update(elicitationId).digest('base64url');
     const record = { digest: attempt, elicitationId, mcpServerId: MCP_SERVER_ID, sealed: '' };
-    await service.accept(elicitationId, { kind: 'signed_in', subject }, { record, ttlMs: HOUR_MS });
+    await service.accept(elicitationId, { kind: 'signed_in', subject }, { record, ttlMs: HOUR_MS }, SCOPES);
     const tokens = {
       accessToken: Buffer.from(systemEntropy(48)).toString('base64url'),
       refreshToken: Buffer.from(systemEntropy(48)).toString('base64url'),
-      tokenType: 'Bearer',
+      tokenType: 'bearer',
+      redirectUri: 'http://localhost/callback/bench/forge',
     };
     const connectionId = connectionIdOf({ owner: MCP_SERVER_ID, subject, provider: PROVIDER });
     await service.complete(elicitationId, attempt, {
@@ -90,6 +91,7 @@ export async function connectAll(redisUrl: string, vaultKey: string, count: numb
         provider: PROVIDER,
       }),
       accessTokenExpiresAt: Date.now() + 8 * HOUR_MS,
+      refreshable: true,
       elicitationId,
     });
     return connectionId;

@@ -12,9 +12,9 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Events } from '../events.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import { mayUse, type RegisteredMcpServer } from '../registered-mcp-server.ts';
+import type { OpenedTokens, UsableToken } from './opened-tokens.ts';
 import { sealFor } from './sealed-delivery.ts';
 import type { TokenRefresh } from './token-refresh.ts';
-import type { TokenSet, TokenSets } from './token-set.ts';
 
 /** Longest time a caller is kept waiting for a token, in milliseconds; more than a lease whose holder has died. */
 const PATIENCE_MS = 30_000;
@@ -25,7 +25,7 @@ const USE_MS = 60_000;
 export function createAccessTokenFlow(p: {
   stores: Pick<RedisStores, 'connections' | 'notifier'>;
   providers: ProviderRegistry;
-  tokenSets: TokenSets;
+  openedTokens: OpenedTokens;
   tokenRefresh: TokenRefresh;
   events: Events;
   now: Clock;
@@ -92,7 +92,7 @@ export function createAccessTokenFlow(p: {
       const { encryption } = caller.config;
       if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
       const connection = await goodConnection(caller, connectionId, request.rejectedGeneration);
-      const [tokens] = await Promise.all([p.tokenSets.open(connection), noteUse(caller, connection, request.tool)]);
+      const [tokens] = await Promise.all([p.openedTokens(connection), noteUse(caller, connection, request.tool)]);
       const { scopes, generation, accessTokenExpiresAt } = connection;
       const facts = {
         tokenType: displayType(tokens.tokenType),
@@ -122,7 +122,7 @@ export function createAccessTokenFlow(p: {
 
   async function proof(
     connection: Connection,
-    tokens: TokenSet,
+    tokens: UsableToken,
     request: NonNullable<AccessTokenRequest['dpop']>,
   ): Promise<string> {
     const provider = p.providers.get(connection.provider);

@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util';
+import { VaultError } from '@postern/vault';
+import { explanationOf } from '../start-error.ts';
+import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { vaultNewKey } from './vault-new-key.ts';
+import { vaultRewrap } from './vault-rewrap.ts';
+import { vaultStatus } from './vault-status.ts';
+
+const HELP = `postern: the command beside the gateway
+
+  postern vault status            which keys are in use, and for how many stored values
+  postern vault rewrap            bring every stored value under the current key
+  postern vault new-key           write a fresh key to a file, and say how to configure it
+
+Options
+  -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
+      --json            status, rewrap: one JSON document instead of text
+      --kid <name>      new-key: name of the key; default key- and the date
+      --out <file>      new-key: where to write it; default <kid>.key
+  -h, --help
+
+REDIS_URL overrides redis.url, as it does for the gateway.
+
+Rotation takes four steps, each on all replicas before the next: add the new key in second place of vault.keys; move it
+to the first; wait for the gateway to re-wrap, or run rewrap; remove the old key when status counts nothing under it.
+
+Exit codes: 0 fine, 1 something is wrong or left to do, 2 wrong usage, 130 stopped by Ctrl-C.
+`;
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  json: { type: 'boolean', default: false },
+  kid: { type: 'string' },
+  out: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/** One run of the command; never throws. */
+export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+  try {
+    const { values, positionals } = parse(args);
+    if (values.help || positionals.length === 0) {
+      io.out(HELP);
+      return exitCodes.fine;
+    }
+    const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
+    const { json } = values;
+    switch (positionals.join(' ')) {
+      case 'vault status':
+        return await vaultStatus({ configPath, json }, io);
+      case 'vault rewrap':
+        return await vaultRewrap({ configPath, json }, io);
+      case 'vault new-key':
+        return vaultNewKey({ kid: values.kid, out: values.out }, io);
+      default:
+        throw new UsageError(`There is no command "${positionals.join(' ')}".`);
+    }
+  } catch (error) {
+    if (error instanceof UsageError) {
+      io.err(`${error.message}\nTry: postern --help\n`);
+      return exitCodes.misuse;
+    }
+    io.err(`${textOf(error)}\n`);
+    return exitCodes.trouble;
+  }
+}
+
+class UsageError extends Error {
+  override name = 'UsageError';
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : 'The arguments cannot be read.');
+  }
+}
+
+/** Nothing is said of a surprise but its name: its text may hold anything. */
+function textOf(error: unknown): string {
+  if (error instanceof CliError || error instanceof VaultError) return error.message;
+  return explanationOf(error) ?? `Unexpected: ${error instanceof Error ? error.name : typeof error}.`;
+}

@@ -1,0 +1,54 @@
+import { sealedKinds } from '@postern/store-redis';
+import { type KeyUse, type SealedCensus, takeCensus, totalOf } from '../rewrap.ts';
+import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { openStore } from './open-store.ts';
+import { tableOf } from './table.ts';
+
+/** `postern vault status`. Ends with 1 when values stand under a key that is not configured, or name none. */
+export async function vaultStatus(
+  p: { readonly configPath: string; readonly json: boolean },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using store = await openStore(p.configPath, io);
+  const census = await takeCensus({ records: store.stores.sealedRecords, vault: store.vault });
+  io.out(p.json ? `${JSON.stringify(census)}\n` : textOf(census));
+  warn(census, io);
+  return isSound(census) ? exitCodes.fine : exitCodes.trouble;
+}
+
+export const isSound = ({ keys, unreadable }: SealedCensus): boolean =>
+  unreadable.length === 0 && keys.every(({ role }) => role !== 'unknown');
+
+/** Old keys under which nothing stands. With damaged records about, nobody can tell. */
+export function removableKeys({ keys, unreadable }: SealedCensus): readonly KeyUse[] {
+  return unreadable.length > 0 ? [] : keys.filter(({ role, counts }) => role === 'old' && totalOf(counts) === 0);
+}
+
+function textOf(census: SealedCensus): string {
+  const rows = census.keys.map(({ kid, role, counts }) => [
+    kid,
+    role,
+    ...sealedKinds.map(kind => String(counts[kind])),
+    String(totalOf(counts)),
+  ]);
+  const notes = [
+    ...removableKeys(census).map(({ kid }) => `Old key "${kid}": 0 values.`),
+    ...census.keys
+      .filter(({ role, counts }) => role === 'old' && totalOf(counts) > 0)
+      .map(({ kid, counts }) => `Old key "${kid}": ${totalOf(counts)} values to re-wrap. Keep it configured.`),
+  ];
+  const table = tableOf(['kid', 'role', ...sealedKinds.map(kind => `${kind}s`), 'total'], rows);
+  return [table, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
+}
+
+/** A lost key is named: these values cannot be opened until it is configured again. */
+export function warn({ keys, unreadable }: SealedCensus, io: CliIo): void {
+  for (const { kid, role, counts } of keys) {
+    if (role === 'unknown')
+      io.err(
+        `LOST KEY "${kid}": ${totalOf(counts)} values are sealed under it and it is not configured. They cannot be opened ` +
+          'until it is back in vault.keys.\n',
+      );
+  }
+  for (const { kind, id } of unreadable) io.err(`DAMAGED ${kind} ${id}: no key can be read from it.\n`);
+}
