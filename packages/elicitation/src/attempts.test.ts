@@ -109,7 +109,7 @@ describe('a stale attempt', () => {
   test.each(names)('%s by one that a newer acceptance has replaced', async verb => {
     const bench = createBench();
     const { elicitationId: id } = await bench.at('active');
-    const newer = await bench.service.accept(id, signedIn(alice), oneTime(id, 'newer'));
+    const newer = await bench.service.accept(id, signedIn(alice), oneTime(id, 'newer'), ['repo']);
     await expectRefused(bench, newer, () => verbs[verb](bench, newer, ATTEMPT), { code: 'illegal_transition' });
   });
 
@@ -124,7 +124,7 @@ describe('a stale attempt', () => {
     const bench = createBench();
     const mine = await bench.at('active');
     const other = await bench.pending(mcpServer(), { subject: bob });
-    await bench.service.accept(other.elicitationId, signedIn(bob), oneTime(other.elicitationId, 'of bob'));
+    await bench.service.accept(other.elicitationId, signedIn(bob), oneTime(other.elicitationId, 'of bob'), ['repo']);
     await expectRefused(bench, mine, () => verbs[verb](bench, mine, digestOf('of bob')), {
       code: 'illegal_transition',
     });
@@ -200,7 +200,7 @@ describe('what an attempt leaves behind', () => {
   test('complete stores the connection in the same commit, and names it in the outcome without its tokens', async () => {
     const bench = createBench();
     const active = await bench.at('active');
-    const connection = connectionFor(active, { scopes: ['other'], account: { id: '583231', name: 'octocat' } });
+    const connection = connectionFor(active, { scopes: ['other', 'repo'], account: { id: '583231', name: 'octocat' } });
     const completed = await bench.service.complete(active.elicitationId, ATTEMPT, connection);
     const { connectionId, provider, scopes } = connection;
     expect(completed).toMatchObject({ outcome: { kind: 'authorization', connectionId, provider, scopes } });

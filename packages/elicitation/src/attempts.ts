@@ -1,3 +1,4 @@
+import { covers } from './connection.ts';
 import type { OneTime } from './decisions.ts';
 import { type Elicitation, type FailureCode, isTerminal, type Trouble } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError } from './errors.ts';
@@ -43,7 +44,7 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
   /**
    * Stores the connection and ends the elicitation in one commit.
    * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt), TypeError (the connection is for
-   * another ask)
+   * another ask, or for less than was asked)
    */
   function complete(elicitationId: ElicitationId, attempt: string, connection: NewConnection): Promise<Elicitation> {
     return move(elicitationId, current => {
@@ -77,7 +78,10 @@ function assertAttempt(current: Elicitation, attempt: string, verb: string): voi
     throw new IllegalTransitionError(current.status, verb);
 }
 
-/** Tokens never land with another person, provider or resource than was asked for, whatever the caller mixed up. */
+/**
+ * Tokens never land with another person, provider or resource than was asked for, whatever the caller mixed up; and an MCP
+ * server is never told that it has what the provider did not grant.
+ */
 function assertAnswers(connection: NewConnection, { elicitationId, subject, request }: Elicitation): void {
   const { owner, provider, resource } = connection;
   const isItsAnswer =
@@ -87,4 +91,6 @@ function assertAnswers(connection: NewConnection, { elicitationId, subject, requ
     resource === request.resource &&
     connection.connectionId === connectionIdOf({ owner, subject, provider, resource });
   if (!isItsAnswer) throw new TypeError('The connection does not belong to the elicitation.');
+  if (!covers(connection.scopes, request.scopes))
+    throw new TypeError('The connection lacks scopes that were asked for.');
 }

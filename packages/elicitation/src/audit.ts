@@ -5,6 +5,8 @@ import type { Subject } from './subject.ts';
 /** What happened, without what it happened to. */
 export type AuditFact =
   | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' }
+  /** A second ask of the same MCP server was added to an open one; `scopes` are those it brought. */
+  | { readonly type: 'widened'; readonly scopes: readonly string[] }
   | { readonly type: 'failed'; readonly failure: FailureCode }
   | { readonly type: 'returned'; readonly trouble: Trouble }
   /** Somebody else tried; `visitor` is who it was, if known. */

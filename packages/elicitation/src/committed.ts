@@ -1,4 +1,4 @@
-import type { Elicitation } from './elicitation.ts';
+import type { Elicitation, ElicitationRequest } from './elicitation.ts';
 import type { TransitionElicitation } from './ports.ts';
 
 /**
@@ -9,7 +9,7 @@ export function committed(
   { current, next }: Pick<TransitionElicitation, 'current' | 'next'>,
   times: { readonly now: number; readonly expiresAt: number },
 ): Elicitation {
-  const { layout, elicitationId, mcpServerId, identityMode, subject, request, createdAt } = current;
+  const { layout, elicitationId, mcpServerId, identityMode, subject, createdAt } = current;
   const { message, requestedBy, returnUrl } = current;
   const base = {
     layout,
@@ -18,7 +18,7 @@ export function committed(
     mcpServerId,
     identityMode,
     subject,
-    request,
+    request: requestAfter(current, next),
     ...(message === undefined ? {} : { message }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
     ...(returnUrl === undefined ? {} : { returnUrl }),
@@ -27,6 +27,7 @@ export function committed(
   };
   switch (next.status) {
     case 'pending':
+      return { ...base, status: next.status, ...(next.trouble === undefined ? {} : { trouble: next.trouble }) };
     case 'active':
     case 'verifying':
       return { ...base, ...next };
@@ -36,4 +37,9 @@ export function committed(
     default:
       return { ...base, status: next.status, endedAt: times.now };
   }
+}
+
+/** What is asked only ever changes by `widen`. */
+function requestAfter({ request }: Elicitation, next: TransitionElicitation['next']): ElicitationRequest {
+  return next.status === 'pending' && next.scopes !== undefined ? { ...request, scopes: next.scopes } : request;
 }

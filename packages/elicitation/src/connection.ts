@@ -49,6 +49,19 @@ export interface ConnectionUse {
   readonly tool?: string;
 }
 
+/** The same use is written down again after this time; another one at once. */
+export const USE_NOTED_AGAIN_MS = 60_000;
+
+/** Whether writing this use down would tell nothing new. */
+export function isUseNoted({ lastUse }: Pick<Connection, 'lastUse'>, use: ConnectionUse, now: number): boolean {
+  return (
+    lastUse !== undefined &&
+    lastUse.mcpServerId === use.mcpServerId &&
+    lastUse.tool === use.tool &&
+    now - lastUse.at < USE_NOTED_AGAIN_MS
+  );
+}
+
 /** A token this close to its end is not worth handing out: clocks differ and the call it is for takes time. */
 export const FRESH_ENOUGH_MS = 30_000;
 /** How long before its end a token is renewed, at most; the third part of its life where that is less. */

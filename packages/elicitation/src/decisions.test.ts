@@ -18,7 +18,7 @@ const unknownId = newElicitationId(shardOf(alice), systemEntropy);
 type Bench = ReturnType<typeof createBench>;
 type Verb = 'accept' | 'decline' | 'cancel';
 const verbs: Record<Verb, (bench: Bench, id: `el_${string}`) => Promise<unknown>> = {
-  accept: ({ service }, id) => service.accept(id, person, oneTime(id, 'newest')),
+  accept: ({ service }, id) => service.accept(id, person, oneTime(id, 'newest'), ['repo']),
   decline: ({ service }, id) => service.decline(id, person),
   cancel: ({ service }, id) => service.cancel(mcpServer(), id),
 };
@@ -143,7 +143,7 @@ describe('S03 only the person decides', () => {
       const audits = await bench.audited(async () => {
         const call =
           verb === 'accept'
-            ? bench.service.accept(id, stranger, oneTime(id, 'stolen'))
+            ? bench.service.accept(id, stranger, oneTime(id, 'stolen'), ['repo'])
             : bench.service.decline(id, stranger);
         // Somebody else does not even learn that it has ended.
         await expect(call).rejects.toMatchObject({ code: 'wrong_person' });
@@ -170,7 +170,9 @@ describe('S03 only the person decides', () => {
       const bench = createBench();
       const { elicitationId: id } = await bench.pending(mcpServer({ identityMode: mode }));
       const call =
-        verb === 'accept' ? bench.service.accept(id, visitor, oneTime(id, 'a')) : bench.service.decline(id, visitor);
+        verb === 'accept'
+          ? bench.service.accept(id, visitor, oneTime(id, 'a'), ['repo'])
+          : bench.service.decline(id, visitor);
       if (may) await expect(call).resolves.toMatchObject({ version: 2 });
       else await expect(call).rejects.toMatchObject({ code: 'wrong_person' });
     }
@@ -192,7 +194,9 @@ describe('accept', () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const transaction = oneTime(id, 'first');
-    expect(await bench.service.accept(id, person, transaction)).toMatchObject({ attempt: transaction.record.digest });
+    expect(await bench.service.accept(id, person, transaction, ['repo'])).toMatchObject({
+      attempt: transaction.record.digest,
+    });
     expect(await bench.stores.oneTime.read(shardIn(id), transaction.record.digest)).toEqual(transaction.record);
     bench.clock.advance(transaction.ttlMs);
     expect(await bench.stores.oneTime.read(shardIn(id), transaction.record.digest)).toBeUndefined();
@@ -201,8 +205,8 @@ describe('accept', () => {
   test('again replaces the attempt: the one before can no longer end the elicitation', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
-    await bench.service.accept(id, person, oneTime(id, 'first'));
-    const second = await bench.service.accept(id, person, oneTime(id, 'second'));
+    await bench.service.accept(id, person, oneTime(id, 'first'), ['repo']);
+    const second = await bench.service.accept(id, person, oneTime(id, 'second'), ['repo']);
     expect(second).toMatchObject({ status: 'active', attempt: digestOf('second'), version: 3 });
     expect(bench.announced(second)).toEqual(['elicitation.pending', 'elicitation.active', 'elicitation.active']);
     const stale = bench.service.fail(id, digestOf('first'), 'provider_refused');
@@ -213,11 +217,11 @@ describe('accept', () => {
   test('after a return begins anew, without the trouble of the last attempt', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
-    await bench.service.accept(id, person, oneTime(id, 'first'));
+    await bench.service.accept(id, person, oneTime(id, 'first'), ['repo']);
     expect(await bench.service.retry(id, digestOf('first'), 'provider_denied')).toMatchObject({
       trouble: 'provider_denied',
     });
-    const again = await bench.service.accept(id, person, oneTime(id, 'second'));
+    const again = await bench.service.accept(id, person, oneTime(id, 'second'), ['repo']);
     expect(again).not.toHaveProperty('trouble');
   });
 });
@@ -229,7 +233,7 @@ describe('many at once', () => {
     const calls = Array.from({ length: 5 }, () => [
       bench.service.decline(id, person),
       bench.service.cancel(mcpServer(), id),
-      bench.service.accept(id, person, oneTime(id, 'attempt')),
+      bench.service.accept(id, person, oneTime(id, 'attempt'), ['repo']),
     ]).flat();
     await Promise.allSettled(calls);
     const ends = bench.audits.filter(({ type }) => type === 'declined' || type === 'cancelled');

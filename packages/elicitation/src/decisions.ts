@@ -1,5 +1,6 @@
+import { covers } from './connection.ts';
 import { type Elicitation, isTerminal } from './elicitation.ts';
-import { AlreadyEndedError, IllegalTransitionError, NotFoundError } from './errors.ts';
+import { AlreadyEndedError, IllegalTransitionError, NotFoundError, RequestChangedError } from './errors.ts';
 import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { Moves } from './moves.ts';
@@ -20,13 +21,21 @@ export interface OneTime {
 export function createDecisions({ move, assertSamePerson }: DecisionsDeps) {
   /**
    * Check 2: the person agrees and an attempt begins. A second acceptance replaces the attempt in progress, so only the
-   * newest can end the elicitation.
-   * @throws NotFoundError, WrongPersonError, AlreadyEndedError, IllegalTransitionError
+   * newest can end the elicitation. What is asked may have been widened since the page was drawn: the person agrees to the
+   * scopes they were shown, and the attempt is made for no others.
+   * @param agreedScopes what the page has shown and the transaction is for.
+   * @throws NotFoundError, WrongPersonError, AlreadyEndedError, IllegalTransitionError, RequestChangedError
    */
-  function accept(elicitationId: ElicitationId, visitor: Visitor, transaction: OneTime): Promise<Elicitation> {
+  function accept(
+    elicitationId: ElicitationId,
+    visitor: Visitor,
+    transaction: OneTime,
+    agreedScopes: readonly string[],
+  ): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertSamePerson(current, visitor);
       assertUndecided(current, 'accept');
+      if (!covers(agreedScopes, current.request.scopes)) throw new RequestChangedError();
       return {
         events: current.status === 'pending' ? ['engage'] : ['retry', 'engage'],
         next: { status: 'active', attempt: transaction.record.digest },

@@ -31,8 +31,8 @@ export function createElicitationService(deps: ElicitationServiceDeps) {
   const { checkSamePerson, assertSamePerson } = createSamePersonCheck(deps.audit);
   return {
     /** The MCP server asks. */
-    ...createIssuance(deps),
-    /** `read` and `wait` for the MCP server, `open` and `find` for the page. */
+    ...createIssuance({ ...deps, move }),
+    /** `read` and `wait` for the MCP server, `open`, `find` and `listOpen` for the pages. */
     ...createReading({ ...deps, assertSamePerson }),
     /** `accept` and `decline` by the person, `cancel` by the MCP server. */
     ...createDecisions({ move, assertSamePerson }),

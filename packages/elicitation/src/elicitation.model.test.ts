@@ -20,7 +20,7 @@ const FOREVER_MS = 365 * 24 * 3_600_000;
 const promised = [
   ...['created', 'open', 'served', 'advanced'],
   ...['pending', 'active', 'verifying', 'completed', 'failed', 'declined', 'cancelled', 'expired'],
-  ...['not_found', 'wrong_person', 'already_ended', 'illegal_transition'],
+  ...['not_found', 'wrong_person', 'already_ended', 'illegal_transition', 'request_changed'],
 ];
 
 /** One verb: it comes to exactly what the model says, and so does everything stored. */
@@ -37,7 +37,11 @@ class Alone implements fc.AsyncCommand<ReferenceModel, World> {
     expect(await world.make([call])).toEqual([expected]);
     const observed = await world.observe();
     world.invariants.check(observed);
-    for (const [id, { status }] of model.known) expect(observed.elicitations.get(id)?.status).toBe(status);
+    for (const [id, { status, scopes }] of model.known) {
+      const elicitation = observed.elicitations.get(id);
+      expect(elicitation?.status).toBe(status);
+      expect(elicitation?.request.scopes).toEqual([...scopes].sort());
+    }
   }
   toString = () => JSON.stringify(this.#step);
 }

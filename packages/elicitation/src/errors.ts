@@ -4,6 +4,7 @@ export const domainErrorCodes = [
   'wrong_person',
   'illegal_transition',
   'already_ended',
+  'request_changed',
   'unknown_provider',
   'provider_not_allowed',
   'kind_not_allowed',
@@ -61,6 +62,14 @@ export class AlreadyEndedError extends DomainError {
   constructor(status: string) {
     super('already_ended', `The elicitation is already ${status}.`);
     this.status = status;
+  }
+}
+
+/** More is asked by now than what the person was shown. They must see all of it before they agree. */
+export class RequestChangedError extends DomainError {
+  override name = 'RequestChangedError';
+  constructor() {
+    super('request_changed', 'More is asked than what was agreed to.');
   }
 }
 

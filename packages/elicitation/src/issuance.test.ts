@@ -175,6 +175,7 @@ describe('the same ask', () => {
       create: request => elicitations.create(request),
       transition: request => elicitations.transition(request),
       due: (shard, limit) => elicitations.due(shard, limit),
+      listOpen: subject => elicitations.listOpen(subject),
       read: async id => {
         await endIt();
         return elicitations.read(id);
@@ -205,6 +206,7 @@ describe('the same ask', () => {
       read: async () => undefined,
       transition: request => elicitations.transition(request),
       due: async () => [],
+      listOpen: async () => [],
     }));
     await expect(bench.issue()).rejects.toMatchObject({ code: 'contention' });
   });
@@ -215,7 +217,7 @@ describe('a connection', () => {
   async function connected(change: Partial<NewConnection> = {}, server = mcpServer(), subject = alice) {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending(server, { subject });
-    const active = await bench.service.accept(id, signedIn(subject), oneTime(id, 'attempt'));
+    const active = await bench.service.accept(id, signedIn(subject), oneTime(id, 'attempt'), ['repo']);
     const owner = server.connectionOwner;
     const connectionId = connectionIdOf({ owner, subject, provider: 'github' });
     await bench.service.complete(id, ATTEMPT, connectionFor(active, { owner, connectionId, ...change }));
@@ -283,6 +285,7 @@ describe('a connection', () => {
       },
       transition: request => elicitations.transition(request),
       due: (shard, limit) => elicitations.due(shard, limit),
+      listOpen: subject => elicitations.listOpen(subject),
       read: id => elicitations.read(id),
     }));
     await bench.at('completed');
@@ -293,6 +296,7 @@ describe('a connection', () => {
       other.elicitationId,
       signedIn(alice),
       oneTime(other.elicitationId, 'attempt'),
+      ['other'],
     );
     replace = async () => {
       replace = async () => {};

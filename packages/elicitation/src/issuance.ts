@@ -1,8 +1,8 @@
-import { type Audit, about } from './audit.ts';
-import { type Connection, serves } from './connection.ts';
+import { about } from './audit.ts';
+import { type Connection, covers, serves } from './connection.ts';
 import { contention, MAX_TRIES } from './contention.ts';
 import { type Elicitation, type ElicitationRequest, isTerminal, type RequestedBy } from './elicitation.ts';
-import { DomainError, TooManyElicitationsError } from './errors.ts';
+import { DomainError, NotFoundError, TooManyElicitationsError } from './errors.ts';
 import {
   connectionIdOf,
   digestOf,
@@ -13,14 +13,12 @@ import {
   shardOf,
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
-import type { Clock, CreateElicitation, ElicitationStore } from './ports.ts';
+import type { Moves, MovesDeps } from './moves.ts';
+import type { Clock, CreateElicitation } from './ports.ts';
 import type { Subject } from './subject.ts';
 
-export interface IssuanceDeps {
-  readonly elicitations: ElicitationStore;
+export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
   readonly providers: (name: string) => ProviderFacts | undefined;
-  readonly audit: Audit;
-  readonly entropy: Entropy;
   readonly now: Clock;
 }
 
@@ -43,10 +41,12 @@ export type Issued =
   /** A connection already serves; nobody is asked. */
   | { readonly disposition: 'served'; readonly connection: Connection };
 
-export function createIssuance({ elicitations, providers, audit, entropy, now }: IssuanceDeps) {
+export function createIssuance({ elicitations, move, providers, audit, entropy, now }: IssuanceDeps) {
   /**
-   * Issues an elicitation, or finds the open one for the same ask, or the connection that already answers it. A repeat
-   * under a reservation is audited again: nobody knows whether the earlier call lived long enough to say so.
+   * Issues an elicitation, or finds the connection that already answers it, or the open one that asks the same person for the
+   * same account. Parallel tool calls share that one: it is widened to the scopes of all of them for as long as nobody has
+   * agreed to it; afterwards what it lacks is asked for by a second one. A repeat under a reservation is audited again: nobody
+   * knows whether the earlier call lived long enough to say so.
    * @throws DomainError `kind_not_allowed`, `provider_not_allowed`, `issuer_not_allowed`, `return_url_not_registered`,
    * `unknown_provider`, `contention`; TooManyElicitationsError.
    */
@@ -67,8 +67,8 @@ export function createIssuance({ elicitations, providers, audit, entropy, now }:
           seen = { ...seen, connectionGeneration: created.connection.generation };
           break;
         case 'open': {
-          const elicitation = await elicitations.read(created.elicitationId);
-          if (elicitation !== undefined && !isTerminal(elicitation)) return { disposition: 'open', elicitation };
+          const elicitation = await widened(created.elicitationId, request.scopes);
+          if (elicitation !== undefined) return { disposition: 'open', elicitation };
           seen = { ...seen, openId: created.elicitationId };
           break;
         }
@@ -77,6 +77,31 @@ export function createIssuance({ elicitations, providers, audit, entropy, now }:
       }
     }
     throw contention();
+  }
+
+  /** The open elicitation once it asks for all of the scopes; undefined when it cannot any more. */
+  async function widened(elicitationId: ElicitationId, scopes: readonly string[]): Promise<Elicitation | undefined> {
+    try {
+      const elicitation = await move(elicitationId, current => {
+        if (current.status !== 'pending' || covers(current.request.scopes, scopes)) return undefined;
+        const { trouble } = current;
+        const added = scopes.filter(scope => !current.request.scopes.includes(scope));
+        return {
+          events: ['widen'],
+          next: {
+            status: 'pending',
+            scopes: [...current.request.scopes, ...added].sort(),
+            ...(trouble === undefined ? {} : { trouble }),
+          },
+          auditedAs: { type: 'widened', scopes: added },
+        };
+      });
+      return !isTerminal(elicitation) && covers(elicitation.request.scopes, scopes) ? elicitation : undefined;
+    } catch (error) {
+      // It has ended and was forgotten between being found and being read.
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
   }
 
   return { issue };
@@ -129,8 +154,7 @@ function asked(
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: reservation?.operationId ?? newOperationId(entropy),
-    // With the mode, so that what was issued under another one, and is refused now, stands in nobody's way.
-    coalescingDigest: digestOf(JSON.stringify([mcpServerId, identityMode, subject.issuer, subject.subject, request])),
+    coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
     connectionId: connectionIdOf({
       owner: connectionOwner,
       subject,
@@ -139,6 +163,29 @@ function asked(
     }),
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
   };
+}
+
+/**
+ * Names what can be settled by one visit of the person: one account at one provider for one MCP server, whatever the scopes.
+ * With the mode, so that what was issued under another one, and is refused now, stands in nobody's way.
+ */
+function coalescingDigestOf(
+  { mcpServerId, identityMode }: McpServer,
+  { issuer, subject }: Subject,
+  { kind, provider, resource, expectedAccount }: ElicitationRequest,
+): string {
+  return digestOf(
+    JSON.stringify([
+      mcpServerId,
+      identityMode,
+      issuer,
+      subject,
+      kind,
+      provider,
+      resource ?? null,
+      expectedAccount ?? null,
+    ]),
+  );
 }
 
 function answers(connection: Connection, request: ElicitationRequest, now: number): boolean {

@@ -16,6 +16,7 @@ function createBench() {
     create: request => stores.elicitations.create(request),
     read: id => stores.elicitations.read(id),
     due: (shard, limit) => stores.elicitations.due(shard, limit),
+    listOpen: subject => stores.elicitations.listOpen(subject),
     transition: request => {
       requests.push(request);
       return (told.instead ?? (each => stores.elicitations.transition(each)))(request);
@@ -106,7 +107,7 @@ describe('a move', () => {
     // Between reading and committing, the person begins: cancelling now starts from the active elicitation.
     bench.told.instead = async request => {
       delete bench.told.instead;
-      await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'));
+      await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
       return bench.stores.elicitations.transition(request);
     };
     const audits = await bench.audited(async () => {

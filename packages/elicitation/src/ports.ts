@@ -26,7 +26,7 @@ export interface CreateElicitation {
   readonly elicitation: NewElicitation;
   readonly ttlMs: number;
   readonly operationId: string;
-  /** Same digest: same ask of the same MCP server for the same person. At most one such elicitation is open. */
+  /** Same digest: the same MCP server asks the same person for the same account. The newest such elicitation is reported. */
   readonly coalescingDigest: string;
   /** The connection that would answer the ask. */
   readonly connectionId: ConnectionId;
@@ -38,10 +38,10 @@ export interface CreateElicitation {
 export type CreateResult =
   /** Created now, or earlier under the same operation id. */
   | { readonly result: 'created'; readonly elicitation: Elicitation }
+  /** The connection exists in a generation other than `seen.connectionGeneration`. Said before anything that is open. */
+  | { readonly result: 'connected'; readonly connection: Connection }
   /** An elicitation with this coalescing digest is open and is not the one in `seen.openId`. */
   | { readonly result: 'open'; readonly elicitationId: ElicitationId }
-  /** The connection exists in a generation other than `seen.connectionGeneration`. */
-  | { readonly result: 'connected'; readonly connection: Connection }
   /** The subject's limit is used up; nothing was written. */
   | { readonly result: 'limited'; readonly retryAfterMs: number };
 
@@ -93,11 +93,13 @@ export type TransitionResult =
 export interface ElicitationStore {
   create(request: CreateElicitation): Promise<CreateResult>;
   read(elicitationId: ElicitationId): Promise<Elicitation | undefined>;
-  /** @throws IllegalTransitionError before anything is sent, when the events do not lead to `next.status`. */
+  /** @throws IllegalTransitionError before anything is sent, when the events do not lead to `next.status`, or scopes come otherwise than by `widen`. */
   transition(request: TransitionElicitation): Promise<TransitionResult>;
   /** Open elicitations of a shard whose time is over, oldest first. */
   due(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
-  /** Those of a person that have not ended, of every MCP server, oldest first. */
+  /**
+   * Those of a person that have not ended and are not over, of every MCP server, oldest first. Of very many,
+   * the hundred that are over last. */
   listOpen(subject: Subject): Promise<readonly Elicitation[]>;
 }
 
@@ -166,7 +168,7 @@ export interface ConnectionStore {
     readonly holder: string;
     readonly delayMs: number;
   }): Promise<void>;
-  /** Marks this token set, and no newer one, as lost. Wakes the waiting. Repeating it changes nothing. */
+  /** Marks this token set, and no newer one, as lost. Wakes the waiting. `stored` also when it was lost already. */
   markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange>;
   /** Remembers who used it last. Does nothing where it is gone. */
   noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void>;

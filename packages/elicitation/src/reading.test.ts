@@ -96,7 +96,7 @@ describe('wait', () => {
     const { elicitationId: id } = elicitation;
     const observed = waiting(elicitation, MINUTE);
     await settle();
-    await service.accept(id, signedIn(alice), oneTime(id, 'attempt'));
+    await service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
     await settle();
     expect(observed.answer).toBeUndefined();
     const declined = await service.decline(id, signedIn(alice));
@@ -110,7 +110,7 @@ describe('wait', () => {
     const { elicitationId: id } = elicitation;
     const observed = waiting(elicitation, MINUTE);
     await vi.advanceTimersByTimeAsync(MINUTE / 2);
-    const active = await service.accept(id, signedIn(alice), oneTime(id, 'attempt'));
+    const active = await service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
     await vi.advanceTimersByTimeAsync(MINUTE / 2 - 1);
     expect(observed.answer).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);

@@ -4,7 +4,7 @@ import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { Clock, ElicitationStore, Notifier } from './ports.ts';
 import type { SamePersonCheck } from './same-person-check.ts';
-import type { Visitor } from './visitor.ts';
+import { isSamePerson, type Visitor } from './visitor.ts';
 
 export interface ReadingDeps {
   readonly elicitations: ElicitationStore;
@@ -59,5 +59,11 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
     return elicitations.read(elicitationId);
   }
 
-  return { read, wait, open, find };
+  /** What waits for the visitor's decision or verification, of every MCP server, oldest first: what `open` would show them. */
+  async function listOpen(visitor: Extract<Visitor, { kind: 'signed_in' }>): Promise<readonly Elicitation[]> {
+    const found = await elicitations.listOpen(visitor.subject);
+    return found.filter(elicitation => isSamePerson(elicitation, visitor));
+  }
+
+  return { read, wait, open, find, listOpen };
 }

@@ -17,21 +17,22 @@ const events = [
   'fail',
   'cancel',
   'expire',
+  'widen',
 ] as const satisfies TransitionEvent[];
 
 const none = undefined;
 
 /** Written by hand from the design: every status, every event, where it leads. */
 const matrix: Record<ElicitationStatus, readonly (ElicitationStatus | undefined)[]> = {
-  //          engage    retry      hold         complete     decline     fail      cancel       expire
-  pending: ['active', none, none, none, none, none, 'cancelled', 'expired'],
-  active: [none, 'pending', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired'],
-  verifying: [none, none, none, 'completed', none, 'failed', none, 'failed'],
-  completed: [none, none, none, none, none, none, none, none],
-  failed: [none, none, none, none, none, none, none, none],
-  declined: [none, none, none, none, none, none, none, none],
-  cancelled: [none, none, none, none, none, none, none, none],
-  expired: [none, none, none, none, none, none, none, none],
+  //          engage    retry      hold         complete     decline     fail      cancel       expire     widen
+  pending: ['active', none, none, none, none, none, 'cancelled', 'expired', 'pending'],
+  active: [none, 'pending', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired', none],
+  verifying: [none, none, none, 'completed', none, 'failed', none, 'failed', none],
+  completed: [none, none, none, none, none, none, none, none, none],
+  failed: [none, none, none, none, none, none, none, none, none],
+  declined: [none, none, none, none, none, none, none, none, none],
+  cancelled: [none, none, none, none, none, none, none, none, none],
+  expired: [none, none, none, none, none, none, none, none, none],
 };
 const statuses = Object.keys(matrix) as ElicitationStatus[];
 const terminal = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const;
@@ -40,7 +41,7 @@ describe('S11 status × event', () => {
   test('the matrix has every status and every event', () => {
     expect(statuses).toHaveLength(8);
     expect(new Set(transitionEvents)).toEqual(new Set(events));
-    expect(transitionEvents).toHaveLength(8);
+    expect(transitionEvents).toHaveLength(9);
     expectTypeOf<TransitionEvent>().toEqualTypeOf<(typeof events)[number]>();
   });
 
@@ -61,6 +62,9 @@ describe('S11 status × event', () => {
     { from: 'pending', path: ['engage', 'decline'], to: 'declined' },
     { from: 'active', path: ['retry', 'engage'], to: 'active' },
     { from: 'pending', path: ['engage', 'hold', 'complete'], to: 'completed' },
+    { from: 'pending', path: ['widen', 'engage', 'decline'], to: 'declined' },
+    { from: 'active', path: ['retry', 'widen'], to: 'pending' },
+    { from: 'pending', path: ['engage', 'widen'], to: undefined },
     { from: 'pending', path: ['retry', 'engage'], to: undefined },
     { from: 'pending', path: ['decline', 'engage'], to: undefined },
     { from: 'pending', path: ['engage', 'engage'], to: undefined },

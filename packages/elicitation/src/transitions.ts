@@ -1,5 +1,7 @@
+import { covers } from './connection.ts';
 import type { ElicitationStatus } from './elicitation.ts';
 import { IllegalTransitionError } from './errors.ts';
+import type { TransitionElicitation } from './ports.ts';
 
 /**
  * The only place that knows the moves.
@@ -61,4 +63,22 @@ export function assertMove(from: ElicitationStatus, events: readonly TransitionE
   // Without an event nothing moves: not even a terminal record may be written over by itself.
   if (events.length === 0 || destinationOf(from, events) !== to)
     throw new IllegalTransitionError(from, events.join('+'));
+}
+
+/**
+ * For stores, before anything is sent: the events are a move of the table, and what is asked changes by `widen` alone, and only
+ * grows.
+ * @throws IllegalTransitionError
+ */
+export function assertTransition({
+  current,
+  events,
+  next,
+}: Pick<TransitionElicitation, 'current' | 'events' | 'next'>): void {
+  assertMove(current.status, events, next.status);
+  const scopes = next.status === 'pending' ? next.scopes : undefined;
+  const isLegal = events.includes('widen')
+    ? scopes !== undefined && covers(scopes, current.request.scopes)
+    : scopes === undefined;
+  if (!isLegal) throw new IllegalTransitionError(current.status, `${events.join('+')} to these scopes`);
 }

@@ -2,9 +2,21 @@ import { readFileSync } from 'node:fs';
 
 /** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
 export const commandKeys = {
-  createElicitation: 6,
-  transitionElicitation: 7,
+  createElicitation: 7,
+  transitionElicitation: 8,
   dueElicitations: 2,
+  openElicitations: 1,
+  beginRefresh: 1,
+  finishRefresh: 1,
+  postponeRefresh: 1,
+  markLost: 1,
+  noteUse: 1,
+  removeConnection: 4,
+  addRevocation: 2,
+  dueRevocations: 1,
+  claimRevocation: 2,
+  finishRevocation: 2,
+  postponeRevocation: 2,
   readOneTime: 1,
   consumeOneTime: 1,
   createBrowserSession: 1,

@@ -1,4 +1,4 @@
-import { SHARDS, type Shard } from '@postern/elicitation';
+import { newRevocationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, test } from 'vitest';
 import { createKeys } from './keys.ts';
@@ -16,9 +16,12 @@ test('key names', () => {
     keys.elicitation(`el_${shard}${secret}`),
     keys.open(shard),
     keys.due(shard),
+    keys.openOf(shard, subject),
     keys.events(shard),
     keys.connection(`cn_${shard}${secret}`),
-    keys.connectionsOf(shard, 'issue-tracker', subject),
+    keys.connectionsOf(shard, subject),
+    keys.revocation(`rv_${shard}${secret}`),
+    keys.dueRevocations(shard),
     keys.subjectLimit(shard, 'issue-tracker', subject),
     keys.oneTime(shard, 'digest'),
     keys.claim('digest'),
@@ -31,9 +34,12 @@ test('key names', () => {
       "postern:{7f}:el:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:open",
       "postern:{7f}:due",
+      "postern:{7f}:opens:CyZuEIazKSAWnoj0t_pVAh",
       "postern:{7f}:events",
       "postern:{7f}:cn:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-      "postern:{7f}:cns:L4JyuWIZJx0g1Mxv78jXfWG-DojVjeAyouBMHrjHRKY",
+      "postern:{7f}:cns:CyZuEIazKSAWnoj0t_pVAhE8nD23mcB-c7XwJDtxj10",
+      "postern:{7f}:rv:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "postern:{7f}:rvs",
       "postern:{7f}:limit:L4JyuWIZJx0g1Mxv78jXfW",
       "postern:{7f}:once:digest",
       "postern:{0b}:claim:digest",
@@ -54,9 +60,12 @@ describe('everything about one user', () => {
       keys.elicitation(elicitationId),
       keys.open(shard),
       keys.due(shard),
+      keys.openOf(shard, subject),
       keys.events(shard),
       keys.connection(request.connectionId),
-      keys.connectionsOf(shard, 'issue-tracker', subject),
+      keys.connectionsOf(shard, subject),
+      keys.revocation(newRevocationId(shard, systemEntropy)),
+      keys.dueRevocations(shard),
       keys.subjectLimit(shard, 'issue-tracker', subject),
       keys.oneTime(shard, 'digest'),
       keys.browserSession(browserSessionIdOf(subject)),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { BrowserSessionId, ConnectionId, ElicitationId, Shard, Subject } from '@postern/elicitation';
+import type { BrowserSessionId, ConnectionId, ElicitationId, RevocationId, Shard, Subject } from '@postern/elicitation';
 import { digestOf, SHARDS, shardIn } from '@postern/elicitation';
 
 /**
@@ -24,11 +24,17 @@ export function createKeys(prefix: string) {
     open: (shard: Shard) => key(shard, 'open'),
     /** Ids of elicitations that have not ended, by the time they are over. */
     due: (shard: Shard) => key(shard, 'due'),
+    /** Ids of a subject's elicitations that have not ended, by the time they are over. */
+    openOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     events: (shard: Shard) => key(shard, 'events'),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
-    /** The connections of one owner and subject. */
-    connectionsOf: (shard: Shard, owner: string, subject: Subject) =>
-      key(shard, 'cns', digestOf(JSON.stringify([owner, subject.issuer, subject.subject]))),
+    /** Ids of a subject's connections, of every owner. */
+    connectionsOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'cns', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    revocation: (id: RevocationId) => key(shardIn(id), 'rv', secretOf(id)),
+    /** Ids of revocations, by the time they are due. */
+    dueRevocations: (shard: Shard) => key(shard, 'rvs'),
     /** Counts new elicitations of one MCP server for one subject: no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
       key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
@@ -57,8 +63,8 @@ function shortDigestOf(text: string): string {
   return digestOf(text).slice(0, 22);
 }
 
-/** What follows `el_` or `cn_` and the shard; the shard is in the hash tag already. */
-function secretOf(id: ElicitationId | ConnectionId): string {
+/** What follows `el_`, `cn_` or `rv_` and the shard; the shard is in the hash tag already. */
+function secretOf(id: ElicitationId | ConnectionId | RevocationId): string {
   return id.slice(5);
 }
 

@@ -1,20 +1,25 @@
 import {
   type Connection,
   type ConnectionId,
+  type ConnectionUse,
   DomainError,
   type Elicitation,
   type ElicitationId,
   failureCodes,
   identityModes,
   kinds,
+  lossReasons,
   type NewBrowserSession,
   type NewConnection,
   type NewElicitation,
+  type NewRevocation,
   type NextElicitation,
   type OneTimeRecord,
   parseConnectionId,
   parseElicitationId,
   RECORD_LAYOUT,
+  type Revocation,
+  type RevocationId,
   troubles,
 } from '@postern/elicitation';
 import { z } from 'zod';
@@ -77,10 +82,25 @@ const connectionSchema = z.object({
   account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
   sealedTokens: text,
   accessTokenExpiresAt: time.exactOptional(),
+  // What was stored before anything could be refreshed cannot be.
+  refreshable: z.boolean().default(false),
+  lost: z.object({ reason: z.enum(lossReasons), at: time }).exactOptional(),
+  lastUse: z.object({ mcpServerId: text, tool: text.exactOptional(), at: time }).exactOptional(),
   elicitationId,
   createdAt: time,
   updatedAt: time,
 }) satisfies z.ZodType<Connection>;
+
+/** What is moved here from a connection is its whole record; only what a revocation needs is read. */
+const revocationSchema = z.object({
+  layout: z.literal(RECORD_LAYOUT),
+  owner: text,
+  subject,
+  provider: text,
+  resource: text.exactOptional(),
+  elicitationId,
+  sealedTokens: text,
+});
 
 const oneTimeSchema = z.object({
   layout: z.literal(RECORD_LAYOUT),
@@ -100,15 +120,17 @@ const browserSessionSchema = z.object({
 });
 
 function decode<T>(schema: z.ZodType<T>, json: string, shape: (record: Record<string, unknown>) => unknown): T {
-  let record: unknown;
+  const parsed = schema.safeParse(shape(recordIn(json)));
+  if (!parsed.success) throw unreadable();
+  return parsed.data;
+}
+
+function recordIn(json: string): Record<string, unknown> {
   try {
-    record = JSON.parse(json);
+    return { ...(JSON.parse(json) as object) };
   } catch {
     throw unreadable();
   }
-  const parsed = schema.safeParse(shape({ ...(record as object) }));
-  if (!parsed.success) throw unreadable();
-  return parsed.data;
 }
 
 /** Without the parser's own error: it could quote what is stored. */
@@ -157,17 +179,58 @@ export function decodeElicitation(json: string, fields: ElicitationFields): Elic
   return decode(elicitationSchema, json, record => ({ ...nested(record), ...fields }));
 }
 
-export function encodeConnection(connection: NewConnection): string {
-  const { connectionId: _, ...rest } = connection;
-  return JSON.stringify({ ...rest, layout });
+/** Everything of a connection that no script looks at. */
+export function encodeConnection(of: NewConnection): string {
+  const { owner, subject, provider, resource, scopes, account, sealedTokens } = of;
+  const { accessTokenExpiresAt, refreshable, elicitationId } = of;
+  const whose = { owner, subject, provider, resource };
+  return JSON.stringify({
+    ...{ ...whose, scopes, account, sealedTokens, accessTokenExpiresAt, refreshable, elicitationId, layout },
+  });
 }
 
 /** @throws DomainError `unknown_record_layout` */
 export function decodeConnection(
   json: string,
-  fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'>,
+  fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'> & {
+    /** `<at> <reason>` */
+    readonly lost?: string;
+    /** `<at> <use>`, see `encodeUse`. */
+    readonly lastUse?: string;
+  },
 ): Connection {
-  return decode(connectionSchema, json, record => ({ ...record, ...fields }));
+  const { lost, lastUse, ...plain } = fields;
+  return decode(connectionSchema, json, record => ({
+    ...record,
+    ...plain,
+    ...(lost === undefined ? {} : { lost: timed(lost, reason => ({ reason })) }),
+    ...(lastUse === undefined ? {} : { lastUse: timed(lastUse, recordIn) }),
+  }));
+}
+
+function timed(text: string, read: (rest: string) => object): object {
+  const space = text.indexOf(' ');
+  return { ...read(text.slice(space + 1)), at: Number(text.slice(0, space)) };
+}
+
+/** The same use is the same text. */
+export function encodeUse({ mcpServerId, tool }: ConnectionUse): string {
+  return JSON.stringify({ mcpServerId, tool });
+}
+
+/** The record a connection would leave behind, without what only a connection needs. */
+export function encodeRevocation(of: NewRevocation): string {
+  const { owner, subject, provider, resource, elicitationId, sealedTokens } = of;
+  return JSON.stringify({ owner, subject, provider, resource, sealedTokens, elicitationId, layout });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeRevocation(
+  json: string,
+  fields: { readonly revocationId: RevocationId; readonly createdAt: number; readonly attempts: number },
+): Revocation {
+  const { layout: _, ...record } = decode(revocationSchema, json, record => record);
+  return { ...record, ...fields };
 }
 
 export function encodeOneTime(record: OneTimeRecord): string {

@@ -1,17 +1,27 @@
 import {
+  type BeginRefresh,
   type Connection,
   type ConnectionId,
   type ConnectionStore,
+  type ConnectionUse,
+  type LossReason,
   parseConnectionId,
+  type RefreshedTokens,
+  type RevocationId,
   type Subject,
+  shardIn,
   shardOf,
+  type TokenSetChange,
+  type TokenSetOf,
+  USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { decodeConnection } from './record-codec.ts';
+import { decodeConnection, encodeConnection, encodeUse } from './record-codec.ts';
 import type { RedisLink } from './redis-link.ts';
+import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
-/** Connections are written by the move that completes their elicitation, so there is no verb for it here. */
+/** Connections are first written by the move that completes their elicitation, so there is no verb for that here. */
 export class RedisConnectionStore implements ConnectionStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -22,28 +32,168 @@ export class RedisConnectionStore implements ConnectionStore {
   }
 
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
-    const key = this.#keys.connection(connectionId);
-    const found = listOf(await this.#link.call('hmget', key, 'generation', 'createdAt', 'updatedAt', 'record'));
+    const reply = await this.#link.call('hmget', this.#keys.connection(connectionId), ...FIELDS);
+    const found = listOf(reply);
     return isAbsent(found[0]) ? undefined : connectionOf(connectionId, found);
   }
 
-  async list(of: { readonly owner: string; readonly subject: Subject }): Promise<readonly Connection[]> {
-    const index = this.#keys.connectionsOf(shardOf(of.subject), of.owner, of.subject);
+  async list(subject: Subject): Promise<readonly Connection[]> {
+    const index = this.#keys.connectionsOf(shardOf(subject), subject);
     const ids = listOf(await this.#link.call('smembers', index)).map(value => parseConnectionId(textOf(value)));
     const connections = await Promise.all(ids.map(id => (id === undefined ? undefined : this.read(id))));
     return connections
       .filter(connection => connection !== undefined)
       .sort((a, b) => a.createdAt - b.createdAt || (a.connectionId < b.connectionId ? -1 : 1));
   }
+
+  async beginRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly leaseMs: number;
+  }): Promise<BeginRefresh> {
+    const { connectionId, createdAt, generation } = p.current;
+    const reply = await this.#link.run(
+      'beginRefresh',
+      [this.#keys.connection(connectionId)],
+      [this.#link.clock(), createdAt, generation, p.holder, p.leaseMs],
+      { repeatable: true },
+    );
+    const [result, ...rest] = listOf(reply);
+    switch (result) {
+      case 'begun': {
+        const [troubles, ...connection] = rest;
+        return { result, connection: connectionOf(connectionId, connection), troubles: numberOf(troubles) };
+      }
+      case 'held':
+      case 'postponed':
+        return { result, retryAfterMs: numberOf(rest[0]) };
+      case 'superseded':
+        return { result, connection: connectionOf(connectionId, rest) };
+      case 'missing':
+        return { result };
+      default:
+        throw unknownResult();
+    }
+  }
+
+  async finishRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly tokens: RefreshedTokens;
+    readonly operationId: string;
+  }): Promise<TokenSetChange> {
+    const { connectionId, createdAt, generation } = p.current;
+    const stored = await this.read(connectionId);
+    if (stored === undefined) return { result: 'missing' };
+    // What stays of the record belongs to the token set decided on, and the script replaces no other. Where that one is gone
+    // already, there is nothing to write and only the answer is asked for.
+    const isStored = stored.createdAt === createdAt && stored.generation === generation;
+    const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : '';
+    const reply = await this.#link.run(
+      'finishRefresh',
+      [this.#keys.connection(connectionId)],
+      [this.#link.clock(), connectionId, createdAt, generation, p.operationId, record, this.#keys.wake],
+      { repeatable: true },
+    );
+    return changeOf(connectionId, reply);
+  }
+
+  async postponeRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly delayMs: number;
+  }): Promise<void> {
+    const { connectionId, createdAt, generation } = p.current;
+    await this.#link.run(
+      'postponeRefresh',
+      [this.#keys.connection(connectionId)],
+      [this.#link.clock(), connectionId, createdAt, generation, p.holder, p.delayMs, this.#keys.wake],
+      { repeatable: true },
+    );
+  }
+
+  async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {
+    const { connectionId, createdAt, generation } = p.current;
+    const reply = await this.#link.run(
+      'markLost',
+      [this.#keys.connection(connectionId)],
+      [this.#link.clock(), connectionId, createdAt, generation, p.reason, this.#keys.wake],
+      { repeatable: true },
+    );
+    return changeOf(connectionId, reply);
+  }
+
+  async noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
+    await this.#link.run(
+      'noteUse',
+      [this.#keys.connection(p.connectionId)],
+      [this.#link.clock(), encodeUse(p.use), USE_NOTED_AGAIN_MS],
+      { repeatable: true },
+    );
+  }
+
+  /**
+   * Not repeated after a lost answer: the second would not know whether the first was its own, and what it removes might be
+   * connected anew by then. The caller sees StoreUnavailableError, and a grant that has to be revoked is not forgotten.
+   */
+  async remove(p: {
+    readonly connectionId: ConnectionId;
+    readonly revocationId?: RevocationId;
+  }): Promise<Connection | undefined> {
+    const { connectionId, revocationId } = p;
+    const shard = shardIn(connectionId);
+    if (revocationId !== undefined && shardIn(revocationId) !== shard)
+      throw new TypeError('A revocation lies in the shard of its connection.');
+    const stored = await this.read(connectionId);
+    if (stored === undefined) return undefined;
+    const none = this.#keys.none(shard);
+    const reply = await this.#link.run(
+      'removeConnection',
+      [
+        this.#keys.connection(connectionId),
+        this.#keys.connectionsOf(shard, stored.subject),
+        revocationId === undefined ? none : this.#keys.revocation(revocationId),
+        revocationId === undefined ? none : this.#keys.dueRevocations(shard),
+      ],
+      [this.#link.clock(), connectionId, revocationId ?? '', REVOCATION_LIFETIME_MS, this.#keys.wake],
+    );
+    const found = listOf(reply);
+    return found.length === 0 ? undefined : connectionOf(connectionId, found);
+  }
 }
 
-/** Reads generation, createdAt, updatedAt, record. */
+/** As scripts answer with them too. */
+const FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
+
+/** Reads generation, createdAt, updatedAt, record, lost, lastUse. */
 export function connectionOf(connectionId: ConnectionId, found: readonly unknown[]): Connection {
-  const [generation, createdAt, updatedAt, record] = found;
+  const [generation, createdAt, updatedAt, record, lost, lastUse] = found;
   return decodeConnection(textOf(record), {
     connectionId,
     generation: numberOf(generation),
     createdAt: numberOf(createdAt),
     updatedAt: numberOf(updatedAt),
+    ...(isAbsent(lost) ? {} : { lost: textOf(lost) }),
+    ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
   });
 }
+
+function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {
+  const [result, ...connection] = listOf(reply);
+  switch (result) {
+    case 'stored':
+    case 'superseded':
+      return { result, connection: connectionOf(connectionId, connection) };
+    case 'missing':
+      return { result };
+    default:
+      throw unknownResult();
+  }
+}
+
+function withTokens({ accessTokenExpiresAt: _, ...kept }: Connection, tokens: RefreshedTokens): Connection {
+  const { sealedTokens, scopes, refreshable, accessTokenExpiresAt } = tokens;
+  const renewed = { ...kept, sealedTokens, scopes, refreshable };
+  return accessTokenExpiresAt === undefined ? renewed : { ...renewed, accessTokenExpiresAt };
+}
+
+const unknownResult = () => new TypeError('A script answered with a result this release does not know.');

@@ -1,5 +1,5 @@
 import {
-  assertMove,
+  assertTransition,
   type CreateElicitation,
   type CreateResult,
   committed,
@@ -10,7 +10,9 @@ import {
   parseElicitationId,
   RECORD_LAYOUT,
   type Shard,
+  type Subject,
   shardIn,
+  shardOf,
   type TransitionElicitation,
   type TransitionResult,
 } from '@postern/elicitation';
@@ -24,6 +26,9 @@ export interface ElicitationStoreOptions {
   readonly retentionMs: number;
   readonly eventsPerShard: number;
 }
+
+/** As many open elicitations of one person as are listed. */
+const LISTED = 100;
 
 export class RedisElicitationStore implements ElicitationStore {
   readonly #link: RedisLink;
@@ -49,6 +54,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.connection(request.connectionId),
         this.#keys.subjectLimit(shard, mcpServerId, elicitation.subject),
         this.#keys.events(shard),
+        this.#keys.openOf(shard, elicitation.subject),
       ],
       [
         this.#link.clock(),
@@ -66,6 +72,7 @@ export class RedisElicitationStore implements ElicitationStore {
         elicitation.request.kind,
         this.#options.eventsPerShard,
         this.#keys.wake,
+        LISTED,
       ],
       { repeatable: true },
     );
@@ -109,8 +116,8 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
-    const { current, events, next, putOneTime, putConnection, expiresWithinMs } = request;
-    assertMove(current.status, events, next.status);
+    const { current, next, putOneTime, putConnection, expiresWithinMs } = request;
+    assertTransition(request);
     const { elicitationId } = current;
     const shard = shardIn(elicitationId);
     const none = this.#keys.none(shard);
@@ -123,7 +130,8 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.events(shard),
         putOneTime ? this.#keys.oneTime(shard, putOneTime.record.digest) : none,
         putConnection ? this.#keys.connection(putConnection.connectionId) : none,
-        putConnection ? this.#keys.connectionsOf(shard, putConnection.owner, putConnection.subject) : none,
+        putConnection ? this.#keys.connectionsOf(shard, putConnection.subject) : none,
+        this.#keys.openOf(shard, current.subject),
       ],
       [
         this.#link.clock(),
@@ -171,6 +179,18 @@ export class RedisElicitationStore implements ElicitationStore {
       [this.#link.clock(), limit, this.#options.retentionMs],
     );
     return listOf(reply).map(idOf);
+  }
+
+  async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
+    const index = this.#keys.openOf(shardOf(subject), subject);
+    const reply = await this.#link.run('openElicitations', [index], [this.#link.clock()]);
+    const [now, ...ids] = listOf(reply);
+    const found = await Promise.all(ids.map(id => this.read(idOf(id))));
+    // What ended between both reads, and what the index does not know to be over, is left out by the records themselves.
+    return found
+      .filter(elicitation => elicitation !== undefined)
+      .filter(elicitation => !isEnd(elicitation.status) && elicitation.expiresAt > numberOf(now))
+      .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type IdempotencyStore,
   type Notifier,
   type OneTimeStore,
+  type RevocationStore,
   StoreUnavailableError,
 } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
@@ -19,6 +20,7 @@ import { faultOf, type RedisFault } from './redis-fault.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
+import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
@@ -46,6 +48,7 @@ export type RedisStoresOptions = RedisAddress & {
 export interface RedisStores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
+  readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
@@ -104,6 +107,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
       eventsPerShard: options.eventsPerShard ?? 4_096,
     }),
     connections: new RedisConnectionStore(link, keys),
+    revocations: new RedisRevocationStore(link, keys),
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),
     idempotency: new RedisIdempotencyStore(link, keys),

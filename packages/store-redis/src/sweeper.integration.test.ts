@@ -30,8 +30,8 @@ test('several replicas sweep at once: each elicitation ends once, with one event
       now: clock.now,
     });
     return startSweeper({
-      elicitations,
-      expire: service.expire,
+      due: (shard, limit) => elicitations.due(shard, limit),
+      handle: service.expire,
       onError: error => errors.push(error),
       intervalMs: 1,
       shardsPerTick: 256,

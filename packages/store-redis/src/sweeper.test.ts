@@ -1,7 +1,7 @@
 import { type ElicitationId, SHARDS, type Shard } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { startSweeper } from './sweeper.ts';
+import { type SweeperOptions, startSweeper } from './sweeper.ts';
 
 const idOf = () => samples.ask(samples.somebody()).elicitation.elicitationId;
 
@@ -10,23 +10,21 @@ describe('sweeper', () => {
   afterEach(() => void vi.useRealTimers());
 
   /** A store in which the first shard of every round has something due. */
-  function setUp(due: readonly ElicitationId[] = [], change: Partial<Parameters<typeof startSweeper>[0]> = {}) {
+  function setUp(due: readonly ElicitationId[] = [], change: Partial<SweeperOptions<ElicitationId>> = {}) {
     const asked: Shard[] = [];
-    const expired: ElicitationId[] = [];
+    const handled: ElicitationId[] = [];
     const errors: unknown[] = [];
     const sweeper = startSweeper({
-      elicitations: {
-        due: async shard => {
-          asked.push(shard);
-          return shard === '00' ? due : [];
-        },
+      due: async shard => {
+        asked.push(shard);
+        return shard === '00' ? due : [];
       },
-      expire: async id => void expired.push(id),
+      handle: async id => void handled.push(id),
       onError: error => errors.push(error),
       shuffle: shards => shards,
       ...change,
     });
-    return { sweeper, asked, expired, errors };
+    return { sweeper, asked, handled, errors };
   }
 
   test('looks at every shard once per round, a share per tick', async () => {
@@ -44,13 +42,11 @@ describe('sweeper', () => {
   test('takes the shards in another order every round', async () => {
     const asked: Shard[] = [];
     const sweeper = startSweeper({
-      elicitations: {
-        due: async shard => {
-          asked.push(shard);
-          return [];
-        },
+      due: async shard => {
+        asked.push(shard);
+        return [];
       },
-      expire: async () => {},
+      handle: async () => {},
       onError: () => {},
     });
     await vi.advanceTimersByTimeAsync(16_000);
@@ -61,18 +57,18 @@ describe('sweeper', () => {
     expect(first).not.toEqual(second);
   });
 
-  test('ends what is due; one failure is reported and stops nothing', async () => {
+  test('deals with what is due; one failure is reported and stops nothing', async () => {
     const [broken, fine] = [idOf(), idOf()];
     const failure = new Error('no');
-    const ended: ElicitationId[] = [];
+    const done: ElicitationId[] = [];
     const { sweeper, errors } = setUp([broken, fine], {
-      expire: async id => {
+      handle: async id => {
         if (id === broken) throw failure;
-        ended.push(id);
+        done.push(id);
       },
     });
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(ended).toEqual([fine]);
+    expect(done).toEqual([fine]);
     expect(errors).toEqual([failure]);
     await sweeper.stop();
   });
@@ -80,7 +76,7 @@ describe('sweeper', () => {
   test('a store that does not answer is reported, and asked again', async () => {
     const failure = new Error('no store');
     const { sweeper, errors } = setUp([], {
-      elicitations: { due: () => Promise.reject(failure) },
+      due: () => Promise.reject(failure),
     });
     await vi.advanceTimersByTimeAsync(2_000);
     expect(errors).toHaveLength(64);
@@ -92,7 +88,7 @@ describe('sweeper', () => {
     const [first, second] = [idOf(), idOf()];
     const started: ElicitationId[] = [];
     const { sweeper, asked } = setUp([first, second], {
-      expire: id => {
+      handle: id => {
         started.push(id);
         return slow;
       },

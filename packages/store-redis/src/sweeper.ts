@@ -1,17 +1,18 @@
 import { randomInt } from 'node:crypto';
-import { type ElicitationId, type ElicitationStore, SHARDS, type Shard } from '@postern/elicitation';
+import { SHARDS, type Shard } from '@postern/elicitation';
 
-export interface SweeperOptions {
-  readonly elicitations: Pick<ElicitationStore, 'due'>;
-  /** Ends one elicitation whose time is over. Any number of replicas may call it for the same one. */
-  readonly expire: (elicitationId: ElicitationId) => Promise<unknown>;
+export interface SweeperOptions<T> {
+  /** What is due in a shard, no more than `limit`. */
+  readonly due: (shard: Shard, limit: number) => Promise<readonly T[]>;
+  /** Deals with one of them. Unless `due` gave it to this caller alone, any number of replicas may deal with the same one. */
+  readonly handle: (item: T) => Promise<unknown>;
   /** A failure ends neither the tick nor the sweeper; what was left is due again in the next round. */
   readonly onError: (error: unknown) => void;
   /** Pause between two ticks. Default 1000 ms: with the default share, every shard is looked at every 8 seconds. */
   readonly intervalMs?: number;
   /** Shards per tick. Default 32. */
   readonly shardsPerTick?: number;
-  /** Elicitations ended per shard and tick. Default 100. */
+  /** What is dealt with per shard and tick, at most, one after another. Default 100. */
   readonly batch?: number;
   /** Order of the shards in a round; random by default, so that replicas rarely meet. */
   readonly shuffle?: (shards: readonly Shard[]) => readonly Shard[];
@@ -23,19 +24,12 @@ export interface Sweeper extends AsyncDisposable {
 }
 
 /**
- * Ends elicitations when their time is over, because somebody may be waiting for exactly that. Every replica sweeps:
- * the end is a compare-and-set, so the second to come changes nothing.
+ * Deals with what time makes due, shard by shard: elicitations whose time is over, because somebody may be waiting for exactly
+ * that, and revocations that are still to be told. Every replica sweeps. An end is a compare-and-set, so the second to come
+ * changes nothing; a revocation is claimed.
  */
-export function startSweeper(options: SweeperOptions): Sweeper {
-  const {
-    elicitations,
-    expire,
-    onError,
-    intervalMs = 1_000,
-    shardsPerTick = 32,
-    batch = 100,
-    shuffle = shuffled,
-  } = options;
+export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
+  const { due, handle, onError, intervalMs = 1_000, shardsPerTick = 32, batch = 100, shuffle = shuffled } = options;
   let isStopped = false;
   let round: Shard[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -43,9 +37,9 @@ export function startSweeper(options: SweeperOptions): Sweeper {
 
   async function sweep(shard: Shard): Promise<void> {
     try {
-      for (const elicitationId of await elicitations.due(shard, batch)) {
+      for (const item of await due(shard, batch)) {
         if (isStopped) return;
-        await expire(elicitationId).catch(onError);
+        await handle(item).catch(onError);
       }
     } catch (error) {
       onError(error);

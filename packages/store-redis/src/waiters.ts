@@ -1,33 +1,33 @@
-import type { ElicitationId, Notifier, Watch } from '@postern/elicitation';
+import type { ConnectionId, ElicitationId, Notifier, Watch } from '@postern/elicitation';
 
 /** Who waits for what in this process. Wake-ups without a waiter are dropped; nothing is queued. */
 export class Waiters implements Notifier {
-  readonly #watches = new Map<ElicitationId, Set<WaiterWatch>>();
+  readonly #watches = new Map<string, Set<WaiterWatch>>();
 
-  watch(elicitationId: ElicitationId): Watch {
-    const watch = new WaiterWatch(() => this.#drop(elicitationId, watch));
-    const others = this.#watches.get(elicitationId);
+  watch(id: ElicitationId | ConnectionId): Watch {
+    const watch = new WaiterWatch(() => this.#drop(id, watch));
+    const others = this.#watches.get(id);
     if (others) others.add(watch);
-    else this.#watches.set(elicitationId, new Set([watch]));
+    else this.#watches.set(id, new Set([watch]));
     return watch;
   }
 
-  wake(elicitationId: string): void {
-    for (const watch of this.#watches.get(elicitationId as ElicitationId) ?? []) watch.wake();
+  wake(id: string): void {
+    for (const watch of this.#watches.get(id) ?? []) watch.wake();
   }
 
   wakeAll(): void {
     for (const watches of this.#watches.values()) for (const watch of watches) watch.wake();
   }
 
-  /** Number of elicitations somebody waits for. */
+  /** Number of elicitations and connections somebody waits for. */
   get size(): number {
     return this.#watches.size;
   }
 
-  #drop(elicitationId: ElicitationId, watch: WaiterWatch): void {
-    const watches = this.#watches.get(elicitationId);
-    if (watches?.delete(watch) && watches.size === 0) this.#watches.delete(elicitationId);
+  #drop(id: string, watch: WaiterWatch): void {
+    const watches = this.#watches.get(id);
+    if (watches?.delete(watch) && watches.size === 0) this.#watches.delete(id);
   }
 }
 

@@ -22,6 +22,7 @@ const terminalTypes = ['completed', 'failed', 'declined', 'cancelled', 'expired'
 /** I1 to I6, re-checked after every step against everything that can be observed. */
 export class Invariants {
   readonly #asIssued = new Map<ElicitationId, string>();
+  readonly #asAsked = new Map<ElicitationId, readonly string[]>();
   readonly #asEnded = new Map<ElicitationId, string>();
 
   /** @throws Error naming the invariant that does not hold. */
@@ -52,11 +53,17 @@ export class Invariants {
   }
 
   #checkOrigin(elicitationId: ElicitationId, elicitation: Elicitation): void {
-    const { mcpServerId, subject, identityMode, request, createdAt, expiresAt } = elicitation;
+    const { mcpServerId, subject, identityMode, createdAt, expiresAt } = elicitation;
+    const { scopes, ...request } = elicitation.request;
     const origin = JSON.stringify([mcpServerId, subject, identityMode, request, createdAt, expiresAt]);
+    const asked = this.#asAsked.get(elicitationId) ?? [];
+    hold('what is asked only ever grows', isWithin(asked, scopes));
+    this.#asAsked.set(elicitationId, scopes);
+    if (elicitation.status === 'completed')
+      hold('an ask is completed by what was asked', isWithin(scopes, elicitation.outcome.scopes));
     const issued = this.#asIssued.get(elicitationId);
     if (issued === undefined) this.#asIssued.set(elicitationId, origin);
-    else hold('I6 whose it is and what was asked never change', origin === issued);
+    else hold('I6 whose it is and what it is about never change', origin === issued);
   }
 }
 
@@ -107,6 +114,8 @@ function checkSecrets({ elicitations, connections, events, audits, answers }: Ob
   );
   hold('I5 no secret outside sealed fields', !open.includes(CANARY));
 }
+
+const isWithin = (scopes: readonly string[], others: readonly string[]) => scopes.every(it => others.includes(it));
 
 function hold(invariant: string, holds: boolean): void {
   if (!holds) throw new Error(`Broken: ${invariant}.`);

@@ -21,7 +21,7 @@ export type Call =
   | { verb: 'issue'; mcpServerId: McpServerId; person: Person; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; mcpServerId: McpServerId; id: ElicitationId }
   | { verb: 'open' | 'decline'; visitor: ModelVisitor; id: ElicitationId }
-  | { verb: 'accept'; visitor: ModelVisitor; id: ElicitationId; begins: string }
+  | { verb: 'accept'; visitor: ModelVisitor; id: ElicitationId; begins: string; agreedScopes: readonly string[] }
   | { verb: 'hold'; id: ElicitationId; attempt: string; begins: string }
   | { verb: 'retry' | 'fail'; id: ElicitationId; attempt: string }
   | { verb: 'complete'; id: ElicitationId; attempt: string; connectionOf: ElicitationId }
@@ -31,8 +31,11 @@ export type Call =
 export interface Known {
   readonly mcpServerId: McpServerId;
   readonly person: Person;
-  readonly scopes: readonly string[];
+  /** What was asked at first, and is shown on a page that was never drawn again. */
+  readonly firstScopes: readonly string[];
   readonly expiresAt: number;
+  /** What is asked by now. */
+  scopes: readonly string[];
   status: ElicitationStatus;
   /** The value that the attempt in progress is called by. */
   attempt: string | undefined;
@@ -49,9 +52,13 @@ export function trespass(call: Call, of: Known): 'wrong_person' | 'not_found' | 
   return call.visitor.person === of.person && call.visitor.vouchedBy === voucher ? undefined : 'wrong_person';
 }
 
+const isWithin = (scopes: readonly string[], others: readonly string[]) => scopes.every(it => others.includes(it));
+
 export class ReferenceModel {
   now: number;
   readonly known = new Map<ElicitationId, Known>();
+  /** The newest elicitation of each MCP server for each person. */
+  readonly #newest = new Map<string, Known>();
   /** Scopes of each connection there is. */
   readonly #connections = new Map<string, readonly string[]>();
 
@@ -71,17 +78,25 @@ export class ReferenceModel {
     return trespass(call, of) ?? this.#decide(call, of);
   }
 
+  /** In the order of the commits. */
+  created(id: ElicitationId, known: Known): void {
+    this.known.set(id, known);
+    this.#newest.set(`${known.mcpServerId} ${known.person}`, known);
+  }
+
   connect({ mcpServerId, person, scopes }: Known): void {
     this.#connections.set(`${mcpServerId} ${person}`, scopes);
   }
 
   #issue({ mcpServerId, person, scopes }: Extract<Call, { verb: 'issue' }>): string {
-    const isSame = (it: Known) =>
-      it.mcpServerId === mcpServerId && it.person === person && `${it.scopes}` === `${[...scopes].sort()}`;
-    if ([...this.known.values()].some(it => isSame(it) && open.includes(it.status) && it.expiresAt > this.now))
-      return 'open';
     const connected = this.#connections.get(`${mcpServerId} ${person}`);
-    return connected && scopes.every(scope => connected.includes(scope)) ? 'served' : 'created';
+    if (connected && isWithin(scopes, connected)) return 'served';
+    const newest = this.#newest.get(`${mcpServerId} ${person}`);
+    if (newest === undefined || !open.includes(newest.status) || newest.expiresAt <= this.now) return 'created';
+    if (isWithin(scopes, newest.scopes)) return 'open';
+    if (newest.status !== 'pending') return 'created';
+    newest.scopes = [...new Set([...newest.scopes, ...scopes])];
+    return 'open';
   }
 
   #decide(call: Exclude<Call, { verb: 'issue' | 'advance' }>, of: Known): string {
@@ -115,6 +130,7 @@ export class ReferenceModel {
         if (call.verb !== 'accept' && of.status === end) return end;
         if (!isOpen) return 'already_ended';
         if (of.status === 'verifying') return 'illegal_transition';
+        if (call.verb === 'accept' && !isWithin(of.scopes, call.agreedScopes)) return 'request_changed';
         return call.verb === 'accept' ? moveTo('active', call.begins) : moveTo(end);
       }
       default: {

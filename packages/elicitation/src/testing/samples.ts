@@ -55,6 +55,7 @@ export function connectionFor(
     ...(resource === undefined ? {} : { resource }),
     scopes,
     sealedTokens: 'sealed tokens',
+    refreshable: false,
     elicitationId,
     ...change,
   };

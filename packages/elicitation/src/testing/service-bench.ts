@@ -59,7 +59,8 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
       clock.set(elicitation.expiresAt);
       return service.expire(id);
     }
-    const active = await service.accept(id, visitor, oneTime(id, status === 'verifying' ? 'started' : 'attempt'));
+    const transaction = oneTime(id, status === 'verifying' ? 'started' : 'attempt');
+    const active = await service.accept(id, visitor, transaction, elicitation.request.scopes);
     if (status === 'verifying') return service.hold(id, digestOf('started'), oneTime(id, 'attempt'));
     if (status === 'completed') return service.complete(id, digestOf('attempt'), connectionFor(active));
     if (status === 'failed') return service.fail(id, digestOf('attempt'), 'provider_refused');

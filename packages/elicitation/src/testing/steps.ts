@@ -6,7 +6,8 @@ import { MINUTE, TTL_MS } from './samples.ts';
 export type Step =
   | { verb: 'issue'; mcpServerId: McpServerId; person: Person; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; nth: number; mcpServerId: McpServerId | 'its own' }
-  | { verb: 'open' | 'accept' | 'decline'; nth: number; visitor: ModelVisitor | 'the person' }
+  | { verb: 'open' | 'decline'; nth: number; visitor: ModelVisitor | 'the person' }
+  | { verb: 'accept'; nth: number; visitor: ModelVisitor | 'the person'; agreesTo: 'now' | 'at first' }
   | { verb: 'retry' | 'hold' | 'fail'; nth: number; attempt: 'current' | 'earlier' | 'foreign' }
   | { verb: 'complete'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; connectionOf: number }
   | { verb: 'expire'; nth: number }
@@ -40,12 +41,23 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       verb: fc.constant('issue' as const),
       mcpServerId,
       person: fc.constantFrom(...people),
-      scopes: fc.constantFrom(['repo'], ['repo', 'admin']),
+      scopes: fc.constantFrom(['repo'], ['admin'], ['repo', 'admin', 'gist']),
     }),
   },
   {
     weight: 6,
-    arbitrary: fc.record({ verb: fc.constantFrom('open', 'accept', 'accept', 'accept', 'decline'), nth, visitor }),
+    arbitrary: fc.oneof(
+      { weight: 2, arbitrary: fc.record({ verb: fc.constantFrom('open', 'decline'), nth, visitor }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({
+          verb: fc.constant('accept' as const),
+          nth,
+          visitor,
+          agreesTo: fc.constantFrom('now', 'now', 'at first'),
+        }),
+      },
+    ),
   },
   { weight: 4, arbitrary: fc.record({ verb: fc.constantFrom('retry', 'hold', 'hold', 'fail'), nth, attempt }) },
   {

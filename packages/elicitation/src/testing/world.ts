@@ -8,9 +8,10 @@ import type { Visitor } from '../visitor.ts';
 import { CANARY, Invariants, type Observed } from './invariants.ts';
 import {
   type Call,
+  type Known,
   type McpServerId,
   type ModelVisitor,
-  mcpServerIds,
+  type Person,
   people,
   ReferenceModel,
   trespass,
@@ -30,6 +31,12 @@ const visitorOf = ({ person, vouchedBy }: ModelVisitor): Visitor =>
         subject: { issuer: ISSUER, subject: person },
         ...(vouchedBy === undefined ? {} : { vouchedBy }),
       };
+
+function knownOf({ elicitationId, mcpServerId, subject, request, expiresAt }: Elicitation): [ElicitationId, Known] {
+  const whose = { mcpServerId: mcpServerId as McpServerId, person: subject.subject as Person };
+  const { scopes } = request;
+  return [elicitationId, { ...whose, firstScopes: scopes, scopes, expiresAt, status: 'pending', attempt: undefined }];
+}
 
 export interface WorldClock extends BenchClock {
   advance(ms: number): void;
@@ -68,10 +75,15 @@ export class World {
     };
     const { elicitations } = stores;
     const scheduled: ElicitationStore = {
-      create: turn('create', request => elicitations.create(request)),
+      create: turn('create', async request => {
+        const result = await elicitations.create(request);
+        if (result.result === 'created') this.model.created(...knownOf(result.elicitation));
+        return result;
+      }),
       read: turn('read', id => elicitations.read(id)),
       transition: turn('transition', request => elicitations.transition(request)),
       due: (shard, limit) => elicitations.due(shard, limit),
+      listOpen: subject => elicitations.listOpen(subject),
     };
     const entropy = (length: number) => {
       this.#drawn += 1;
@@ -106,7 +118,8 @@ export class World {
         const visitor = step.visitor === 'the person' ? thePerson : step.visitor;
         if (step.verb !== 'accept') return { verb: step.verb, id, visitor };
         this.#begun.push({ id, attempt: begins });
-        return { verb: step.verb, id, visitor, begins };
+        const agreedScopes = step.agreesTo === 'now' ? known.scopes : known.firstScopes;
+        return { verb: step.verb, id, visitor, begins, agreedScopes };
       }
       default: {
         const own = this.#begun.filter(each => each.id === id && each.attempt !== known.attempt);
@@ -163,11 +176,10 @@ export class World {
         const request = { kind: 'authorization', provider: 'github', scopes } as const;
         const issued = await service.issue(server(mcpServerId), { subject, request, ttlMs: TTL_MS });
         if (issued.disposition === 'served') expect(issued.connection).toMatchObject({ owner: mcpServerId, subject });
-        else expect(issued.elicitation).toMatchObject({ mcpServerId, subject });
-        if (issued.disposition === 'created') {
-          const { elicitationId, expiresAt, request } = issued.elicitation;
-          const known = { mcpServerId, person, scopes: request.scopes, expiresAt, attempt: undefined };
-          this.model.known.set(elicitationId, { ...known, status: 'pending' });
+        else {
+          expect(issued.elicitation).toMatchObject({ mcpServerId, subject });
+          // Whoever waits for it gets everything it needs.
+          expect(issued.elicitation.request.scopes).toEqual(expect.arrayContaining([...scopes]));
         }
         return { outcome: issued.disposition, answer: issued };
       }
@@ -180,7 +192,9 @@ export class World {
       case 'decline':
         return of(await service.decline(call.id, visitorOf(call.visitor)));
       case 'accept':
-        return of(await service.accept(call.id, visitorOf(call.visitor), begun(call.id, call.begins)));
+        return of(
+          await service.accept(call.id, visitorOf(call.visitor), begun(call.id, call.begins), call.agreedScopes),
+        );
       case 'hold':
         return of(await service.hold(call.id, digestOf(call.attempt), begun(call.id, call.begins)));
       case 'retry':
@@ -203,10 +217,8 @@ export class World {
     const elicitations = new Map<ElicitationId, Elicitation | undefined>();
     for (const id of ids) elicitations.set(id, await this.#stores.elicitations.read(id));
     const connections = [];
-    for (const owner of mcpServerIds) {
-      for (const subject of [...people, 'mallory'])
-        connections.push(...(await this.#stores.connections.list({ owner, subject: { issuer: ISSUER, subject } })));
-    }
+    for (const subject of [...people, 'mallory'])
+      connections.push(...(await this.#stores.connections.list({ issuer: ISSUER, subject })));
     const { events } = this.#stores;
     return { elicitations, connections, events, audits: this.#bench.audits, answers: this.#answers };
   }
@@ -219,6 +231,7 @@ export class World {
       const known = this.model.known.get(id);
       if (known === undefined || elicitation === undefined) continue;
       known.status = elicitation.status;
+      known.scopes = elicitation.request.scopes;
       const digest = 'attempt' in elicitation ? elicitation.attempt : undefined;
       known.attempt = this.#begun.find(({ attempt }) => digestOf(attempt) === digest)?.attempt;
     }

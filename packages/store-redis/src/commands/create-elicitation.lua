@@ -3,15 +3,17 @@ Creates an elicitation, unless the same ask is open or answered already. Repeati
 the first call made, however far that has moved since.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 connection   5 subject limit   6 events
+       7 open elicitations of the subject
 ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 ask
        8 seen open id   9 seen connection generation   10 limit   11 limit window ms
        12 MCP server id   13 kind   14 events kept   15 wake-up channel
+       16 listed at most of a subject
        An absent 8 or 9 is the empty string.
 returns {'created', createdAt, expiresAt}
         {'repeated', status, version, createdAt, expiresAt, endedAt, record}
         {'taken'}                     the id belongs to another operation
+        {'connected', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
-        {'connected', generation, createdAt, updatedAt, record}
         {'limited', retry after ms}
 emits  one event and one wake-up when created
 ]]
@@ -26,16 +28,15 @@ if earlier then
   return { 'repeated', unpack(found, 1, 6) }
 end
 
+-- Before what is open: that may ask for more than the connection has already.
+local connection = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
+if connection[1] and connection[1] ~= ARGV[9] then return { 'connected', unpack(connection, 1, 6) } end
+
 -- An ask is open while its elicitation is in the due index and not over yet.
 local open = redis.call('HGET', KEYS[2], ARGV[7])
 if open and open ~= ARGV[8] then
   local over = redis.call('ZSCORE', KEYS[3], open)
   if over and tonumber(over) > now then return { 'open', open } end
-end
-
-local generation = redis.call('HGET', KEYS[4], 'generation')
-if generation and generation ~= ARGV[9] then
-  return { 'connected', unpack(redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record'), 1, 4) }
 end
 
 -- Fixed window, kept as "<end of window> <count>".
@@ -53,6 +54,12 @@ redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', wh
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[5]) + tonumber(ARGV[6])))
 redis.call('HSET', KEYS[2], ARGV[7], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])
+-- Kept small: of a subject who is asked that much, those that are over last. What is over already is left out by the readers,
+-- is dropped by the next ask, and goes with the index when none comes.
+redis.call('ZADD', KEYS[7], whole(expires), ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
+redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[16])))
+redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[5]))))
 redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
 redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[14], '*', 'elicitationId', ARGV[2], 'version', '1', 'status', 'pending',
   'mcpServerId', ARGV[12], 'kind', ARGV[13])

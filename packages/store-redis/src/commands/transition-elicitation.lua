@@ -3,7 +3,8 @@ Commits one move that was decided on a known version: status, effects and event 
 move under its operation id changes nothing and succeeds again.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 events
-       5 one-time record   6 connection   7 connections of its owner and subject    (5 to 7 unused unless put)
+       5 one-time record   6 connection   7 connections of its subject    (5 to 7 unused unless put)
+       8 open elicitations of the subject
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status   7 new record   8 '1' when the new status is terminal
        9 retention ms   10 MCP server id   11 kind   12 events kept   13 wake-up channel
@@ -13,7 +14,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
 returns {'applied', now, expiresAt}
         {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record}
         {'missing'}
-emits  one event and one wake-up when applied
+emits  one event and one wake-up when applied, and a wake-up of the connection that is put
 ]]
 local now = store_clock(ARGV[1])
 
@@ -35,12 +36,14 @@ if ARGV[19] ~= '' and now + tonumber(ARGV[19]) < tonumber(expires) then
   expires = whole(now + tonumber(ARGV[19]))
   redis.call('HSET', KEYS[1], 'expiresAt', expires)
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
+  redis.call('ZADD', KEYS[8], 'XX', expires, ARGV[2])
 end
 
 if ARGV[8] == '1' then
   redis.call('HSET', KEYS[1], 'endedAt', whole(now))
   redis.call('PEXPIRE', KEYS[1], ARGV[9])
   redis.call('ZREM', KEYS[3], ARGV[2])
+  redis.call('ZREM', KEYS[8], ARGV[2])
   local ask = string.match(found[8], ' (%S+)$')
   if redis.call('HGET', KEYS[2], ask) == ARGV[2] then redis.call('HDEL', KEYS[2], ask) end
 end
@@ -54,7 +57,9 @@ if ARGV[17] ~= '' then
   local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
   redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
   redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[18])
+  redis.call('HDEL', KEYS[6], 'lease', 'trouble', 'lost', 'refreshedBy')
   redis.call('SADD', KEYS[7], ARGV[17])
+  redis.call('PUBLISH', ARGV[13], ARGV[17])
 end
 
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[12], '*', 'elicitationId', ARGV[2], 'version', version,

@@ -57,16 +57,16 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       expect(stored).not.toHaveProperty('accessTokenExpiresAt');
     });
 
-    test('lists the connections of one owner and one subject only', async () => {
+    test('lists the connections of one subject only, of every owner, oldest first', async () => {
       const [person, other] = [somebody(), somebody()];
       const mine = await connect(person);
+      stores.clock.advance(1);
       const shared = await connect(person, 'group:office');
       await connect(other);
-      const ids = async (owner: string) =>
-        (await stores.connections.list({ owner, subject: person })).map(({ connectionId }) => connectionId);
-      expect(await ids('issue-tracker')).toEqual([mine.connectionId]);
-      expect(await ids('group:office')).toEqual([shared.connectionId]);
-      expect(await ids('nobody')).toEqual([]);
+      const listed = await stores.connections.list(person);
+      expect(listed.map(({ connectionId }) => connectionId)).toEqual([mine.connectionId, shared.connectionId]);
+      expect(listed[0]).toEqual(await stores.connections.read(mine.connectionId));
+      expect(await stores.connections.list(somebody())).toEqual([]);
     });
   });
 }

@@ -6,6 +6,7 @@ import type {
   IdempotencyStore,
   Notifier,
   OneTimeStore,
+  RevocationStore,
   Shard,
 } from '@postern/elicitation';
 import type { FakeClock } from '../fake-clock.ts';
@@ -14,6 +15,7 @@ import type { FakeClock } from '../fake-clock.ts';
 export interface ContractStores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
+  readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;

@@ -64,6 +64,7 @@ export function connectionFor(subject: Subject, elicitationId: ElicitationId, ow
     scopes: ['repo'],
     account: { id: '583231', name: 'octocat' },
     sealedTokens: 'sealed-tokens',
+    refreshable: true,
     accessTokenExpiresAt: Date.UTC(2030, 0, 1),
     elicitationId,
   };

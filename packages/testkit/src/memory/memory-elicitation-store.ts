@@ -1,9 +1,6 @@
 import {
-  assertMove,
+  assertTransition,
   type Clock,
-  type Connection,
-  type ConnectionId,
-  type ConnectionStore,
   type CreateElicitation,
   type CreateResult,
   committed,
@@ -15,7 +12,6 @@ import {
   eventOf,
   isSameSubject,
   isTerminal,
-  type NewConnection,
   RECORD_LAYOUT,
   type Shard,
   type Subject,
@@ -23,6 +19,7 @@ import {
   type TransitionElicitation,
   type TransitionResult,
 } from '@postern/elicitation';
+import type { MemoryConnectionStore } from './memory-connection-store.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import type { MemoryOneTimeStore } from './memory-one-time-store.ts';
 
@@ -38,28 +35,24 @@ export interface MemoryElicitationStoreDeps {
   readonly now: Clock;
   readonly retentionMs: number;
   readonly notifier: MemoryNotifier;
+  readonly connections: MemoryConnectionStore;
   readonly oneTime: MemoryOneTimeStore;
 }
 
-/**
- * The elicitation and connection ports in one process. Atomic because every verb runs without awaiting anything.
- */
+/** As many open elicitations of one person as are listed. */
+const LISTED = 100;
+
+/** The elicitation port in one process. Atomic because every verb runs without awaiting anything. */
 export class MemoryElicitationStore implements ElicitationStore {
-  readonly connections: ConnectionStore;
   /** Announced so far, oldest first. */
   readonly events: ElicitationEvent[] = [];
   readonly #deps: MemoryElicitationStoreDeps;
   readonly #rows = new Map<ElicitationId, Row>();
   readonly #open = new Map<string, ElicitationId>();
   readonly #limits = new Map<string, { count: number; readonly endsAt: number }>();
-  readonly #connections = new Map<ConnectionId, Connection>();
 
   constructor(deps: MemoryElicitationStoreDeps) {
     this.#deps = deps;
-    this.connections = {
-      read: async connectionId => this.#connections.get(connectionId),
-      list: async of => this.#connectionsOf(of),
-    };
   }
 
   async create(request: CreateElicitation): Promise<CreateResult> {
@@ -73,14 +66,14 @@ export class MemoryElicitationStore implements ElicitationStore {
       throw new DomainError('contention', 'The elicitation id belongs to another operation.');
     }
 
+    const connection = this.#deps.connections.get(request.connectionId);
+    if (connection && connection.generation !== seen.connectionGeneration) return { result: 'connected', connection };
+
     const open = this.#open.get(coalescingDigest);
     const other = open === undefined ? undefined : this.#row(open)?.elicitation;
     if (other && !isTerminal(other) && other.expiresAt > now && open !== undefined && open !== seen.openId) {
       return { result: 'open', elicitationId: open };
     }
-
-    const connection = this.#connections.get(request.connectionId);
-    if (connection && connection.generation !== seen.connectionGeneration) return { result: 'connected', connection };
 
     const { issuer, subject } = elicitation.subject;
     const limitKey = JSON.stringify([elicitation.mcpServerId, issuer, subject]);
@@ -115,8 +108,8 @@ export class MemoryElicitationStore implements ElicitationStore {
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
     const now = this.#deps.now();
-    const { current, events, next, putOneTime, putConnection } = request;
-    assertMove(current.status, events, next.status);
+    const { current, events, putOneTime, putConnection } = request;
+    assertTransition(request);
 
     const row = this.#row(current.elicitationId);
     if (!row) return { result: 'missing' };
@@ -138,7 +131,7 @@ export class MemoryElicitationStore implements ElicitationStore {
       if (this.#open.get(row.coalescingDigest) === moved.elicitationId) this.#open.delete(row.coalescingDigest);
     }
     if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
-    if (putConnection) this.#putConnection(putConnection, now);
+    if (putConnection) this.#deps.connections.put(putConnection, now);
     this.#announce(moved);
     return { result: 'applied', elicitation: moved };
   }
@@ -155,26 +148,20 @@ export class MemoryElicitationStore implements ElicitationStore {
       .map(({ elicitationId }) => elicitationId);
   }
 
+  async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
+    const now = this.#deps.now();
+    return [...this.#rows.values()]
+      .map(row => row.elicitation)
+      .filter(elicitation => isSameSubject(elicitation.subject, subject))
+      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt > now)
+      .sort((a, b) => b.expiresAt - a.expiresAt)
+      .slice(0, LISTED)
+      .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+  }
+
   #row(elicitationId: ElicitationId): Row | undefined {
     const row = this.#rows.get(elicitationId);
     return row && row.keepUntil > this.#deps.now() ? row : undefined;
-  }
-
-  #putConnection(connection: NewConnection, now: number): void {
-    const earlier = this.#connections.get(connection.connectionId);
-    this.#connections.set(connection.connectionId, {
-      ...connection,
-      layout: RECORD_LAYOUT,
-      generation: (earlier?.generation ?? 0) + 1,
-      createdAt: earlier?.createdAt ?? now,
-      updatedAt: now,
-    });
-  }
-
-  #connectionsOf(of: { readonly owner: string; readonly subject: Subject }): readonly Connection[] {
-    return [...this.#connections.values()]
-      .filter(({ owner, subject }) => owner === of.owner && isSameSubject(subject, of.subject))
-      .sort((a, b) => a.createdAt - b.createdAt || (a.connectionId < b.connectionId ? -1 : 1));
   }
 
   #announce(elicitation: Elicitation): void {

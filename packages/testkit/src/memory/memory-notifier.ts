@@ -1,18 +1,18 @@
-import type { ElicitationId, Notifier, Watch } from '@postern/elicitation';
+import type { ConnectionId, ElicitationId, Notifier, Watch } from '@postern/elicitation';
 
 /** Wakes whoever waits in this process. */
 export class MemoryNotifier implements Notifier {
-  readonly #watches = new Set<{ readonly elicitationId: ElicitationId; readonly wake: () => void }>();
+  readonly #watches = new Set<{ readonly id: ElicitationId | ConnectionId; readonly wake: () => void }>();
 
-  wake(elicitationId: ElicitationId): void {
-    for (const watch of this.#watches) if (watch.elicitationId === elicitationId) watch.wake();
+  wake(id: ElicitationId | ConnectionId): void {
+    for (const watch of this.#watches) if (watch.id === id) watch.wake();
   }
 
-  watch(elicitationId: ElicitationId): Watch {
+  watch(id: ElicitationId | ConnectionId): Watch {
     let isWoken = false;
     let finish: (() => void) | undefined;
     const registration = {
-      elicitationId,
+      id,
       wake: () => {
         isWoken = true;
         finish?.();

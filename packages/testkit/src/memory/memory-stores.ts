@@ -1,9 +1,11 @@
 import type { Clock, ElicitationEvent } from '@postern/elicitation';
 import { MemoryBrowserSessionStore } from './memory-browser-session-store.ts';
+import { MemoryConnectionStore } from './memory-connection-store.ts';
 import { MemoryElicitationStore } from './memory-elicitation-store.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
+import { MemoryRevocationStore } from './memory-revocation-store.ts';
 
 export interface MemoryStoresOptions {
   readonly now: Clock;
@@ -15,10 +17,13 @@ export interface MemoryStoresOptions {
 export function createMemoryStores({ now, retentionMs = 24 * 3_600_000 }: MemoryStoresOptions) {
   const notifier = new MemoryNotifier();
   const oneTime = new MemoryOneTimeStore(now);
-  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, oneTime });
+  const revocations = new MemoryRevocationStore(now);
+  const connections = new MemoryConnectionStore({ now, notifier, revocations });
+  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, connections, oneTime });
   return {
     elicitations,
-    connections: elicitations.connections,
+    connections,
+    revocations,
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),
     idempotency: new MemoryIdempotencyStore(now),

@@ -1,0 +1,23 @@
+--[[
+Deletes a connection. What the provider must be told moves to the revocations as it stands at this moment, so that tokens
+refreshed just before are the ones revoked.
+
+KEYS   1 connection   2 connections of its subject   3 revocation   4 due revocations    (3 and 4 unused unless revoked)
+ARGV   1 clock   2 connection id   3 revocation id, or ''   4 lifetime of the revocation in ms   5 wake-up channel
+returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} where nothing was there
+emits  one wake-up when removed
+]]
+local now = store_clock(ARGV[1])
+
+local found = redis.call('HMGET', KEYS[1], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
+if not found[1] then return {} end
+
+redis.call('DEL', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[2])
+if ARGV[3] ~= '' then
+  redis.call('HSET', KEYS[3], 'record', found[4], 'createdAt', whole(now), 'attempts', '0')
+  redis.call('PEXPIRE', KEYS[3], ARGV[4])
+  redis.call('ZADD', KEYS[4], whole(now), ARGV[3])
+end
+redis.call('PUBLISH', ARGV[5], ARGV[2])
+return { unpack(found, 1, 6) }

@@ -1,0 +1,173 @@
+import {
+  type BeginRefresh,
+  type Clock,
+  type Connection,
+  type ConnectionId,
+  type ConnectionStore,
+  type ConnectionUse,
+  isSameSubject,
+  isUseNoted,
+  type LossReason,
+  type NewConnection,
+  RECORD_LAYOUT,
+  type RefreshedTokens,
+  type RevocationId,
+  type Subject,
+  shardIn,
+  type TokenSetChange,
+  type TokenSetOf,
+} from '@postern/elicitation';
+import type { MemoryNotifier } from './memory-notifier.ts';
+import type { MemoryRevocationStore } from './memory-revocation-store.ts';
+
+interface Row {
+  connection: Connection;
+  lease?: { readonly holder: string; readonly endsAt: number };
+  trouble?: { readonly count: number; readonly endsAt: number };
+  refreshedBy?: string;
+}
+
+export interface MemoryConnectionStoreDeps {
+  readonly now: Clock;
+  readonly notifier: MemoryNotifier;
+  readonly revocations: MemoryRevocationStore;
+}
+
+/** The connection port in one process. Atomic because every verb runs without awaiting anything. */
+export class MemoryConnectionStore implements ConnectionStore {
+  readonly #deps: MemoryConnectionStoreDeps;
+  readonly #rows = new Map<ConnectionId, Row>();
+
+  constructor(deps: MemoryConnectionStoreDeps) {
+    this.#deps = deps;
+  }
+
+  get(connectionId: ConnectionId): Connection | undefined {
+    return this.#rows.get(connectionId)?.connection;
+  }
+
+  /** What the move that completes an elicitation brings. */
+  put(connection: NewConnection, now: number): void {
+    const earlier = this.get(connection.connectionId);
+    this.#store({
+      ...connection,
+      layout: RECORD_LAYOUT,
+      generation: (earlier?.generation ?? 0) + 1,
+      ...(earlier?.lastUse === undefined ? {} : { lastUse: earlier.lastUse }),
+      createdAt: earlier?.createdAt ?? now,
+      updatedAt: now,
+    });
+  }
+
+  async read(connectionId: ConnectionId): Promise<Connection | undefined> {
+    return this.get(connectionId);
+  }
+
+  async list(subject: Subject): Promise<readonly Connection[]> {
+    return [...this.#rows.values()]
+      .map(({ connection }) => connection)
+      .filter(connection => isSameSubject(connection.subject, subject))
+      .sort((a, b) => a.createdAt - b.createdAt || (a.connectionId < b.connectionId ? -1 : 1));
+  }
+
+  async beginRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly leaseMs: number;
+  }): Promise<BeginRefresh> {
+    const now = this.#deps.now();
+    const row = this.#row(p.current);
+    if (row === undefined) return { result: 'missing' };
+    const { connection, lease, trouble } = row;
+    if (connection.generation !== p.current.generation || connection.lost !== undefined)
+      return { result: 'superseded', connection };
+    if (lease !== undefined && lease.holder !== p.holder && lease.endsAt > now)
+      return { result: 'held', retryAfterMs: lease.endsAt - now };
+    if (trouble !== undefined && trouble.endsAt > now)
+      return { result: 'postponed', retryAfterMs: trouble.endsAt - now };
+    row.lease = { holder: p.holder, endsAt: now + p.leaseMs };
+    return { result: 'begun', connection, troubles: trouble?.count ?? 0 };
+  }
+
+  async finishRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly tokens: RefreshedTokens;
+    readonly operationId: string;
+  }): Promise<TokenSetChange> {
+    const row = this.#row(p.current);
+    if (row === undefined) return { result: 'missing' };
+    if (row.refreshedBy === p.operationId) return { result: 'stored', connection: row.connection };
+    if (row.connection.generation !== p.current.generation) return { result: 'superseded', connection: row.connection };
+    const { accessTokenExpiresAt: _, lost: __, ...kept } = row.connection;
+    const { sealedTokens, scopes, refreshable, accessTokenExpiresAt } = p.tokens;
+    const connection = {
+      ...kept,
+      generation: kept.generation + 1,
+      sealedTokens,
+      scopes,
+      refreshable,
+      ...(accessTokenExpiresAt === undefined ? {} : { accessTokenExpiresAt }),
+      updatedAt: this.#deps.now(),
+    };
+    this.#store(connection, p.operationId);
+    return { result: 'stored', connection };
+  }
+
+  async postponeRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly delayMs: number;
+  }): Promise<void> {
+    const row = this.#row(p.current);
+    if (row?.connection.generation !== p.current.generation || row.lease?.holder !== p.holder) return;
+    delete row.lease;
+    row.trouble = { count: (row.trouble?.count ?? 0) + 1, endsAt: this.#deps.now() + p.delayMs };
+    this.#deps.notifier.wake(p.current.connectionId);
+  }
+
+  async markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange> {
+    const row = this.#row(p.current);
+    if (row === undefined) return { result: 'missing' };
+    const { connection } = row;
+    if (connection.generation !== p.current.generation) return { result: 'superseded', connection };
+    if (connection.lost !== undefined) return { result: 'stored', connection };
+    const lost = { ...connection, lost: { reason: p.reason, at: this.#deps.now() } };
+    this.#store(lost, row.refreshedBy);
+    return { result: 'stored', connection: lost };
+  }
+
+  async noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
+    const now = this.#deps.now();
+    const row = this.#rows.get(p.connectionId);
+    if (row === undefined || isUseNoted(row.connection, p.use, now)) return;
+    row.connection = { ...row.connection, lastUse: { ...p.use, at: now } };
+  }
+
+  async remove(p: {
+    readonly connectionId: ConnectionId;
+    readonly revocationId?: RevocationId;
+  }): Promise<Connection | undefined> {
+    const { connectionId, revocationId } = p;
+    if (revocationId !== undefined && shardIn(revocationId) !== shardIn(connectionId))
+      throw new TypeError('A revocation lies in the shard of its connection.');
+    const connection = this.get(connectionId);
+    if (connection === undefined) return undefined;
+    this.#rows.delete(connectionId);
+    if (revocationId !== undefined) this.#deps.revocations.put({ ...connection, revocationId });
+    this.#deps.notifier.wake(connectionId);
+    return connection;
+  }
+
+  /** A token set, or its loss: leases and troubles of the one before are over. */
+  #store(connection: Connection, refreshedBy?: string | undefined): void {
+    const { connectionId } = connection;
+    this.#rows.set(connectionId, { connection, ...(refreshedBy === undefined ? {} : { refreshedBy }) });
+    this.#deps.notifier.wake(connectionId);
+  }
+
+  /** Undefined also where the person has connected anew since. */
+  #row({ connectionId, createdAt }: TokenSetOf): Row | undefined {
+    const row = this.#rows.get(connectionId);
+    return row?.connection.createdAt === createdAt ? row : undefined;
+  }
+}

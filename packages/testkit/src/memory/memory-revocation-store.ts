@@ -1,0 +1,72 @@
+import {
+  type Clock,
+  type NewRevocation,
+  type Revocation,
+  type RevocationId,
+  type RevocationStore,
+  type Shard,
+  shardIn,
+} from '@postern/elicitation';
+
+interface Row {
+  revocation: Revocation;
+  dueAt: number;
+  leaseEndsAt: number;
+}
+
+/** The revocation port in one process. Atomic because every verb runs without awaiting anything. */
+export class MemoryRevocationStore implements RevocationStore {
+  readonly #now: Clock;
+  readonly #rows = new Map<RevocationId, Row>();
+
+  constructor(now: Clock) {
+    this.#now = now;
+  }
+
+  /** Takes what a revocation needs of what is given, which may be a whole connection. */
+  put({ revocationId, owner, subject, provider, resource, elicitationId, sealedTokens }: NewRevocation): void {
+    if (this.#rows.has(revocationId)) return;
+    const createdAt = this.#now();
+    const revocation = {
+      ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens, createdAt, attempts: 0 },
+      ...(resource === undefined ? {} : { resource }),
+    };
+    this.#rows.set(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
+  }
+
+  async add(revocation: NewRevocation): Promise<void> {
+    this.put(revocation);
+  }
+
+  async claim(shard: Shard, p: { readonly limit: number; readonly leaseMs: number }): Promise<readonly Revocation[]> {
+    const now = this.#now();
+    return [...this.#rows.values()]
+      .filter(({ revocation, dueAt }) => shardIn(revocation.revocationId) === shard && dueAt <= now)
+      .sort((a, b) => a.dueAt - b.dueAt)
+      .slice(0, p.limit)
+      .map(row => this.#claimed(row, p.leaseMs));
+  }
+
+  async claimOne(revocationId: RevocationId, leaseMs: number): Promise<Revocation | undefined> {
+    const row = this.#rows.get(revocationId);
+    return row === undefined || row.leaseEndsAt > this.#now() ? undefined : this.#claimed(row, leaseMs);
+  }
+
+  async finish(revocationId: RevocationId): Promise<void> {
+    this.#rows.delete(revocationId);
+  }
+
+  async postpone(revocationId: RevocationId, delayMs: number): Promise<void> {
+    const row = this.#rows.get(revocationId);
+    if (row === undefined) return;
+    row.dueAt = this.#now() + delayMs;
+    row.leaseEndsAt = 0;
+  }
+
+  #claimed(row: Row, leaseMs: number): Revocation {
+    row.revocation = { ...row.revocation, attempts: row.revocation.attempts + 1 };
+    row.leaseEndsAt = this.#now() + leaseMs;
+    row.dueAt = row.leaseEndsAt;
+    return row.revocation;
+  }
+}
