@@ -5,7 +5,14 @@ export {
 export type { Account } from './account.ts';
 export { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
 export { type CallbackExpectations, validateCallback } from './callback.ts';
+export type {
+  ClientRegistration,
+  ClientRegistrationSource,
+  EndpointMetadata,
+  ResolvedClient,
+} from './client-registration.ts';
 export type { LocalizedText } from './config-values.ts';
+export type { DpopKey, DpopProofRequest } from './dpop.ts';
 export {
   type IdentityProviderConfig,
   type IdentityProviderConfigInput,
@@ -25,10 +32,14 @@ export type {
   CodeExchangeRequest,
   Grant,
   Provider,
+  RefreshedGrant,
+  RefreshRequest,
+  RevokeRequest,
   StartRequest,
 } from './provider.ts';
 export { type ProviderConfig, type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
 export { createProviderRegistry, type ProviderRegistry } from './provider-registry.ts';
+export type { RevocationResult } from './revocation.ts';
 export {
   createSignIn,
   type SignedIn,

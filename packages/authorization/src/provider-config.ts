@@ -85,6 +85,7 @@ const providerMembers = z
       .strictObject({
         endpoint: endpointUrlSchema.optional().describe('Default: tokenEndpoint'),
         parameters: parametersSchema(tokenProtocolParameters).describe('Beside tokenParameters'),
+        tokenResponse: tokenResponseConfigSchema.optional().describe('Default: that of the provider'),
       })
       .optional()
       .describe('Where refreshing differs'),

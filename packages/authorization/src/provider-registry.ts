@@ -1,5 +1,7 @@
+import { type ClientRegistrationSource, configuredRegistration } from './client-registration.ts';
+import { createProvider } from './configured-provider.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
-import { createProvider, type Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { createMetadataCache } from './server-metadata.ts';
 
@@ -9,18 +11,28 @@ export interface ProviderRegistry {
   readonly names: readonly string[];
 }
 
-/** @throws {TypeError} when two providers have the same name. */
+/** @throws {TypeError} when two providers have the same name, or one is to be registered at run time and nothing does that. */
 export function createProviderRegistry(p: {
   providers: readonly ProviderConfig[];
   fetch: OutboundFetch;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** For providers of remote MCP servers (`mcpResource`), which are discovered and, without `clientId`, registered. */
+  registrationsOf?: (config: ProviderConfig) => ClientRegistrationSource;
 }): ProviderRegistry {
   const metadata = createMetadataCache(p);
   const providers = new Map<string, Provider>();
+
+  function registrations(config: ProviderConfig): ClientRegistrationSource {
+    if (config.mcpResource === undefined) return configuredRegistration(config, metadata);
+    if (p.registrationsOf === undefined) throw new TypeError(`nothing registers provider ${config.name}`);
+    return p.registrationsOf(config);
+  }
+
   for (const config of p.providers) {
     if (providers.has(config.name)) throw new TypeError(`two providers are named ${config.name}`);
-    providers.set(config.name, createProvider({ config, metadata, fetch: p.fetch, now: p.now }));
+    const provider = { config, registrations: registrations(config), fetch: p.fetch, now: p.now };
+    providers.set(config.name, createProvider(provider));
   }
   return { get: name => providers.get(name), names: [...providers.keys()] };
 }

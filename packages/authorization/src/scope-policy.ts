@@ -2,22 +2,80 @@ import { AuthorizationError } from './authorization-error.ts';
 import { scopeTokenSchema } from './config-values.ts';
 import type { ProviderConfig } from './provider-config.ts';
 
-/** Which scopes are requested at a provider when an MCP server asks for some. */
-export function scopePolicy(config: ProviderConfig): { requested(scopes: readonly string[]): string[] } {
-  const { baseScopes, defaultScopes, scopes: described } = config;
+/** What scopes mean at one provider: what may be requested, and what has been granted. */
+export interface ScopePolicy {
+  /**
+   * The scopes that are requested when an MCP server asks for these.
+   * @throws {AuthorizationError} `scope_not_allowed`
+   */
+  requested(scopes: readonly string[]): string[];
+  /**
+   * What to request so that `needed` is granted and nothing of `held` is lost. Held scopes that may no longer be requested
+   * are left out, and so are those that come with another one anyway.
+   * @throws {AuthorizationError} `scope_not_allowed`
+   */
+  toRequest(needed: readonly string[], held: readonly string[]): string[];
+  /**
+   * The scopes that are granted in effect: those the answer names, what they imply, and what was asked for and is never
+   * named. RFC 6749 section 5.1: an absent `scope` means those that were asked for.
+   */
+  granted(scope: string | undefined, asked: readonly string[]): string[];
+}
+
+/** These ask for an ID token and a refresh token; they grant no access and most answers do not name them. */
+const neverReported = ['openid', 'offline_access'];
+
+export function scopePolicy(config: ProviderConfig): ScopePolicy {
+  const { baseScopes, defaultScopes, scopes: described, incrementalScopes, scopeSeparator } = config;
+  const implied = new Map(Object.entries(config.scopeImplies));
+  const unreported = new Set([...neverReported, ...config.unreportedScopes]);
   // Claims of an ID token are asked for with this scope (OpenID Connect Core 3.1.2.1).
   const always = config.account?.from === 'id_token' ? ['openid', ...baseScopes] : baseScopes;
   const allowed = described && new Set([...always, ...defaultScopes, ...Object.keys(described)]);
 
+  const mayRequest = (scope: string) => scopeTokenSchema.safeParse(scope).success && allowed?.has(scope) !== false;
+
+  /** With everything they imply, and what that implies. */
+  function closure(scopes: Iterable<string>): Set<string> {
+    const closed = new Set(scopes);
+    // A set is iterated in the order of insertion, what is added on the way included.
+    for (const scope of closed) for (const further of implied.get(scope) ?? []) closed.add(further);
+    return closed;
+  }
+
+  function requested(scopes: readonly string[]): string[] {
+    const asked = scopes.length > 0 ? scopes : defaultScopes;
+    if (!asked.every(mayRequest)) throw new AuthorizationError('scope_not_allowed');
+    return [...new Set([...always, ...asked])];
+  }
+
+  /** Scopes of `held` that have to be requested, or they would be gone. Of two names for the same, the first. */
+  function keeping(needed: readonly string[], held: readonly string[]): string[] {
+    const requestable = held.filter(mayRequest);
+    return requestable.filter((scope, index) => {
+      if (closure(needed).has(scope)) return false;
+      return !requestable.some((other, otherIndex) => {
+        if (other === scope || !closure([other]).has(scope)) return false;
+        return otherIndex < index || !closure([scope]).has(other);
+      });
+    });
+  }
+
   return {
-    requested(scopes) {
-      const asked = scopes.length > 0 ? scopes : defaultScopes;
-      for (const scope of asked) {
-        if (!scopeTokenSchema.safeParse(scope).success || allowed?.has(scope) === false) {
-          throw new AuthorizationError('scope_not_allowed');
-        }
-      }
-      return [...new Set([...always, ...asked])];
+    requested,
+
+    toRequest(needed, held) {
+      const asked = requested(needed);
+      if (!incrementalScopes) return requested([...asked, ...keeping(asked, held)]);
+      const missing = asked.filter(scope => !held.includes(scope));
+      // Nothing is missing, and still somebody has to be asked: the old grant is of no use any more.
+      return missing.length > 0 ? requested(missing) : asked;
+    },
+
+    granted(scope, asked) {
+      const separator = scopeSeparator === ',' ? /[\s,]+/ : /\s+/;
+      const reported = scope?.split(separator).filter(part => part !== '') ?? asked;
+      return [...closure([...reported, ...asked.filter(part => unreported.has(part))])];
     },
   };
 }

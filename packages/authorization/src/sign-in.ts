@@ -1,9 +1,10 @@
 import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
 import { type CallbackExpectations, validateCallback } from './callback.ts';
-import { createOauthClient } from './code-exchange.ts';
+import type { ResolvedClient } from './client-registration.ts';
 import { displayText } from './display-text.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
+import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { assertPkceSupport, createMetadataCache, type ServerMetadata } from './server-metadata.ts';
 import { subjectFromClaims } from './subject-claims.ts';
@@ -62,7 +63,7 @@ export function createSignIn(p: {
 }): SignIn {
   const config = p.identityProvider;
   const cache = createMetadataCache(p);
-  const oauthClient = createOauthClient({ registration: config, fetch: p.fetch, now: p.now });
+  const oauthClient = createOauthClient({ fetch: p.fetch, now: p.now });
 
   async function metadata(): Promise<ServerMetadata> {
     const found = await cache.get(config.issuer, 'oidc');
@@ -72,10 +73,12 @@ export function createSignIn(p: {
     return found;
   }
 
+  const registered = (server: ServerMetadata): ResolvedClient => ({ registration: config, metadata: server });
+
   return {
     async start({ redirectUri, state, nonce, codeVerifier = client.randomPKCECodeVerifier(), prompt, maxAge }) {
       const oldest = maxAge ?? config.maxAgeSeconds;
-      const authorizationUrl = oauthClient.authorizationUrl(await metadata(), {
+      const authorizationUrl = oauthClient.authorizationUrl(registered(await metadata()), {
         response_type: 'code',
         redirect_uri: redirectUri.href,
         scope: config.scopes.join(' '),
@@ -98,8 +101,7 @@ export function createSignIn(p: {
         expectedIssuer: config.issuer,
         issRequired: server.authorization_response_iss_parameter_supported === true,
       });
-      const { response, claims } = await oauthClient.exchange({
-        metadata: server,
+      const { response, claims } = await oauthClient.exchange(registered(server), {
         code,
         redirectUri,
         codeVerifier,
@@ -124,7 +126,7 @@ export function createSignIn(p: {
   async function description(server: ServerMetadata, claims: client.IDToken, accessToken: string) {
     let profile: Record<string, unknown> = claims;
     if (firstText(profile, config.displayNameClaims) === undefined && server.userinfo_endpoint !== undefined) {
-      profile = await oauthClient.userinfo(server, accessToken);
+      profile = await oauthClient.userinfo(registered(server), accessToken);
       if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo');
     }
     const displayName = firstText(profile, config.displayNameClaims) ?? displayText(claims.sub) ?? config.clientId;

@@ -1,0 +1,67 @@
+import * as client from 'openid-client';
+import { AuthorizationError } from './authorization-error.ts';
+import type { ResolvedClient } from './client-registration.ts';
+import { type CodeGrantRequest, exchangeCode } from './code-exchange.ts';
+import type { DpopKey } from './dpop.ts';
+import { fromLibraryError } from './library-error.ts';
+import { createOauthConfigurations } from './oauth-configuration.ts';
+import type { OutboundFetch } from './outbound-fetch.ts';
+import { pushAuthorization } from './pushed-authorization.ts';
+import { type RevocationRequest, type RevocationResult, revokeToken } from './revocation.ts';
+import { type GrantRequest, requestTokens, type TokenGrant } from './token-request.ts';
+
+/** The part of Postern that speaks OAuth with authorization servers. Every method throws `AuthorizationError`. */
+export interface OauthClient {
+  /** The URL of an authorization request with these parameters. No network. */
+  authorizationUrl(at: ResolvedClient, parameters: Record<string, string>): URL;
+  /** The same request, handed over behind the browser's back (RFC 9126): the URL names it and nothing of it. */
+  pushedAuthorizationUrl(at: ResolvedClient, parameters: Record<string, string>, dpopKey?: DpopKey): Promise<URL>;
+  /**
+   * Exchanges an authorization code. One request, never repeated except for a DPoP nonce: a code can be used once, and an
+   * answer that was lost is not known to have been a failure.
+   */
+  exchange(at: ResolvedClient, request: CodeGrantRequest): Promise<TokenGrant>;
+  /** Any other token request: refresh, device code. One request, as above. */
+  requestTokens(at: ResolvedClient, request: GrantRequest): Promise<TokenGrant>;
+  revoke(at: ResolvedClient, request: RevocationRequest): Promise<RevocationResult>;
+  /** Reads a JSON object with an access token. */
+  userinfo(at: ResolvedClient, accessToken: string, dpopKey?: DpopKey): Promise<Record<string, unknown>>;
+}
+
+export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }): OauthClient {
+  const configurations = createOauthConfigurations(p);
+  const tools = { configurations, now: p.now };
+
+  return {
+    authorizationUrl: (at, parameters) => client.buildAuthorizationUrl(configurations.plain(at), parameters),
+    pushedAuthorizationUrl: (at, parameters, dpopKey) => pushAuthorization(tools, at, parameters, dpopKey),
+    exchange: (at, request) => exchangeCode(tools, at, request),
+    requestTokens: (at, request) => requestTokens(tools, at, request),
+    revoke: (at, request) => revokeToken(tools, at, request),
+
+    async userinfo(at, accessToken, dpopKey) {
+      const endpoint = at.metadata.userinfo_endpoint;
+      if (endpoint === undefined) throw new AuthorizationError('invalid_userinfo');
+      try {
+        return await configurations.run(at, { dpopKey }, async ({ configuration, dpop }) => {
+          const answer = await client.fetchProtectedResource(
+            configuration,
+            accessToken,
+            new URL(endpoint),
+            'GET',
+            undefined,
+            undefined,
+            dpop,
+          );
+          const body: unknown = answer.status === 200 ? await answer.json() : undefined;
+          if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+            throw new AuthorizationError('invalid_userinfo');
+          }
+          return { ...body };
+        });
+      } catch (error) {
+        throw fromLibraryError(error, 'invalid_userinfo');
+      }
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import * as client from 'openid-client';
+import { createClientAuthentication } from './client-authentication.ts';
+import type { ResolvedClient } from './client-registration.ts';
+import { type DpopKey, dpopKeyPair } from './dpop.ts';
+import type { OutboundFetch } from './outbound-fetch.ts';
+import { isInsecure, unlessUnavailable } from './server-metadata.ts';
+
+/** An issuer name that no ID token can have. */
+const noIssuer = 'urn:postern:no-issuer-configured';
+
+/** One operation of openid-client: its configuration, and the key it proves to have, where there is one. */
+export interface OauthOperation {
+  readonly configuration: client.Configuration;
+  /** To be spread where an operation takes options. */
+  readonly dpop: { DPoP?: client.DPoPHandle };
+}
+
+export interface OauthConfigurations {
+  /** Without DPoP and without network. */
+  plain(at: ResolvedClient): client.Configuration;
+  /**
+   * Runs an operation through the guarded fetch; an answer of 429 or 5xx is none.
+   * @param wrap what stands between the library and the guarded fetch.
+   */
+  run<T>(
+    at: ResolvedClient,
+    p: { dpopKey?: DpopKey | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
+    operation: (p: OauthOperation) => Promise<T>,
+  ): Promise<T>;
+  readonly fetch: client.CustomFetch;
+  /** Seconds by which our clock is ahead of the system's, which is the one the library reads. */
+  clockLead(): number;
+}
+
+/** Keeps nothing but the public keys of authorization servers. */
+export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => number }): OauthConfigurations {
+  const guardedFetch = unlessUnavailable(p.fetch);
+  /** By the URL they come from, `uat` by our clock. */
+  const knownKeys = new Map<string, client.ExportedJWKSCache>();
+  const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
+
+  /** A configuration per operation, because openid-client takes its clock as a fixed distance to the system's. */
+  function configure({ registration, metadata }: ResolvedClient, fetch: client.CustomFetch): client.Configuration {
+    // `iss` of the callback has been checked by validateCallback, with knowledge that openid-client does not have.
+    const { authorization_response_iss_parameter_supported: _, ...server } = metadata;
+    const configuration = new client.Configuration(
+      { ...server, issuer: metadata.issuer ?? noIssuer },
+      registration.clientId,
+      { [client.clockSkew]: clockLead() },
+      createClientAuthentication(registration),
+    );
+    configuration.timeout = 0;
+    configuration[client.customFetch] = fetch;
+    if (isInsecure(metadata.token_endpoint)) client.allowInsecureRequests(configuration);
+    const known = knownKeys.get(metadata.jwks_uri ?? '');
+    if (known) client.setJwksCache(configuration, { ...known, uat: known.uat - clockLead() });
+    return configuration;
+  }
+
+  return {
+    plain: at => configure(at, guardedFetch),
+    fetch: guardedFetch,
+    clockLead,
+
+    async run(at, { dpopKey, wrap }, operation) {
+      const configuration = configure(at, wrap ? wrap(guardedFetch) : guardedFetch);
+      const dpop = dpopKey && { DPoP: client.getDPoPHandle(configuration, await dpopKeyPair(dpopKey)) };
+      try {
+        return await operation({ configuration, dpop: dpop ?? {} });
+      } finally {
+        const read = client.getJwksCache(configuration);
+        if (read) knownKeys.set(at.metadata.jwks_uri ?? '', { ...read, uat: read.uat + clockLead() });
+      }
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import * as client from 'openid-client';
+import * as z from 'zod';
+import { AuthorizationError } from './authorization-error.ts';
+import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
+import type { DpopKey } from './dpop.ts';
+import { fromLibraryError } from './library-error.ts';
+import type { ProviderConfig } from './provider-config.ts';
+import { jsonMembers } from './token-answer.ts';
+import type { OauthTools } from './token-request.ts';
+
+/**
+ * Whether an authorization request is pushed. Where the authorization server insists, it always is.
+ *
+ * @throws {AuthorizationError} `par_unsupported` when it must be and there is no endpoint for it. There is no way back to the
+ *   front channel.
+ */
+export function pushesAuthorization(
+  metadata: EndpointMetadata,
+  setting: ProviderConfig['pushedAuthorization'],
+): boolean {
+  const isOffered = metadata.pushed_authorization_request_endpoint !== undefined;
+  const isRequired = setting === 'required' || metadata.require_pushed_authorization_requests === true;
+  if (isRequired && !isOffered) throw new AuthorizationError('par_unsupported');
+  return isRequired || (isOffered && setting === 'auto');
+}
+
+/** RFC 9126 section 2.2. The value becomes part of a URL for the browser, so it is one URI and nothing more. */
+const pushedSchema = z.object({
+  request_uri: z
+    .string()
+    .max(2000)
+    .regex(/^(urn:|https:\/\/)[\x21-\x7e]+$/i)
+    .refine(value => URL.canParse(value)),
+  expires_in: z.int().min(1).max(86_400),
+});
+
+/** Pushes the parameters, authenticated and with the DPoP key, and gives the URL that refers to them. */
+export async function pushAuthorization(
+  { configurations }: OauthTools,
+  at: ResolvedClient,
+  parameters: Record<string, string>,
+  dpopKey: DpopKey | undefined,
+): Promise<URL> {
+  const endpoint = new URL(at.metadata.pushed_authorization_request_endpoint ?? '').href;
+  const wrap =
+    (fetch: client.CustomFetch): client.CustomFetch =>
+    async (url, options) => {
+      const answer = await fetch(url, options);
+      if (url !== endpoint || answer.status !== 201) return answer;
+      const pushed = pushedSchema.safeParse(jsonMembers(await answer.text()));
+      if (!pushed.success) throw new AuthorizationError('invalid_pushed_authorization');
+      return Response.json(pushed.data, { status: 201 });
+    };
+  try {
+    return await configurations.run(at, { dpopKey, wrap }, ({ configuration, dpop }) =>
+      client.buildAuthorizationUrlWithPAR(configuration, parameters, dpop),
+    );
+  } catch (error) {
+    throw fromLibraryError(error, 'invalid_pushed_authorization');
+  }
+}

@@ -1,0 +1,130 @@
+import * as client from 'openid-client';
+import { AuthorizationError } from './authorization-error.ts';
+import { createClientAuthentication } from './client-authentication.ts';
+import type { ResolvedClient } from './client-registration.ts';
+import { type DpopKey, dpopProof } from './dpop.ts';
+import { fromLibraryError } from './library-error.ts';
+import { errorFromProvider } from './provider-error.ts';
+import { clientIdPlaceholder, type RevocationConfig, revocationConfigSchema } from './revocation-config.ts';
+import { jsonMembers, memberAt } from './token-answer.ts';
+import type { OauthTools } from './token-request.ts';
+
+export interface RevocationRequest {
+  readonly config: RevocationConfig | undefined;
+  readonly accessToken: string;
+  readonly refreshToken?: string | undefined;
+  readonly dpopKey?: DpopKey | undefined;
+}
+
+/** `unsupported`: the provider offers no way; its tokens live as long as they live. */
+export type RevocationResult = 'revoked' | 'unsupported';
+
+/** How RFC 7009 has it. */
+const standard = revocationConfigSchema.parse({});
+
+/**
+ * Ends a grant at the provider. A token that the provider does not know is as good as revoked (RFC 7009 section 2.2).
+ * Repeating it is harmless; it is the caller who does.
+ *
+ * @throws {AuthorizationError}
+ */
+export async function revokeToken(
+  tools: OauthTools,
+  at: ResolvedClient,
+  { config = standard, accessToken, refreshToken, dpopKey }: RevocationRequest,
+): Promise<RevocationResult> {
+  const endpoint = config.endpoint?.replaceAll(clientIdPlaceholder, encodeURIComponent(at.registration.clientId));
+  const url = endpoint ?? at.metadata.revocation_endpoint;
+  if (url === undefined) return 'unsupported';
+
+  const isRefreshToken = config.token === 'refresh_token' && refreshToken !== undefined;
+  const token = isRefreshToken ? refreshToken : accessToken;
+  const hint = isRefreshToken ? 'refresh_token' : 'access_token';
+  const order = orderOf(config);
+  const send = async (nonce?: string): Promise<Response> => {
+    const headers = new Headers({ accept: 'application/json' });
+    const parameters = new URLSearchParams();
+    if (order.body !== 'none') parameters.set(order.parameter, token);
+    if (order.hinted) parameters.set('token_type_hint', hint);
+    if (order.authentication === 'client') await authenticate(tools, at, parameters, headers);
+    if (order.authentication === 'bearer') {
+      headers.set('authorization', `${dpopKey === undefined ? 'Bearer' : 'DPoP'} ${accessToken}`);
+      if (dpopKey !== undefined) {
+        const proof = { dpopKey, accessToken, method: order.method, url, nonce };
+        headers.set('dpop', await dpopProof(proof, tools.now()));
+      }
+    }
+    const body = bodyOf(order.body, parameters, headers);
+    return tools.configurations.fetch(url, { method: order.method, headers: plain(headers), body, redirect: 'manual' });
+  };
+
+  try {
+    const first = await send();
+    const nonce = dpopKey !== undefined && first.status === 401 ? first.headers.get('dpop-nonce') : null;
+    const answer = nonce === null ? first : await send(nonce);
+    return await outcomeOf(answer, config);
+  } catch (error) {
+    throw fromLibraryError(error, 'invalid_revocation_response');
+  }
+}
+
+/** What is sent, with nothing left open. */
+interface Order {
+  readonly method: 'POST' | 'DELETE' | 'GET';
+  readonly body: 'form' | 'json' | 'none';
+  readonly parameter: string;
+  readonly authentication: 'client' | 'bearer' | 'none';
+  readonly hinted: boolean;
+}
+
+function orderOf(config: RevocationConfig): Order {
+  switch (config.style) {
+    case 'rfc7009':
+      return { method: 'POST', body: 'form', parameter: 'token', authentication: 'client', hinted: true };
+    case 'bearer':
+      return { method: 'POST', body: 'none', parameter: 'token', authentication: 'bearer', hinted: false };
+    case 'custom': {
+      const { method = 'POST', body = 'form', parameter = 'token', authentication = 'client' } = config;
+      return { method, body, parameter, authentication, hinted: false };
+    }
+  }
+}
+
+async function authenticate(
+  { configurations }: OauthTools,
+  at: ResolvedClient,
+  parameters: URLSearchParams,
+  headers: Headers,
+): Promise<void> {
+  const authentication = createClientAuthentication(at.registration);
+  const registered = { client_id: at.registration.clientId, [client.clockSkew]: configurations.clockLead() };
+  // Asynchronous where something is signed, whatever its type says.
+  await Promise.resolve(
+    authentication(configurations.plain(at).serverMetadata(), registered, parameters, headers) as unknown,
+  );
+}
+
+function bodyOf(format: Order['body'], parameters: URLSearchParams, headers: Headers): string | null {
+  if (format === 'none') return null;
+  headers.set('content-type', format === 'json' ? 'application/json' : 'application/x-www-form-urlencoded');
+  return format === 'json' ? JSON.stringify(Object.fromEntries(parameters)) : parameters.toString();
+}
+
+const plain = (headers: Headers): Record<string, string> => Object.fromEntries(headers);
+
+async function outcomeOf(answer: Response, config: RevocationConfig): Promise<RevocationResult> {
+  if (config.unknownTokenStatuses.includes(answer.status)) return 'revoked';
+  const members = jsonMembers(await answer.text());
+  const isDone = answer.status >= 200 && answer.status < 300;
+  const { success } = config;
+  const isMeant =
+    success === undefined || (members !== undefined && memberAt(members, success.member) === success.equals);
+  if (isDone && isMeant) return 'revoked';
+
+  const code = members?.['error'];
+  if (typeof code !== 'string') throw new AuthorizationError('invalid_revocation_response');
+  if (code === 'invalid_token' || config.unknownTokenErrors.includes(code)) return 'revoked';
+  // RFC 7009 section 2.2.1: tokens of this kind cannot be revoked.
+  if (code === 'unsupported_token_type') return 'unsupported';
+  throw errorFromProvider(code);
+}
