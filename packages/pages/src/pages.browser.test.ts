@@ -7,10 +7,11 @@ import { hostileStrings } from './hostile-strings.ts';
 import { locales } from './locale.ts';
 import { launchChromium, type PageServer, servePages } from './page-server.ts';
 import { connectPage } from './pages/connect-page.ts';
+import { devicePage } from './pages/device-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
 import { accentColours } from './palette.ts';
 import { samplePages } from './sample-pages.ts';
-import { sampleBranding, sampleConnect, sampleMcpServer } from './sample-views.ts';
+import { sampleBranding, sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -237,6 +238,61 @@ test('from the decision to the provider: the form, the page in between, the link
   });
   expect(provider.received[0]?.path).toBe('/en/authorize');
   expect(provider.received[0]?.headers.referer).toBeUndefined();
+});
+
+describe('a code to enter elsewhere, without JavaScript', () => {
+  test('is taken as a whole by one click', async () => {
+    await withPage({ javaScriptEnabled: false }, async page => {
+      await page.goto(pageServer.page('device'));
+      await page.click('.user-code');
+      expect(await page.evaluate<string>('getSelection().toString().trim()')).toBe(sampleDevice.userCode);
+    });
+  });
+
+  test('leads to the provider in another tab, which learns nothing of this one', async () => {
+    await using provider = await servePages({
+      extraPages: { activate: () => '<!doctype html><title>provider</title>' },
+    });
+    const verificationHref = provider.page('activate').replace('127.0.0.1', 'localhost');
+    await using gateway = await servePages({
+      extraPages: { enter: context => devicePage(context, { ...sampleDevice, verificationHref }) },
+    });
+    await withPage({ javaScriptEnabled: false }, async page => {
+      await page.goto(gateway.page('enter'));
+      const [tab] = await Promise.all([page.context().waitForEvent('page'), page.click('.outside')]);
+      await tab.waitForURL(verificationHref);
+      expect(await tab.evaluate<boolean>('window.opener === null')).toBe(true);
+      expect(page.url()).toBe(gateway.page('enter'));
+    });
+    expect(provider.received[0]).toMatchObject({ path: '/en/activate' });
+    expect(provider.received[0]?.headers.referer).toBeUndefined();
+  });
+});
+
+describe('the list of connections', () => {
+  test('names every link by what it belongs to', async () => {
+    await withPage({ javaScriptEnabled: false }, async page => {
+      await page.goto(pageServer.page('me'));
+      for (const { providerName } of sampleMe.connections) {
+        const link = page.getByRole('link', { name: `Disconnect ${providerName}`, exact: true });
+        expect(await link.count()).toBe(1);
+      }
+    });
+  });
+
+  test('opens by keyboard what is folded up, and prints it', async () => {
+    await withPage({ javaScriptEnabled: false }, async page => {
+      await page.goto(pageServer.page('me'));
+      const folded = page.locator('.fold .scopes');
+      expect(await folded.isVisible()).toBe(false);
+      await page.emulateMedia({ media: 'print' });
+      expect(await folded.isVisible()).toBe(true);
+      await page.emulateMedia({ media: 'screen' });
+      await page.focus('summary');
+      await page.keyboard.press('Enter');
+      expect(await folded.isVisible()).toBe(true);
+    });
+  });
 });
 
 test('hostile text is shown as it is and builds nothing', { timeout: 60_000 }, async () => {

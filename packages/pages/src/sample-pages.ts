@@ -156,6 +156,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       accountName: 'ada-okafor',
       scopes: sampleAuthorization.scopes,
       returnHref,
+      connectionsHref: '/me',
     }),
   'done-plain': context => donePage(context, { mcpServer, providerName: 'GitHub', scopes: [] }),
   working: context => workingPage(context, { mcpServer, reloadHref: '/e/0a.sample' }),

@@ -78,6 +78,7 @@ export const en = {
   'done.heading': 'Your {provider} account is connected',
   'done.account': 'Account',
   'done.scopes': '{mcpServer} can now',
+  'done.connections': 'See or disconnect your accounts at any time',
 
   'working.heading': 'Your answer is on its way',
   'working.text': 'This takes a few seconds. You do not have to answer again.',

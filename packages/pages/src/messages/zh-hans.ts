@@ -72,6 +72,7 @@ export const zhHans: Messages = {
   'done.heading': '您的 {provider} 账户已连接',
   'done.account': '账户',
   'done.scopes': '{mcpServer} 现在可以',
+  'done.connections': '您可以随时查看或断开已连接的账户',
 
   'working.heading': '正在处理您的答复',
   'working.text': '只需几秒钟，您无需再次作答。',

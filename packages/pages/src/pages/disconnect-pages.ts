@@ -79,8 +79,7 @@ export function disconnectedPage(context: PageContext, view: DisconnectedView): 
     tone: 'good',
     heading: t.html('disconnected.heading', names),
     texts: [...withoutAccess(view, t), t.html(`disconnected.${view.provider}`, names)],
-    body: html`${atProvider(view, t)}`,
-    actions: [linkButton(view.backHref, t.html('disconnected.back'), 'plain')],
+    actions: [html`${atProvider(view, t)}`, linkButton(view.backHref, t.html('disconnected.back'), 'plain')],
   });
 }
 

@@ -1,4 +1,4 @@
-import { html } from '../html.ts';
+import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, facts, linkButton, scopeList } from '../parts.ts';
@@ -14,6 +14,8 @@ export interface DoneView {
   readonly scopes: readonly ScopeView[];
   /** A registered return address of the MCP server. */
   readonly returnHref?: string;
+  /** Where the person can see and end their connections. */
+  readonly connectionsHref?: string;
 }
 
 /** An account was connected. */
@@ -32,13 +34,17 @@ export function donePage(context: PageContext, view: DoneView): string {
 <h2 id="permissions-heading">${t.html('done.scopes', { mcpServer })}</h2>
 ${scopeList(view.scopes, t)}
 </section>`;
+  const later =
+    view.connectionsHref === undefined
+      ? undefined
+      : html`<p><a class="link" href="${webUrl(view.connectionsHref)}">${t.html('done.connections')}</a></p>`;
   return messagePage(context, t, {
     title: t.plain('done.heading', { provider }),
     icon: icons.check,
     tone: 'good',
     heading: t.html('done.heading', { provider }),
     texts: [t.html('next.close', { mcpServer })],
-    body: html`${account}${granted}`,
+    body: html`${account}${granted}${later}`,
     ...(view.returnHref === undefined
       ? {}
       : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
