@@ -10,7 +10,10 @@ import { insertWellKnown, readWellKnownDocument } from './well-known-document.ts
  *
  * @throws {AuthorizationError} `invalid_metadata` when there is none, `provider_unavailable`, `outbound_…`.
  */
-export async function discoverByMcpOrder(issuer: string, fetch: OutboundFetch): Promise<Record<string, unknown>> {
+export async function discoverByMcpOrder(
+  issuer: string,
+  fetch: OutboundFetch,
+): Promise<Readonly<Record<string, unknown>>> {
   for (const url of metadataUrls(issuer)) {
     const document = await readWellKnownDocument(url, fetch);
     if (document !== undefined) return document;

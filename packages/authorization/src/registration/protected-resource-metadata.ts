@@ -70,7 +70,7 @@ async function discover(resource: string, fetch: OutboundFetch): Promise<Resourc
   throw new AuthorizationError('invalid_metadata');
 }
 
-function checked(document: Record<string, unknown>, resource: string): ResourceMetadata {
+function checked(document: Readonly<Record<string, unknown>>, resource: string): ResourceMetadata {
   // First of all: the rest of a document about another resource is nobody's word.
   if (document['resource'] !== resource) throw new AuthorizationError('resource_mismatch');
   const metadata = metadataSchema.safeParse(document);

@@ -4,8 +4,8 @@ import { isEndpointUrl } from '../config-values.ts';
 import { fromLibraryError } from '../library-error.ts';
 import type { OutboundFetch } from '../outbound-fetch.ts';
 import { isInsecure, type ServerMetadata } from '../server-metadata.ts';
+import { jsonMembers } from '../token-answer.ts';
 import { type ClientDescription, clientMetadata } from './client-metadata.ts';
-import { jsonObject } from './well-known-document.ts';
 
 const registrationMethods = ['private_key_jwt', 'client_secret_basic', 'client_secret_post', 'none'] as const;
 export type RegistrationMethod = (typeof registrationMethods)[number];
@@ -57,7 +57,7 @@ export async function registerClient(p: {
   const method = requestedMethod(p.metadata, p.description);
   if (endpoint === undefined || method === undefined) throw new AuthorizationError('registration_unavailable');
   const response = await post(endpoint, requestBody(p, method), p.fetch);
-  const body = jsonObject(await response.text());
+  const body = jsonMembers(await response.text());
 
   if (response.status >= 400) throw refused(body?.['error']);
   // RFC 7591 says 201; a 200 with the same content is what many answer.
@@ -141,7 +141,7 @@ function refused(error: unknown): AuthorizationError {
 }
 
 function parseAnswer(
-  body: Record<string, unknown> | undefined,
+  body: Readonly<Record<string, unknown>> | undefined,
   p: { metadata: ServerMetadata; redirectUri: URL; method: RegistrationMethod; now: () => number },
 ): DynamicRegistration {
   const answer = answerSchema.safeParse(body);

@@ -1,6 +1,7 @@
 import { AuthorizationError } from '../authorization-error.ts';
 import { fromLibraryError } from '../library-error.ts';
 import type { OutboundFetch } from '../outbound-fetch.ts';
+import { jsonMembers } from '../token-answer.ts';
 
 /**
  * Reads a JSON object from a place where it may or may not be.
@@ -14,7 +15,7 @@ import type { OutboundFetch } from '../outbound-fetch.ts';
 export async function readWellKnownDocument(
   url: string,
   fetch: OutboundFetch,
-): Promise<Record<string, unknown> | undefined> {
+): Promise<Readonly<Record<string, unknown>> | undefined> {
   let response: Response;
   try {
     response = await fetch(url, { headers: { accept: 'application/json' } });
@@ -24,18 +25,7 @@ export async function readWellKnownDocument(
   if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
   if (response.status >= 400) return undefined;
   if (response.status !== 200) throw new AuthorizationError('invalid_metadata');
-  return jsonObject(await response.text());
-}
-
-/** The JSON object that a text is, if it is one. */
-export function jsonObject(text: string): Record<string, unknown> | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  return typeof json === 'object' && json !== null && !Array.isArray(json) ? { ...json } : undefined;
+  return jsonMembers(await response.text());
 }
 
 /** RFC 8414 section 3.1, RFC 9728 section 3.1: the well-known part goes between host and path; no slash at the end. */

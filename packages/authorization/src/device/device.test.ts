@@ -1,0 +1,292 @@
+import {
+  driveDevice,
+  type HttpListener,
+  listenHttp,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { exportJWK, generateKeyPair } from 'jose';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ClientRegistration, ResolvedClient } from '../client-registration.ts';
+import { dpopProof, newDpopKey } from '../dpop.ts';
+import { canaries, failureCodeOf, failureOf } from '../failure-of.ts';
+import { createOauthConfigurations } from '../oauth-configuration.ts';
+import { createOutboundFetch } from '../outbound-fetch.ts';
+import { createMetadataCache } from '../server-metadata.ts';
+import { startDevice } from './device-authorization.ts';
+import { pollDevice } from './device-poll.ts';
+
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+const tools = { configurations: createOauthConfigurations({ fetch, now: Date.now }), now: Date.now };
+
+describe('with a real provider', () => {
+  let provider: TestProvider;
+  let metadata: ResolvedClient['metadata'];
+  let keys: { readonly jwk: ClientRegistration['clientKey']; readonly publicJwk: object };
+
+  beforeAll(async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const publicJwk = { ...(await exportJWK(publicKey)), alg: 'ES256', use: 'sig', kid: 'our-key' };
+    keys = { jwk: { jwk: await exportJWK(privateKey), algorithm: 'ES256', kid: 'our-key' }, publicJwk };
+    provider = await startOpenIdProvider({
+      deviceFlow: true,
+      dpop: 'offered',
+      dpopNonce: true,
+      assertionAudience: 'issuer',
+      scopes: ['repo', 'gist'],
+      clients: [
+        { clientId: 'public', redirectUris: [] },
+        { clientId: 'secret', clientSecret: canaries.clientSecret, redirectUris: [] },
+        { clientId: 'key', jwks: { keys: [publicJwk] }, redirectUris: [] },
+        { clientId: 'other', redirectUris: [] },
+      ],
+    });
+    metadata = await createMetadataCache({ fetch, now: Date.now }).get(provider.issuer, 'oidc');
+  });
+  afterAll(() => provider.close());
+
+  const at = (registration: ClientRegistration): ResolvedClient => ({ registration, metadata });
+  const scope = { scope: 'openid repo' };
+
+  it.each(['public', 'secret', 'key'])('%s client: pending, then granted', async clientId => {
+    const oauthClient = at({
+      clientId,
+      ...(clientId === 'secret' && { clientSecret: canaries.clientSecret }),
+      ...(clientId === 'key' && { clientKey: keys.jwk, clientAuthentication: 'private_key_jwt' }),
+    });
+    const device = await startDevice(tools, oauthClient, scope);
+    expect(device).toMatchObject({ expiresInMs: 600_000, intervalMs: 5000 });
+    expect(new URL(device.verificationUri).origin).toBe(provider.origin);
+
+    expect(await pollDevice(tools, oauthClient, device)).toEqual({ result: 'pending' });
+    expect(await driveDevice(device, 'alice')).toBe('approved');
+    const polled = await pollDevice(tools, oauthClient, device);
+    expect(polled).toMatchObject({
+      result: 'granted',
+      grant: { response: { token_type: 'bearer', scope: 'openid repo' }, claims: { sub: 'alice' } },
+    });
+    // Used, and no error shows the code.
+    expect(await failureOf(pollDevice(tools, oauthClient, device), [device.deviceCode])).toMatchObject({
+      code: 'provider_error',
+      providerError: 'invalid_grant',
+    });
+  });
+
+  it('the complete address leads there without typing', async () => {
+    const oauthClient = at({ clientId: 'public' });
+    const { deviceCode, verificationUriComplete = '' } = await startDevice(tools, oauthClient, scope);
+    expect(await driveDevice({ verificationUri: verificationUriComplete }, 'alice')).toBe('approved');
+    expect(await pollDevice(tools, oauthClient, { deviceCode })).toMatchObject({ result: 'granted' });
+  });
+
+  it('denied', async () => {
+    const oauthClient = at({ clientId: 'public' });
+    const device = await startDevice(tools, oauthClient, scope);
+    expect(await driveDevice(device, 'alice', { decision: 'deny' })).toBe('denied');
+    expect(await pollDevice(tools, oauthClient, device)).toEqual({ result: 'denied' });
+  });
+
+  it('DPoP with a nonce: bound to the key', async () => {
+    const oauthClient = at({ clientId: 'public' });
+    const dpopKey = await newDpopKey();
+    const device = await startDevice(tools, oauthClient, scope);
+    await driveDevice(device, 'alice');
+    const polled = await pollDevice(tools, oauthClient, { ...device, dpopKey });
+    if (polled.result !== 'granted') throw new Error(polled.result);
+    const { access_token: accessToken } = polled.grant.response;
+
+    const url = `${provider.origin}/api/me`;
+    const call = async (proof: string) =>
+      fetch(url, { headers: { authorization: `DPoP ${accessToken}`, dpop: proof } });
+    const challenge = await call(await dpopProof({ dpopKey, accessToken, method: 'GET', url }, Date.now()));
+    const nonce = challenge.headers.get('dpop-nonce') ?? '';
+    const proof = { dpopKey, accessToken, method: 'GET', url, nonce };
+    expect((await call(await dpopProof(proof, Date.now()))).status).toBe(200);
+    const stolen = { ...proof, dpopKey: await newDpopKey() };
+    expect((await call(await dpopProof(stolen, Date.now()))).status).toBe(401);
+  });
+
+  it('the code of another client is worth nothing', async () => {
+    const device = await startDevice(tools, at({ clientId: 'public' }), scope);
+    await driveDevice(device, 'alice');
+    expect(await failureOf(pollDevice(tools, at({ clientId: 'other' }), device))).toMatchObject({
+      providerError: 'invalid_grant',
+    });
+  });
+});
+
+describe('with a hostile provider', () => {
+  let listener: HttpListener;
+  let origin: string;
+  let oauthClient: ResolvedClient;
+  let answer: { status: number; body: unknown };
+  const asked: URLSearchParams[] = [];
+
+  beforeEach(async () => {
+    asked.length = 0;
+    listener = await listenHttp(async (request, response) => {
+      let body = '';
+      for await (const chunk of request.setEncoding('utf8')) body += chunk;
+      asked.push(new URLSearchParams(body));
+      const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+    });
+    origin = `http://localhost:${listener.port}`;
+    oauthClient = {
+      registration: { clientId: 'postern' },
+      metadata: {
+        issuer: origin,
+        token_endpoint: `${origin}/token`,
+        device_authorization_endpoint: `${origin}/device`,
+      },
+    };
+  });
+  afterEach(() => listener.close());
+
+  const honest = (changes: object = {}) => ({
+    device_code: canaries.code,
+    user_code: 'WDJB-MJHT',
+    verification_uri: `${origin}/activate`,
+    verification_uri_complete: `${origin}/activate?user_code=WDJB-MJHT`,
+    expires_in: 900,
+    ...changes,
+  });
+  const start = (status: number, body: unknown) => {
+    answer = { status, body };
+    return startDevice(tools, oauthClient, { scope: 'repo', resource: 'https://api.example' });
+  };
+
+  it('sends what it is given; five seconds where nothing is said', async () => {
+    expect(await start(200, honest())).toEqual({
+      deviceCode: canaries.code,
+      userCode: 'WDJB-MJHT',
+      verificationUri: `${origin}/activate`,
+      verificationUriComplete: `${origin}/activate?user_code=WDJB-MJHT`,
+      expiresInMs: 900_000,
+      intervalMs: 5000,
+    });
+    expect(Object.fromEntries(asked[0] ?? [])).toEqual({
+      client_id: 'postern',
+      scope: 'repo',
+      resource: 'https://api.example',
+    });
+  });
+
+  it('takes the older name of the address', async () => {
+    const { verification_uri: verification_url, ...rest } = honest();
+    expect(await start(200, { ...rest, verification_url })).toMatchObject({ verificationUri: verification_url });
+  });
+
+  it.each([
+    ['elsewhere', 'https://elsewhere.example/activate?user_code=WDJB-MJHT'],
+    ['of another scheme', 'javascript:alert(1)'],
+    ['no URL', '/activate'],
+  ])('leaves out a complete address that is %s', async (_, verification_uri_complete) => {
+    const device = await start(200, honest({ verification_uri_complete }));
+    expect(device).not.toHaveProperty('verificationUriComplete');
+  });
+
+  it.each([
+    ['no device code', { device_code: undefined }],
+    ['a device code with a line break', { device_code: 'a\nb' }],
+    ['no user code', { user_code: undefined }],
+    ['markup as user code', { user_code: '<b>1</b>' }],
+    ['a sentence as user code', { user_code: 'Please call 555 0100 and tell them who you are' }],
+    ['direction marks in the user code', { user_code: 'AB\u202eCD' }],
+    ['another script in the user code', { user_code: 'АВСЕ' }],
+    ['no address', { verification_uri: undefined }],
+    ['an address of another scheme', { verification_uri: 'javascript:alert(1)' }],
+    ['an address without encryption', { verification_uri: 'http://as.example/activate' }],
+    ['an address with credentials', { verification_uri: 'https://as.example@evil.example/' }],
+    ['no end', { expires_in: undefined }],
+    ['an end in the past', { expires_in: -1 }],
+    ['an end as text', { expires_in: '900' }],
+    ['an end in a year', { expires_in: 31_536_000 }],
+    ['no pause', { interval: 0 }],
+    ['a pause of a day', { interval: 86_400 }],
+  ])('%s → refused', async (_, changes) => {
+    expect(await failureCodeOf(start(200, honest(changes)))).toBe('invalid_device_authorization');
+  });
+
+  it.each([
+    ['HTML', '<!doctype html>'],
+    ['nothing', ''],
+    ['a list', []],
+    ['a name twice', '{"user_code":"AAAA","user_code":"BBBB"}'],
+  ])('%s → refused', async (_, body) => {
+    expect(await failureCodeOf(start(200, body))).toBe('invalid_device_authorization');
+  });
+
+  it('a public provider leads nobody to this machine', async () => {
+    const device_authorization_endpoint = 'https://as.example/device';
+    const inside = createOauthConfigurations({
+      fetch: Object.assign(async () => Response.json(honest({ verification_uri: 'http://localhost:1/' })), {
+        close: async () => {},
+        [Symbol.asyncDispose]: async () => {},
+      }),
+      now: Date.now,
+    });
+    const at = {
+      ...oauthClient,
+      metadata: { token_endpoint: 'https://as.example/token', device_authorization_endpoint },
+    };
+    expect(await failureCodeOf(startDevice({ configurations: inside }, at, {}))).toBe('invalid_device_authorization');
+  });
+
+  it('errors, also those that come with 200', async () => {
+    expect(await failureOf(start(400, { error: 'unauthorized_client' }))).toMatchObject({
+      code: 'provider_error',
+      providerError: 'unauthorized_client',
+    });
+    expect(await failureOf(start(200, { error: 'device_flow_disabled' }))).toMatchObject({
+      code: 'provider_error',
+      providerError: 'unregistered',
+    });
+    expect(await failureCodeOf(start(503, ''))).toBe('provider_unavailable');
+    expect(await failureCodeOf(start(302, ''))).toBe('outbound_redirect');
+  });
+
+  it('no endpoint, no request', async () => {
+    oauthClient = { ...oauthClient, metadata: { token_endpoint: `${origin}/token` } };
+    expect(await failureCodeOf(start(200, honest()))).toBe('invalid_metadata');
+    expect(asked).toEqual([]);
+  });
+
+  const poll = (status: number, body: unknown) => {
+    answer = { status, body };
+    return pollDevice(tools, oauthClient, {
+      deviceCode: canaries.code,
+      parameters: { resource: 'https://api.example' },
+    });
+  };
+
+  it.each([
+    ['authorization_pending', 'pending'],
+    ['slow_down', 'slow_down'],
+    ['access_denied', 'denied'],
+    ['expired_token', 'expired'],
+  ])('%s → %s, after one request', async (error, result) => {
+    expect(await poll(400, { error, error_description: canaries.description })).toEqual({ result });
+    expect(asked.map(form => Object.fromEntries(form))).toEqual([
+      {
+        grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+        device_code: canaries.code,
+        resource: 'https://api.example',
+        client_id: 'postern',
+      },
+    ]);
+  });
+
+  it.each([
+    [400, { error: 'invalid_grant' }, 'provider_error'],
+    [401, { error: 'invalid_client' }, 'provider_error'],
+    [400, { error: canaries.description }, 'provider_error'],
+    [503, '', 'provider_unavailable'],
+    [200, {}, 'invalid_token_response'],
+    [200, { access_token: canaries.accessToken, token_type: 'mac' }, 'invalid_token_response'],
+    [400, '<!doctype html>', 'invalid_token_response'],
+  ])('%i %j → %s', async (status, body, code) => {
+    expect(await failureCodeOf(poll(status, body))).toBe(code);
+  });
+});
