@@ -3,6 +3,8 @@ export { type DriveOptions, driveAuthorization } from './drive-authorization.ts'
 export { type DeviceDriveOptions, driveDevice } from './drive-device.ts';
 export { type EvilAnswer, type EvilProvider, honestTokens, startEvilProvider } from './evil-provider.ts';
 export { type HttpListener, listenHttp } from './http-listener.ts';
+export { type OddProvider, type OddProviderOptions, startOddProvider } from './odd-provider.ts';
+export type { OddAccount, OddStyleName } from './odd-styles.ts';
 export { type IssuedToken, startOpenIdProvider, type TestProvider } from './open-id-provider.ts';
 export type {
   OpenIdProviderOptions,

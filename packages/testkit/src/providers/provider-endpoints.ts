@@ -1,4 +1,5 @@
 import type { Provider } from 'oidc-provider';
+import { replaceAnswer } from './answer-fate.ts';
 import type { ProviderSwitches } from './open-id-provider-options.ts';
 import { ProtectedResource } from './protected-resource.ts';
 import type { FaultList, ProviderFault } from './provider-fault.ts';
@@ -67,7 +68,11 @@ export function aroundProvider(p: {
     if (endpoint === 'token' && isSuccess) await tokenEndpoint.beforeAnswer(context, target.grantType ?? '');
     if (early) strike(context, { endpoint, drop: 'after' });
     const late = isSuccess ? faults.takeAfter(target) : undefined;
-    if (late) strike(context, late);
+    if (late) {
+      replaceAnswer(context.res);
+      strike(context, late);
+      entry.status = context.status;
+    }
   };
 }
 

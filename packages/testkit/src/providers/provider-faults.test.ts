@@ -23,7 +23,7 @@ describe('faults of a provider', () => {
     const { refreshToken } = await connect(op);
     op.fault({ endpoint: 'token', status: 503, when: 'after', times: 1 });
     expect((await refresh(op, refreshToken)).status).toBe(503);
-    expect(op.tokens.grants()).toMatchObject([{ rotations: 1, status: 'live' }]);
+    expect(op.tokens.grants()).toMatchObject([{ rotations: 1, refreshes: [{ answer: 'lost' }], status: 'live' }]);
     expect(await refresh(op, refreshToken)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
   });
 

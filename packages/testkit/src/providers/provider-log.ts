@@ -1,4 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, errors } from 'jose';
+import { basicCredentials } from './basic-credentials.ts';
 import type { LoggedRequest, ProviderEndpoint } from './request-log.ts';
 import { type TokenLedger, tokenDigest } from './token-ledger.ts';
 
@@ -53,7 +54,7 @@ export function revocationsIn(requests: readonly LoggedRequest[], ledger: TokenL
     .map(({ form, headers, status }) => {
       const token = form['token'] ?? '';
       return {
-        clientId: form['client_id'] ?? basicUser(headers['authorization']),
+        clientId: form['client_id'] ?? basicCredentials(headers['authorization'])?.user,
         kind: ledger.kindOf(token),
         digest: tokenDigest(token),
         hint: form['token_type_hint'],
@@ -82,10 +83,4 @@ export function secretsInQueries(
       .filter(([parameter, value]) => secretParameters.has(parameter) || isSecret(value))
       .map(([parameter]) => ({ endpoint, parameter })),
   );
-}
-
-function basicUser(authorization: string | string[] | undefined): string | undefined {
-  const [, credentials] = /^Basic (\S+)$/i.exec(String(authorization ?? '')) ?? [];
-  if (credentials === undefined) return undefined;
-  return decodeURIComponent(Buffer.from(credentials, 'base64').toString().split(':')[0] ?? '');
 }

@@ -1,7 +1,8 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { settleWhenAnswered } from './answer-fate.ts';
 import { KeyLock } from './key-lock.ts';
 import type { ProviderSwitches } from './open-id-provider-options.ts';
-import { type AnswerFate, type TokenLedger, tokenDigest } from './token-ledger.ts';
+import { type TokenLedger, tokenDigest } from './token-ledger.ts';
 
 /** A token request that was carried out and whose answer waits to be sent. */
 export interface TokenEvent {
@@ -93,7 +94,7 @@ export class TokenEndpoint {
       ...(typeof newRefreshToken === 'string' && { refreshToken: newRefreshToken }),
       ...(refreshToken !== null && { usedRefreshToken: refreshToken }),
     });
-    settleWith(ctx, settle);
+    settleWhenAnswered(ctx.res, settle);
     if (this.#switches.refreshEndsAccessToken) {
       for (const token of superseded) {
         token.revoked = true;
@@ -122,19 +123,4 @@ export class TokenEndpoint {
     const age = Math.floor((Date.now() - successor.at) / 1000);
     return typeof lifetime === 'number' ? { ...rest, expires_in: lifetime - age } : rest;
   }
-}
-
-function settleWith({ res }: KoaContextWithOIDC, settle: (fate: AnswerFate) => void): void {
-  if (res.closed) {
-    settle('lost');
-    return;
-  }
-  let isSent = false;
-  res.once('finish', () => {
-    isSent = true;
-    settle('sent');
-  });
-  res.once('close', () => {
-    if (!isSent) settle('lost');
-  });
 }
