@@ -68,6 +68,7 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
     const sealed = await vaultOf(key('kms-old')).seal(SECRET, context);
     await expect(vaultOf(key('kms-new')).open(sealed, context)).rejects.toMatchObject({
       code: 'unknown_key',
+      kid: 'kms-old',
       message: expect.stringContaining('"kms-old"') as string,
     });
   });

@@ -12,13 +12,16 @@ export type VaultErrorCode =
 export class VaultError extends Error {
   override name = 'VaultError';
   readonly code: VaultErrorCode;
+  /** The key that is lost; only with `unknown_key`. */
+  readonly kid: string | undefined;
 
-  constructor(code: VaultErrorCode, message: string) {
+  constructor(code: VaultErrorCode, message: string, kid?: string) {
     super(message);
     this.code = code;
+    this.kid = kid;
   }
 }
 
-export const unknownKey = (kid: string) => new VaultError('unknown_key', `No key named "${kid}" is configured.`);
+export const unknownKey = (kid: string) => new VaultError('unknown_key', `No key named "${kid}" is configured.`, kid);
 export const notAuthentic = () =>
   new VaultError('not_authentic', 'The sealed value does not belong here or was altered.');
