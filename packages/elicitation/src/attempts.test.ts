@@ -228,6 +228,8 @@ describe('I6 a connection of another ask is refused, and nothing is written', ()
       change: { resource, connectionId: connectionIdOf({ ...owned, subject: alice, resource }) },
     },
     { what: 'another owner than its id says', change: { owner: 'calendar' } },
+    { what: 'fewer scopes than were asked for', change: { scopes: [] } },
+    { what: 'other scopes than were asked for', change: { scopes: ['admin'] } },
     { what: 'another elicitation', change: { elicitationId: newElicitationId(shardOf(alice), systemEntropy) } },
   ];
 

@@ -214,6 +214,25 @@ describe('accept', () => {
     expect(await bench.service.find(id)).toEqual(second);
   });
 
+  test('of less than is asked by now is refused and changes nothing: the person must see all of it first', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const request = { kind: 'authorization', provider: 'github', scopes: ['admin'] } as const;
+    await bench.issue(mcpServer(), { request });
+    const before = await bench.service.find(id);
+    const audits = await bench.audited(async () => {
+      for (const agreed of [['repo'], ['admin'], []]) {
+        const call = bench.service.accept(id, person, oneTime(id, 'first'), agreed);
+        await expect(call).rejects.toMatchObject({ code: 'request_changed' });
+      }
+    });
+    expect(audits).toEqual([]);
+    expect(await bench.service.find(id)).toEqual(before);
+    expect(await bench.stores.oneTime.read(shardIn(id), digestOf('first'))).toBeUndefined();
+    const accepted = await bench.service.accept(id, person, oneTime(id, 'first'), ['admin', 'repo']);
+    expect(accepted).toMatchObject({ status: 'active', request: { scopes: ['admin', 'repo'] } });
+  });
+
   test('after a return begins anew, without the trouble of the last attempt', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();

@@ -64,13 +64,12 @@ describe('a new elicitation', () => {
   });
 
   test('asks for sorted scopes without repeats, and for those of the provider where none are named', async () => {
-    const bench = createBench();
-    const named = await bench.pending(mcpServer(), authorization({ scopes: ['repo', 'admin', 'repo'] }));
+    const named = await createBench().pending(mcpServer(), authorization({ scopes: ['repo', 'admin', 'repo'] }));
     expect(named.request.scopes).toEqual(['admin', 'repo']);
-    const none = await bench.pending(mcpServer(), authorization({ scopes: [] }));
+    const none = await createBench().pending(mcpServer(), authorization({ scopes: [] }));
     expect(none.request.scopes).toEqual([]);
     const unnamed = { kind: 'authorization', provider: 'github' } as const;
-    const byDefault = await bench.pending(mcpServer(), { request: unnamed });
+    const byDefault = await createBench().pending(mcpServer(), { request: unnamed });
     expect(byDefault.request.scopes).toEqual(['read:user', 'repo']);
   });
 
@@ -105,8 +104,8 @@ describe('refusals', () => {
   test('a subject asked too often is told when to come back, alone and for one window', async () => {
     const bench = createBench();
     const limits = { subjectMax: 2, subjectWindowMs: MINUTE, maxTtlMs: TTL_MS };
-    const ask = (scope: string, subject = alice, mcpServerId = 'issue-tracker') =>
-      bench.issue(mcpServer({ mcpServerId, limits }), { subject, ...authorization({ scopes: [scope] }) });
+    const ask = (resource: string, subject = alice, mcpServerId = 'issue-tracker') =>
+      bench.issue(mcpServer({ mcpServerId, limits }), { subject, ...authorization({ resource }) });
     await ask('a');
     bench.clock.advance(MINUTE / 4);
     await ask('b');
@@ -158,7 +157,6 @@ describe('the same ask', () => {
     },
     { what: 'another identity mode', server: { identityMode: 'external' } },
     { what: 'another person', input: { subject: bob } },
-    { what: 'other scopes', input: authorization({ scopes: ['repo', 'admin'] }) },
     { what: 'a resource', input: authorization({ resource: 'https://api.example.com' }) },
     { what: 'an expected account', input: authorization({ expectedAccount: '583231' }) },
   ])('I6 is not that of $what', async ({ server, input }) => {
@@ -240,25 +238,55 @@ describe('a connection', () => {
     expect(bench.stores.events).toHaveLength(announced);
   });
 
-  test.each<{ why: string; granted?: Partial<NewConnection>; asked?: Partial<IssueElicitation['request']> }>([
+  const HOUR = 60 * MINUTE;
+  const anHour = { accessTokenExpiresAt: createFakeClock().now() + HOUR };
+
+  test.each<{
+    why: string;
+    granted?: Partial<NewConnection>;
+    asked?: Partial<IssueElicitation['request']>;
+    after?: number;
+  }>([
     { why: 'lacks a scope', asked: { scopes: ['repo', 'admin'] } },
     { why: 'is of another account', granted: { account: { id: '1' } }, asked: { expectedAccount: '583231' } },
     { why: 'is of an unknown account', asked: { expectedAccount: '583231' } },
-    { why: 'has a token at its end', granted: { accessTokenExpiresAt: createFakeClock().now() + 30_000 } },
-    { why: 'has a token past its end', granted: { accessTokenExpiresAt: 0 } },
+    { why: 'has a token at its end', granted: anHour, after: HOUR - 30_000 },
+    { why: 'has a token past its end', granted: anHour, after: 2 * HOUR },
     { why: 'is for another resource', asked: { resource: 'https://api.example.com' } },
-  ])('that $why does not serve: the person is asked', async ({ granted, asked }) => {
+  ])('that $why does not serve: the person is asked', async ({ granted, asked, after = 0 }) => {
     const { bench } = await connected(granted);
+    bench.clock.advance(after);
     const first = await bench.issue(mcpServer(), authorization(asked));
     expect(first).toMatchObject({ disposition: 'created' });
     expect(await bench.issue(mcpServer(), authorization(asked))).toMatchObject({ disposition: 'open' });
   });
 
   test('stops serving when its token comes to its end', async () => {
-    const { bench } = await connected({ accessTokenExpiresAt: createFakeClock().now() + 30_001 });
+    const { bench } = await connected(anHour);
+    bench.clock.advance(HOUR - 30_001);
     expect(await bench.issue()).toMatchObject({ disposition: 'served' });
     bench.clock.advance(1);
     expect(await bench.issue()).toMatchObject({ disposition: 'created' });
+  });
+
+  test('that can be renewed serves whatever became of its token, until it is lost', async () => {
+    const { bench, connectionId } = await connected({ ...anHour, refreshable: true });
+    bench.clock.advance(2 * HOUR);
+    const issued = await bench.issue();
+    expect(issued).toMatchObject({ disposition: 'served' });
+    const current = await bench.stores.connections.read(connectionId);
+    if (current === undefined) throw new Error('The connection has vanished.');
+    await bench.stores.connections.markLost({ current, reason: 'refused' });
+    expect(await bench.issue()).toMatchObject({ disposition: 'created' });
+  });
+
+  test('answers before what is open: that may wait for more than is needed', async () => {
+    const { bench } = await connected();
+    await bench.pending(mcpServer(), authorization({ scopes: ['repo', 'admin'] }));
+    const audits = await bench.audited(async () => {
+      expect(await bench.issue()).toMatchObject({ disposition: 'served' });
+    });
+    expect(audits).toEqual([]);
   });
 
   test('I6 serves neither another person nor another MCP server', async () => {

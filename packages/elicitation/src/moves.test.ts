@@ -1,6 +1,7 @@
 import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
+import { MAX_TRIES } from './contention.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
 import type { ElicitationStore, TransitionElicitation, TransitionResult } from './ports.ts';
 import { alice, mcpServer, oneTime, signedIn } from './testing/samples.ts';
@@ -145,8 +146,8 @@ describe('a move', () => {
     bench.told.instead = async request => ({ result: 'conflict', current: request.current });
     await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
     await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
-    expect(bench.requests).toHaveLength(16);
-    expect(new Set(bench.requests.map(({ operationId }) => operationId)).size).toBe(16);
+    expect(bench.requests).toHaveLength(2 * MAX_TRIES);
+    expect(new Set(bench.requests.map(({ operationId }) => operationId)).size).toBe(2 * MAX_TRIES);
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
   });
 

@@ -274,3 +274,37 @@ describe('S03 open', () => {
     expect(bench.audits.at(-1)).toMatchObject({ type: 'wrong_person', subject: alice, visitor: bob });
   });
 });
+
+describe('listOpen', () => {
+  const createBench = () => {
+    const clock = createFakeClock();
+    return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+  };
+
+  test('what waits for the visitor, of every MCP server, oldest first, and of nobody else', async () => {
+    const bench = createBench();
+    const first = await bench.at('active');
+    bench.clock.advance(1);
+    const second = await bench.pending(mcpServer({ mcpServerId: 'calendar' }));
+    await bench.pending(mcpServer(), { subject: bob });
+    expect(await bench.service.listOpen(signedIn(alice))).toEqual([first, second]);
+    await bench.service.cancel(mcpServer(), first.elicitationId);
+    expect(await bench.service.listOpen(signedIn(alice))).toEqual([second]);
+    bench.clock.set(second.expiresAt);
+    expect(await bench.service.listOpen(signedIn(alice))).toEqual([]);
+  });
+
+  test('only what the visitor could open: the word of an application is for its own, and sign-in for the rest', async () => {
+    const bench = createBench();
+    const byLogin = await bench.pending();
+    const external = mcpServer({ mcpServerId: 'calendar', identityMode: 'external' });
+    const vouched = await bench.pending(external);
+    await bench.pending(mcpServer({ mcpServerId: 'desktop', identityMode: 'loopback' }));
+    const audits = await bench.audited(async () => {
+      expect(await bench.service.listOpen(signedIn(alice))).toEqual([byLogin]);
+      expect(await bench.service.listOpen(signedIn(alice, 'calendar'))).toEqual([vouched]);
+      expect(await bench.service.listOpen(signedIn(alice, 'issue-tracker'))).toEqual([]);
+    });
+    expect(audits).toEqual([]);
+  });
+});

@@ -1,7 +1,8 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import type { ElicitationStatus, TerminalElicitation } from './elicitation.ts';
+import type { Elicitation, ElicitationStatus, TerminalElicitation } from './elicitation.ts';
 import {
   assertMove,
+  assertTransition,
   destinationOf,
   type TerminalStatus,
   type TransitionEvent,
@@ -95,5 +96,34 @@ describe('S40 an end is final', () => {
     expect(statuses.filter(status => events.every(event => destinationOf(status, [event]) === undefined))).toEqual([
       ...terminal,
     ]);
+  });
+});
+
+describe('what is asked', () => {
+  const current = {
+    status: 'pending',
+    request: { kind: 'authorization', provider: 'github', scopes: ['repo'] },
+  } as unknown as Elicitation;
+
+  test.each([
+    { what: 'stays without widening', events: [], scopes: ['repo', 'user'], isLegal: false },
+    { what: 'widens to more', events: ['widen'], scopes: ['repo', 'user'], isLegal: true },
+    { what: 'widens to the same', events: ['widen'], scopes: ['repo'], isLegal: true },
+    { what: 'never gets less', events: ['widen'], scopes: ['user'], isLegal: false },
+    { what: 'never gets nothing', events: ['widen'], scopes: [], isLegal: false },
+    { what: 'is named when it widens', events: ['widen'], scopes: undefined, isLegal: false },
+  ] as const)('$what', ({ events, scopes, isLegal }) => {
+    const next = { status: 'pending', ...(scopes === undefined ? {} : { scopes }) } as const;
+    const assertion = () => assertTransition({ current, events, next });
+    if (isLegal) expect(assertion).not.toThrow();
+    else expect(assertion).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
+  });
+
+  test('does not change by a return', () => {
+    const active = { ...current, status: 'active', attempt: 'attempt' } as Elicitation;
+    const next = { status: 'pending', scopes: ['repo', 'user'] } as const;
+    expect(() => assertTransition({ current: active, events: ['retry'], next })).toThrow(
+      expect.objectContaining({ code: 'illegal_transition' }),
+    );
   });
 });

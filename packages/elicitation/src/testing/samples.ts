@@ -14,7 +14,7 @@ export const alice: Subject = { issuer: ISSUER, subject: 'alice' };
 export const bob: Subject = { issuer: ISSUER, subject: 'bob' };
 
 /** Somebody who has signed in; by the word of an MCP server's application when `vouchedBy` names one. */
-export function signedIn(subject: Subject, vouchedBy?: string): Visitor {
+export function signedIn(subject: Subject, vouchedBy?: string): Extract<Visitor, { kind: 'signed_in' }> {
   return { kind: 'signed_in', subject, ...(vouchedBy === undefined ? {} : { vouchedBy }) };
 }
 

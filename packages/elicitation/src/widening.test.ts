@@ -1,0 +1,192 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import type { Elicitation } from './elicitation.ts';
+import type { IssueElicitation } from './elicitation-service.ts';
+import type { ElicitationStore } from './ports.ts';
+import { alice, connectionFor, mcpServer, oneTime, signedIn } from './testing/samples.ts';
+import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+
+/** Several tool calls that need different scopes of the same account. */
+function createBench(wrap: (elicitations: ElicitationStore) => Partial<ElicitationStore> = () => ({})) {
+  const clock = createFakeClock();
+  const stores = createMemoryStores({ now: clock.now });
+  const { elicitations: inner } = stores;
+  const elicitations: ElicitationStore = {
+    create: request => inner.create(request),
+    read: id => inner.read(id),
+    transition: request => inner.transition(request),
+    due: (shard, limit) => inner.due(shard, limit),
+    listOpen: subject => inner.listOpen(subject),
+    ...wrap(inner),
+  };
+  return createServiceBench({ ...stores, elicitations }, clock);
+}
+
+const asking = (...scopes: string[]): Pick<IssueElicitation, 'request'> => ({
+  request: { kind: 'authorization', provider: 'github', scopes },
+});
+
+async function openOf(issued: Promise<Awaited<ReturnType<ReturnType<typeof createBench>['issue']>>>) {
+  const result = await issued;
+  if (result.disposition === 'served') throw new Error('Expected an elicitation.');
+  return result.elicitation;
+}
+
+describe('an ask for more of the same account', () => {
+  test('widens the one nobody has agreed to yet, and is announced and audited', async () => {
+    const bench = createBench();
+    const first = await bench.pending();
+    bench.clock.advance(1_000);
+    const audits = await bench.audited(async () => {
+      expect(await bench.issue(mcpServer(), asking('read:user', 'admin'))).toEqual({
+        disposition: 'open',
+        elicitation: {
+          ...first,
+          version: 2,
+          request: { ...first.request, scopes: ['admin', 'read:user', 'repo'] },
+        },
+      });
+    });
+    const { elicitationId, mcpServerId, subject } = first;
+    expect(audits).toEqual([{ type: 'widened', scopes: ['admin', 'read:user'], elicitationId, mcpServerId, subject }]);
+    expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.pending']);
+  });
+
+  test.each([[['repo']], [['admin']], [['admin', 'repo']], [[]]])(
+    'is answered by the wider one without touching it: %j',
+    async scopes => {
+      const bench = createBench();
+      const wide = await bench.pending(mcpServer(), asking('admin', 'repo'));
+      const audits = await bench.audited(async () => {
+        expect(await bench.issue(mcpServer(), asking(...scopes))).toEqual({ disposition: 'open', elicitation: wide });
+      });
+      expect(audits).toEqual([]);
+    },
+  );
+
+  test('keeps what the person is told about the last attempt', async () => {
+    const bench = createBench();
+    const { elicitationId } = await bench.at('active');
+    await bench.service.retry(elicitationId, ATTEMPT, 'provider_denied');
+    const widened = await openOf(bench.issue(mcpServer(), asking('admin')));
+    expect(widened).toMatchObject({
+      elicitationId,
+      trouble: 'provider_denied',
+      request: { scopes: ['admin', 'repo'] },
+    });
+  });
+
+  test.each(['active', 'verifying'] as const)('is a second one beside what is %s: that is agreed', async status => {
+    const bench = createBench();
+    const agreed = await bench.at(status);
+    const second = await bench.issue(mcpServer(), asking('admin'));
+    expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
+    expect(await bench.service.find(agreed.elicitationId)).toEqual(agreed);
+    // From now on the second is the one that others join.
+    const joined = await openOf(bench.issue(mcpServer(), asking('gist')));
+    expect(joined).toMatchObject({ request: { scopes: ['admin', 'gist'] } });
+    expect(await openOf(bench.issue(mcpServer(), asking('admin')))).toEqual(joined);
+  });
+
+  test('completes with what was asked of the person in the end, and nothing less', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const widened = await openOf(bench.issue(mcpServer(), asking('admin')));
+    await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), widened.request.scopes);
+    const less = bench.service.complete(id, ATTEMPT, connectionFor(widened, { scopes: ['repo'] }));
+    await expect(less).rejects.toThrow(TypeError);
+    await bench.service.complete(id, ATTEMPT, connectionFor(widened));
+    for (const scopes of [['repo'], ['admin'], ['admin', 'repo']])
+      expect(await bench.issue(mcpServer(), asking(...scopes))).toMatchObject({ disposition: 'served' });
+  });
+
+  test.each(['issue-tracker', 'calendar'])(
+    'of %s with another account or resource is on its own',
+    async mcpServerId => {
+      const bench = createBench();
+      const first = await bench.pending();
+      for (const change of [{ expectedAccount: '583231' }, { resource: 'https://api.example.com' }]) {
+        const { request } = asking('admin');
+        const other = await bench.issue(mcpServer({ mcpServerId }), { request: { ...request, ...change } });
+        expect(other).toMatchObject({ disposition: 'created' });
+      }
+      expect(await bench.service.find(first.elicitationId)).toEqual(first);
+    },
+  );
+
+  test('does not wait for what has come to its end', async () => {
+    const bench = createBench();
+    const first = await bench.pending();
+    bench.clock.set(first.expiresAt);
+    const second = await bench.issue(mcpServer(), asking('admin'));
+    expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
+  });
+});
+
+describe('races', () => {
+  test('many tool calls at once, each for scopes of its own, share one elicitation', async () => {
+    const bench = createBench();
+    const scopes = Array.from({ length: 30 }, (_, nth) => `scope-${nth}`);
+    const issued = await Promise.all(scopes.map(scope => bench.issue(mcpServer(), asking(scope))));
+    expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
+    const elicitations = issued.map(each => (each.disposition === 'served' ? undefined : each.elicitation));
+    const [id, ...others] = new Set(elicitations.map(each => each?.elicitationId));
+    expect(others).toEqual([]);
+    if (id === undefined) throw new Error('Nobody was asked.');
+    const asked = await bench.service.find(id);
+    expect(asked?.request.scopes).toEqual([...scopes].sort());
+    // Each was answered with one that asks for what it needs.
+    for (const [nth, scope] of scopes.entries()) expect(elicitations[nth]?.request.scopes).toContain(scope);
+    const added = bench.audits.filter(audit => audit.type === 'widened').flatMap(audit => audit.scopes);
+    expect(new Set([...added, ...(elicitations.find(each => each?.version === 1)?.request.scopes ?? [])])).toEqual(
+      new Set(scopes),
+    );
+    expect(added).toHaveLength(scopes.length - 1);
+  });
+
+  /** Lets something happen right before the next write of a kind. */
+  function createRacing() {
+    const race: { beforeTransition?: (() => Promise<unknown>) | undefined } = {};
+    const bench = createBench(inner => ({
+      transition: async request => {
+        const { beforeTransition } = race;
+        race.beforeTransition = undefined;
+        await beforeTransition?.();
+        return inner.transition(request);
+      },
+    }));
+    return { bench, race };
+  }
+
+  test('a person who agrees first agrees to what they saw; the rest is asked by a second one', async () => {
+    const { bench, race } = createRacing();
+    const { elicitationId: id } = await bench.pending();
+    race.beforeTransition = () => bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
+    const second = await bench.issue(mcpServer(), asking('admin'));
+    expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
+    expect(await bench.service.find(id)).toMatchObject({ status: 'active', request: { scopes: ['repo'] } });
+  });
+
+  test('a person who agrees to what was widened a moment ago must look again', async () => {
+    const { bench, race } = createRacing();
+    const { elicitationId: id } = await bench.pending();
+    race.beforeTransition = () => bench.issue(mcpServer(), asking('admin'));
+    const call = bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
+    await expect(call).rejects.toMatchObject({ code: 'request_changed' });
+    expect(await bench.service.find(id)).toMatchObject({ status: 'pending', request: { scopes: ['admin', 'repo'] } });
+  });
+
+  test.each<{ what: string; end: (bench: ReturnType<typeof createBench>, of: Elicitation) => unknown }>([
+    { what: 'cancelled', end: (bench, of) => bench.service.cancel(mcpServer(), of.elicitationId) },
+    { what: 'declined', end: (bench, of) => bench.service.decline(of.elicitationId, signedIn(alice)) },
+    { what: 'over', end: (bench, of) => bench.clock.set(of.expiresAt) },
+  ])('one that is $what just before it is widened is asked anew', async ({ end }) => {
+    const { bench, race } = createRacing();
+    const first = await bench.pending();
+    race.beforeTransition = async () => end(bench, first);
+    const second = await bench.issue(mcpServer(), asking('admin'));
+    expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
+    expect((await bench.service.find(first.elicitationId))?.request.scopes).toEqual(['repo']);
+  });
+});
