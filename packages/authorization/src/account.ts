@@ -1,6 +1,7 @@
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
 import { displayText } from './display-text.ts';
 import type { ProviderConfig } from './provider-config.ts';
+import { memberAt } from './token-answer.ts';
 
 /** The account at the provider that an authorization belongs to. */
 export interface Account {
@@ -13,16 +14,27 @@ export interface Account {
 /**
  * Reads the account out of ID token claims or a userinfo answer.
  *
- * @throws {AuthorizationError} `invalid_userinfo` or `invalid_id_token` when the identifying member is missing.
+ * @throws {AuthorizationError} `invalid_userinfo`, `invalid_id_token` or `invalid_token_response` when the identifying member is missing.
  */
 export function accountFrom(
-  members: Record<string, unknown>,
+  members: Readonly<Record<string, unknown>>,
   { from, idClaim, nameClaim }: NonNullable<ProviderConfig['account']>,
 ): Account {
-  const id = identifier(members[idClaim]);
-  if (id === undefined) throw new AuthorizationError(from === 'userinfo' ? 'invalid_userinfo' : 'invalid_id_token');
-  const name = nameClaim === undefined ? undefined : displayText(members[nameClaim]);
+  const id = identifier(claimOf(members, idClaim));
+  if (id === undefined) throw new AuthorizationError(faultOf[from]);
+  const name = nameClaim === undefined ? undefined : displayText(claimOf(members, nameClaim));
   return { id, ...(name !== undefined && { name }) };
+}
+
+const faultOf = {
+  id_token: 'invalid_id_token',
+  userinfo: 'invalid_userinfo',
+  token_response: 'invalid_token_response',
+} as const satisfies Record<NonNullable<ProviderConfig['account']>['from'], AuthorizationErrorCode>;
+
+/** Names of claims may have dots themselves, as those that are URLs do. */
+function claimOf(members: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(members, name) ? members[name] : memberAt(members, name);
 }
 
 /** Identifiers are strings, at some providers (GitHub) whole numbers. */

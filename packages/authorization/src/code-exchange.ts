@@ -11,7 +11,8 @@ import {
 export interface CodeGrantRequest extends TokenRequestOptions {
   readonly code: string;
   readonly redirectUri: URL;
-  readonly codeVerifier: string;
+  /** Absent only where the provider knows no PKCE. */
+  readonly codeVerifier?: string | undefined;
   /** Set when an ID token is expected: it must be there and carry this nonce. */
   readonly nonce?: string | undefined;
   /** Oldest accepted authentication, in seconds. */
@@ -32,7 +33,7 @@ export function exchangeCode(tools: OauthTools, at: ResolvedClient, request: Cod
         configuration,
         callback,
         {
-          pkceCodeVerifier: codeVerifier,
+          ...(codeVerifier !== undefined && { pkceCodeVerifier: codeVerifier }),
           ...(nonce !== undefined && { expectedNonce: nonce, idTokenExpected: true }),
           ...(maxAge !== undefined && { maxAge }),
         },

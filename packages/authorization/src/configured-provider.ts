@@ -29,6 +29,7 @@ export function createProvider(p: {
   const scopes = scopePolicy(config);
   const explicit = explicitEndpoints(config);
   const { tokenResponse, tokenParameters } = config;
+  const usesPkce = config.pkce === 'required';
 
   const issRequired = (metadata: EndpointMetadata) =>
     config.requireIss || metadata.authorization_response_iss_parameter_supported === true;
@@ -42,8 +43,9 @@ export function createProvider(p: {
     return resource;
   }
 
-  async function account(at: ResolvedClient, { response, claims }: TokenGrant, dpopKey: DpopKey | undefined) {
+  async function account(at: ResolvedClient, { response, members, claims }: TokenGrant, dpopKey: DpopKey | undefined) {
     if (config.account === undefined) return undefined;
+    if (config.account.from === 'token_response') return accountFrom(members, config.account);
     if (config.account.from === 'id_token') {
       if (claims === undefined) throw new AuthorizationError('invalid_id_token');
       return accountFrom(claims, config.account);
@@ -69,7 +71,7 @@ export function createProvider(p: {
   const provider: Provider = {
     name: config.name,
     displayName: config.displayName,
-    scopeDescriptions: config.scopes ?? {},
+    scopeDescriptions: { ...config.scopeDescriptions, ...config.scopes },
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
@@ -96,8 +98,10 @@ export function createProvider(p: {
         response_type: 'code',
         redirect_uri: redirectUri.href,
         state,
-        code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
-        code_challenge_method: 'S256',
+        ...(usesPkce && {
+          code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+        }),
         ...(requested.length > 0 && { scope: requested.join(config.requestScopeSeparator) }),
         ...(nonce !== undefined && { nonce }),
         ...(indicator !== undefined && { resource: indicator }),
@@ -143,7 +147,8 @@ export function createProvider(p: {
 
       const issuedAfter = p.now();
       const grant = await oauthClient.exchange(at, {
-        ...{ code, redirectUri, codeVerifier, nonce, dpopKey, tokenResponse },
+        ...{ code, redirectUri, nonce, dpopKey, tokenResponse },
+        ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
       const connected = await account(at, grant, dpopKey);

@@ -1,4 +1,8 @@
-import { type ClientCredentials, clientCredentialFaults } from './client-authentication-config.ts';
+import {
+  type ClientCredentials,
+  clientAuthenticationOf,
+  clientCredentialFaults,
+} from './client-authentication-config.ts';
 import type { RevocationConfig } from './revocation-config.ts';
 import type { TokenResponseConfig } from './token-response-config.ts';
 
@@ -16,11 +20,12 @@ interface RelatedMembers extends ClientCredentials {
   readonly jwksUri?: string | undefined;
   readonly clientId?: string | undefined;
   readonly requireIss: boolean;
+  readonly pkce: 'required' | 'unsupported';
   readonly pushedAuthorization: 'auto' | 'required' | 'off';
   readonly dpop: 'off' | 'required';
   readonly tokenResponse?: TokenResponseConfig | undefined;
   readonly revocation?: RevocationConfig | undefined;
-  readonly account?: { readonly from: 'id_token' | 'userinfo' } | undefined;
+  readonly account?: { readonly from: 'id_token' | 'userinfo' | 'token_response' } | undefined;
 }
 
 export interface MemberFault {
@@ -91,6 +96,9 @@ function proofFaults(config: RelatedMembers): MemberFault[] {
   const asserts = method === 'private_key_jwt' || method === 'client_secret_jwt';
   if (asserts && config.issuer === undefined && config.mcpResource === undefined)
     faults.push({ member: 'issuer', message: `is needed for clientAuthentication ${method}` });
+  // A code that anybody can exchange is kept from thieves by PKCE alone (RFC 7636 section 1).
+  if (config.pkce === 'unsupported' && clientAuthenticationOf(config) === 'none')
+    faults.push({ member: 'pkce', message: 'cannot be unsupported for a client that does not authenticate' });
   if (config.dpop === 'required' && config.tokenResponse?.tokenType !== undefined)
     faults.push({ member: 'tokenResponse', message: 'cannot make a token bearer where dpop is required' });
   return faults;

@@ -9,8 +9,13 @@ import { revocationConfigSchema } from './revocation-config.ts';
 import { tokenResponseConfigSchema } from './token-response-config.ts';
 
 const accountSchema = z.strictObject({
-  from: z.enum(['id_token', 'userinfo']).describe('Which answer tells the connected account'),
-  idClaim: z.string().min(1).max(100).default('sub').describe('Member that identifies the account and never changes'),
+  from: z.enum(['id_token', 'userinfo', 'token_response']).describe('Which answer tells the connected account'),
+  idClaim: z
+    .string()
+    .min(1)
+    .max(100)
+    .default('sub')
+    .describe('Member that identifies the account and never changes, perhaps as a dotted path: data.id'),
   nameClaim: z.string().min(1).max(100).optional().describe('Member that the user recognises the account by'),
 });
 
@@ -63,6 +68,10 @@ const providerMembers = z
       .record(scopeTokenSchema, localizedTextSchema)
       .optional()
       .describe('Scopes that may be requested, each in plain words. Absent: every scope'),
+    scopeDescriptions: z
+      .record(scopeTokenSchema, localizedTextSchema)
+      .default({})
+      .describe('Plain words for scopes that the list above does not describe; restricts nothing'),
     scopeImplies: z
       .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
       .default({})
@@ -100,6 +109,10 @@ const providerMembers = z
       .enum(['off', 'required'])
       .default('off')
       .describe('RFC 9449. A tool must then send a proof with every request to the API'),
+    pkce: z
+      .enum(['required', 'unsupported'])
+      .default('required')
+      .describe('unsupported: the provider fails requests with a code challenge; needs a client that authenticates'),
     allowMissingPkceMetadata: z
       .boolean()
       .default(false)

@@ -5,7 +5,11 @@ import { parseUniqueJson } from './unique-json.ts';
 export type TokenMembers = Readonly<Record<string, unknown>>;
 
 export type TokenAnswer =
-  | { readonly kind: 'tokens'; readonly members: TokenMembers }
+  | {
+      readonly kind: 'tokens';
+      readonly members: TokenMembers /** Everything that was said. */;
+      readonly all: TokenMembers;
+    }
   /** The code of an error; empty where the answer does not name one. */
   | { readonly kind: 'error'; readonly code: string };
 
@@ -22,12 +26,12 @@ export function readTokenAnswer(
   const members = membersOf(p, config?.format ?? 'json');
   const code = members && errorCodeIn(members, config);
   if (p.status >= 400) return code === undefined ? undefined : { kind: 'error', code };
-  if (members === undefined || config === undefined) return members && { kind: 'tokens', members };
+  if (members === undefined || config === undefined) return members && { kind: 'tokens', members, all: members };
 
   const { success } = config;
   const failed = success !== undefined && memberAt(members, success.member) !== success.equals;
   if (failed || code !== undefined) return { kind: 'error', code: code ?? '' };
-  return { kind: 'tokens', members: standardMembers(members, config) };
+  return { kind: 'tokens', members: standardMembers(members, config), all: members };
 }
 
 /** A member by its dotted path; only what an object has itself. */

@@ -1,7 +1,7 @@
 import type * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
 import { errorFromProvider } from './provider-error.ts';
-import { readTokenAnswer } from './token-answer.ts';
+import { readTokenAnswer, type TokenMembers } from './token-answer.ts';
 import { parseTokenResponse, type TokenResponse, type TokenType } from './token-response.ts';
 import type { TokenResponseConfig } from './token-response-config.ts';
 
@@ -16,13 +16,19 @@ export interface TokenEndpointRules {
   readonly grantStands: boolean;
 }
 
+export interface IssuedTokens {
+  readonly response: TokenResponse;
+  /** The whole answer, unchecked. */
+  readonly members: TokenMembers;
+}
+
 /**
  * Stands between openid-client and the token endpoint. The library gets a strictly valid answer of RFC 6749 or a challenge for
  * a DPoP nonce, which it meets itself; everything else ends here, as an error of ours.
  */
 export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.CustomFetch) {
   const endpoint = new URL(rules.endpoint).href;
-  let response: TokenResponse | undefined;
+  let issued: IssuedTokens | undefined;
 
   const guarded: client.CustomFetch = async (url, options) => {
     const answer = await fetch(url, options);
@@ -38,10 +44,11 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
     if (read === undefined) throw unreadable(answer);
     if (read.kind === 'error') throw refusal(read.code, rules);
     const { id_token, ...rest } = parseTokenResponse(read.members, rules.tokenType);
-    response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
+    const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
+    issued = { response, members: read.all };
     return Response.json(response);
   };
-  return { fetch: guarded, response: () => response };
+  return { fetch: guarded, issued: () => issued };
 }
 
 /** RFC 9449 section 8. */

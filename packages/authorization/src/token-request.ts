@@ -4,8 +4,7 @@ import type { EndpointMetadata, ResolvedClient } from './client-registration.ts'
 import type { DpopKey } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OauthConfigurations, OauthOperation } from './oauth-configuration.ts';
-import { guardTokenEndpoint, type TokenEndpointRules } from './token-endpoint.ts';
-import type { TokenResponse } from './token-response.ts';
+import { guardTokenEndpoint, type IssuedTokens, type TokenEndpointRules } from './token-endpoint.ts';
 import type { TokenResponseConfig } from './token-response-config.ts';
 
 /** What the operations of the OAuth client share. */
@@ -15,8 +14,7 @@ export interface OauthTools {
   readonly now: () => number;
 }
 
-export interface TokenGrant {
-  readonly response: TokenResponse;
+export interface TokenGrant extends IssuedTokens {
   /** Claims of the ID token, signature verified. Undefined without an ID token. */
   readonly claims: client.IDToken | undefined;
 }
@@ -66,7 +64,7 @@ export async function guardedGrant(
   p: TokenRequestOptions & Pick<TokenEndpointRules, 'keepsIdToken' | 'grantStands'>,
   grant: (operation: OauthOperation) => Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>,
 ): Promise<TokenGrant> {
-  let response: () => TokenResponse | undefined = () => undefined;
+  let issued: () => IssuedTokens | undefined = () => undefined;
   const wrap = (fetch: client.CustomFetch): client.CustomFetch => {
     const guarded = guardTokenEndpoint(
       {
@@ -78,21 +76,21 @@ export async function guardedGrant(
       },
       fetch,
     );
-    response = guarded.response;
+    issued = guarded.issued;
     return guarded.fetch;
   };
   try {
     return await configurations.run(at, { dpopKey: p.dpopKey, wrap }, async operation => {
       if (p.keepsIdToken) client.enableNonRepudiationChecks(operation.configuration);
       const claims = (await grant(operation)).claims();
-      const issued = response();
-      if (issued === undefined) throw new AuthorizationError('invalid_token_response');
+      const tokens = issued();
+      if (tokens === undefined) throw new AuthorizationError('invalid_token_response');
       if (claims !== undefined) assertRecent(claims, now());
-      return { response: issued, claims };
+      return { ...tokens, claims };
     });
   } catch (error) {
     // An answer that came this far passed parseTokenResponse; what the library refuses after that is the ID token.
-    throw fromLibraryError(error, response() === undefined ? 'invalid_token_response' : 'invalid_id_token');
+    throw fromLibraryError(error, issued() === undefined ? 'invalid_token_response' : 'invalid_id_token');
   }
 }
 
