@@ -12,6 +12,12 @@ export interface EvilAnswer {
   readonly body: object | string | Iterable<Uint8Array>;
 }
 
+export type OptionalEndpoint =
+  | 'device_authorization_endpoint'
+  | 'pushed_authorization_request_endpoint'
+  | 'registration_endpoint'
+  | 'revocation_endpoint';
+
 /** A provider that does what the test tells it, starting from honest answers. Assign the members to change them. */
 export interface EvilProvider extends AsyncDisposable {
   readonly issuer: string;
@@ -27,6 +33,19 @@ export interface EvilProvider extends AsyncDisposable {
   tokenAnswer: (form: URLSearchParams) => EvilAnswer | Promise<EvilAnswer>;
   userinfoAnswer: () => EvilAnswer;
   jwksAnswer: () => EvilAnswer;
+  /** Default: takes the request over, so that `request_uri` stands for it at the authorization endpoint (RFC 9126). */
+  pushedAuthorizationAnswer: (form: URLSearchParams) => EvilAnswer;
+  /** Default: a user code and this provider's own verification URI (RFC 8628). */
+  deviceAuthorizationAnswer: (form: URLSearchParams) => EvilAnswer;
+  /** Given the request, parsed. Default: registers what was asked as the client of the options (RFC 7591). */
+  registrationAnswer: (request: unknown) => EvilAnswer;
+  revocationAnswer: (form: URLSearchParams) => EvilAnswer;
+  /** URLs of the endpoints that are not in the metadata unless offered. */
+  readonly optionalEndpoints: Readonly<Record<OptionalEndpoint, string>>;
+  /** Puts optional endpoints into the metadata. */
+  offer(...endpoints: OptionalEndpoint[]): void;
+  /** The next answer at this endpoint, before what the members say; called again, the one after it. */
+  answerNext(endpoint: ProviderEndpoint, answer: EvilAnswer): void;
   /** Claims of the ID token in the honest token answer. */
   idTokenClaims: (nonce: string | undefined) => JWTPayload;
   /** Parameters of the last authorization request. */
@@ -57,6 +76,17 @@ export async function honestTokens(
   };
 }
 
+/** The honest answer to a refresh, with some of its members replaced; `undefined` leaves a member out. */
+export function honestRefresh(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    access_token: 'evil-access-token-refreshed',
+    token_type: 'Bearer',
+    expires_in: 3600,
+    refresh_token: 'evil-refresh-token-rotated',
+    ...changes,
+  };
+}
+
 export async function startEvilProvider(options: { clientId: string; port?: number }): Promise<EvilProvider> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
   const publicJwk = { ...(await exportJWK(publicKey)), kid: 'evil-key', alg: 'ES256', use: 'sig' };
@@ -70,6 +100,14 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
     options.port === undefined ? {} : { port: options.port },
   );
   const issuer = `http://localhost:${listener.port}`;
+  const queues = new Map<ProviderEndpoint, EvilAnswer[]>();
+  let pushed = new URLSearchParams();
+  const optionalEndpoints = {
+    device_authorization_endpoint: `${issuer}/device/auth`,
+    pushed_authorization_request_endpoint: `${issuer}/request`,
+    registration_endpoint: `${issuer}/reg`,
+    revocation_endpoint: `${issuer}/token/revocation`,
+  };
 
   const provider: EvilProvider = {
     issuer,
@@ -91,9 +129,36 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
     },
     metadataAnswer: () => ({ body: provider.metadata }),
     authorizationResponse: request => ({ code: 'evil-code', state: request.get('state') ?? undefined, iss: issuer }),
-    tokenAnswer: async () => ({ body: await honestTokens(provider) }),
+    tokenAnswer: async form => ({
+      body: form.get('grant_type') === 'refresh_token' ? honestRefresh() : await honestTokens(provider),
+    }),
     userinfoAnswer: () => ({ body: { sub: 'alice', name: 'Alice Example' } }),
     jwksAnswer: () => ({ body: { keys: [publicJwk] } }),
+    pushedAuthorizationAnswer: () => ({
+      status: 201,
+      body: { request_uri: 'urn:ietf:params:oauth:request_uri:evil', expires_in: 60 },
+    }),
+    deviceAuthorizationAnswer: () => ({
+      body: {
+        device_code: 'evil-device-code',
+        user_code: 'WDJB-MJHT',
+        verification_uri: `${issuer}/device`,
+        expires_in: 600,
+        interval: 5,
+      },
+    }),
+    registrationAnswer: request => ({
+      status: 201,
+      body: { ...(typeof request === 'object' ? request : {}), client_id: options.clientId },
+    }),
+    revocationAnswer: () => ({ body: '' }),
+    optionalEndpoints,
+    offer(...endpoints) {
+      for (const endpoint of endpoints) provider.metadata[endpoint] = optionalEndpoints[endpoint];
+    },
+    answerNext: (endpoint, answer) => {
+      queues.set(endpoint, [...(queues.get(endpoint) ?? []), answer]);
+    },
     idTokenClaims: nonce => {
       const now = Math.floor(Date.now() / 1000);
       return {
@@ -122,20 +187,34 @@ export async function startEvilProvider(options: { clientId: string; port?: numb
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', issuer);
     const endpoint = endpointOf(url.pathname);
-    const form = await readForm(request);
-    log.add({ endpoint, method: request.method ?? '', url, headers: request.headers, form: Object.fromEntries(form) });
+    const body = await readText(request);
+    const form = new URLSearchParams(endpoint === 'registration' ? '' : body);
+    log.add({
+      ...{ endpoint, method: request.method ?? '', url, headers: request.headers, body },
+      form: Object.fromEntries(form),
+    });
+    const next = queues.get(endpoint)?.shift();
+    if (next) {
+      await send(response, next);
+      return;
+    }
+    if (endpoint === 'pushed_authorization_request') pushed = form;
     if (endpoint === 'authorization') {
-      lastAuthorization = url.searchParams;
-      const back = new URL(url.searchParams.get('redirect_uri') ?? '/');
-      for (const [name, value] of Object.entries(provider.authorizationResponse(url.searchParams))) {
+      lastAuthorization = url.searchParams.has('request_uri') ? pushed : url.searchParams;
+      const back = new URL(lastAuthorization.get('redirect_uri') ?? '/');
+      for (const [name, value] of Object.entries(provider.authorizationResponse(lastAuthorization))) {
         if (value !== undefined) back.searchParams.append(name, value);
       }
       response.writeHead(303, { location: back.href }).end();
       return;
     }
     const answers: Partial<Record<ProviderEndpoint, () => EvilAnswer | Promise<EvilAnswer>>> = {
+      device_authorization: () => provider.deviceAuthorizationAnswer(form),
       jwks: provider.jwksAnswer,
       metadata: provider.metadataAnswer,
+      pushed_authorization_request: () => provider.pushedAuthorizationAnswer(form),
+      registration: () => provider.registrationAnswer(JSON.parse(body)),
+      revocation: () => provider.revocationAnswer(form),
       token: () => provider.tokenAnswer(form),
       userinfo: provider.userinfoAnswer,
     };
@@ -149,22 +228,29 @@ function endpointOf(pathname: string): ProviderEndpoint {
   if (pathname.includes('/.well-known/')) return 'metadata';
   const names: Record<string, ProviderEndpoint> = {
     '/auth': 'authorization',
+    '/device/auth': 'device_authorization',
     '/jwks': 'jwks',
     '/me': 'userinfo',
+    '/reg': 'registration',
+    '/request': 'pushed_authorization_request',
     '/token': 'token',
+    '/token/revocation': 'revocation',
   };
   return names[pathname] ?? 'other';
 }
 
-async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+async function readText(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) body += chunk;
-  return new URLSearchParams(body);
+  return body;
 }
 
 async function send(response: ServerResponse, { status = 200, headers, body }: EvilAnswer): Promise<void> {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  const isInChunks = typeof body === 'object' && Symbol.iterator in body && !Array.isArray(body);
+  // A caller may give up on an endless answer: its connection is of no use to the next request.
+  const connection = isInChunks ? { connection: 'close' } : {};
+  response.writeHead(status, { 'content-type': 'application/json', ...connection, ...headers });
   if (typeof body === 'string') response.end(body);
-  else if (Symbol.iterator in body) await pipeline(Readable.from(body), response);
+  else if (isInChunks) await pipeline(Readable.from(body as Iterable<Uint8Array>), response);
   else response.end(JSON.stringify(body));
 }

@@ -1,7 +1,25 @@
 export { type CookieJar, createCookieJar } from './cookie-jar.ts';
 export { type DriveOptions, driveAuthorization } from './drive-authorization.ts';
 export { type DeviceDriveOptions, driveDevice } from './drive-device.ts';
-export { type EvilAnswer, type EvilProvider, honestTokens, startEvilProvider } from './evil-provider.ts';
+export {
+  hostileDeviceAnswers,
+  hostilePushedAnswers,
+  hostileRegistrationAnswers,
+  hostileRegistrationClientUris,
+  hostileUserCodes,
+  hostileVerificationUris,
+  type MalformedTokenAnswer,
+  malformedTokenAnswers,
+  trickyRequestUris,
+} from './evil-answers.ts';
+export {
+  type EvilAnswer,
+  type EvilProvider,
+  honestRefresh,
+  honestTokens,
+  type OptionalEndpoint,
+  startEvilProvider,
+} from './evil-provider.ts';
 export { type HttpListener, listenHttp } from './http-listener.ts';
 export { type OddProvider, type OddProviderOptions, startOddProvider } from './odd-provider.ts';
 export type { OddAccount, OddStyleName } from './odd-styles.ts';
