@@ -1,4 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
+import type { ApiFetch } from './api-fetch.ts';
 import { type Ask, type AuthorizeOptions, createAsk, displayName, naming } from './ask.ts';
 import { type AccessTokenOptions, createConnectedAccount } from './connected-account.ts';
 import { isTerminal } from './elicitation-status.ts';
@@ -16,18 +17,22 @@ export interface AuthorizationAccepted {
   readonly scopes: readonly string[];
   /**
    * A fresh access token of the provider, straight from the gateway. Keep it in memory and out of results and logs.
-   * Where the provider has withdrawn the authorization, the user is asked again and the handler is suspended.
+   * Where the provider has withdrawn the authorization, the user is asked again and the handler is suspended. Of no use by
+   * itself where the provider binds its tokens to a key (RFC 9449): `fetch` adds the proof.
    *
    * @throws {GatewayError}
    */
   accessToken(options?: AccessTokenOptions): Promise<string>;
   /**
-   * `fetch` with a fresh access token, or a DPoP proof where the provider binds its tokens to a key (RFC 9449). A token that
-   * the API turns away with 401 is renewed, and the request sent once more; redirects are errors unless `init` says otherwise.
+   * `fetch` with a fresh access token, and a proof where the provider binds its tokens to a key (RFC 9449). A token that the
+   * API turns away with 401 is renewed, and the request sent once more unless its body is a stream; a second 401 is returned.
+   * Where the token cannot be renewed, the user is asked again and the handler is suspended. Redirects are errors unless `init`
+   * says otherwise. Needs no `this`, so a library that takes a `fetch` can have it.
    *
    * @throws {GatewayError}
+   * @throws {PosternUsageError} `invalid_url` for a URL to which the token would travel in the clear
    */
-  fetch(url: string | URL, init?: RequestInit): Promise<Response>;
+  readonly fetch: ApiFetch;
 }
 
 /** The user said no on the page (`declined`), or the MCP client did not open it (`client_declined`). */
@@ -73,7 +78,7 @@ export function createGateContext(run: Run): GateContext {
         const resolution = remembered ?? (await resolve(run, ask, await issue(run, ask, signal), signal));
         // Reported once: the next call may ask again.
         if (resolution.by === 'gateway') await forgetAsk(run, ask, resolution.elicitation);
-        return toAuthorization(run, ask, resolution, signal);
+        return toAuthorization(run, ask, resolution);
       });
     },
   };
@@ -126,7 +131,7 @@ async function readRemembered(run: Run, ask: Ask, signal: AbortSignal): Promise<
   return isStale ? undefined : elicitation;
 }
 
-function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: AbortSignal): Authorization {
+function toAuthorization(run: Run, ask: Ask, resolution: Resolution): Authorization {
   const { text } = run.environment;
   const names = naming(ask, resolution.by === 'gateway' ? resolution.elicitation : undefined);
   if (resolution.by === 'mcp-client') {
@@ -137,7 +142,7 @@ function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: Abo
   const { elicitation } = resolution;
   switch (elicitation.status) {
     case 'completed':
-      return accepted(run, ask, elicitation, signal);
+      return accepted(run, ask, elicitation);
     case 'declined':
       return refusal('decline', 'declined');
     case 'cancelled':
@@ -157,7 +162,7 @@ function toAuthorization(run: Run, ask: Ask, resolution: Resolution, signal: Abo
   }
 }
 
-function accepted(run: Run, ask: Ask, elicitation: ElicitationBody, signal: AbortSignal): AuthorizationAccepted {
+function accepted(run: Run, ask: Ask, elicitation: ElicitationBody): AuthorizationAccepted {
   const { outcome } = elicitation;
   if (outcome === undefined) throw new GatewayError('invalid_response', 'A completed elicitation has no outcome.');
   return {
@@ -167,12 +172,9 @@ function accepted(run: Run, ask: Ask, elicitation: ElicitationBody, signal: Abor
     ...createConnectedAccount({
       environment: run.environment,
       tool: displayName(run.call.toolName),
-      signal,
+      signal: run.call.signal,
       connectionId: outcome.connectionId,
-      async reconnect(error, tokenSignal) {
-        if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
-        return await suspending(run, () => askAgain(run, ask, error, tokenSignal));
-      },
+      reconnect: (error, signal) => suspending(run, () => askAgain(run, ask, error, signal)),
     }),
   };
 }

@@ -1,4 +1,5 @@
 /** What both entry points of the package offer. */
+export type { ApiFetch } from './api-fetch.ts';
 export type { AuthorizeOptions } from './ask.ts';
 export type {
   Authorization,

@@ -52,7 +52,12 @@ export class SubjectUnavailableError extends Error {
   readonly code = 'subject_unavailable';
 }
 
-export type UsageErrorCode = 'invalid_options' | 'invalid_ask' | 'suspension_swallowed' | 'arguments_not_serializable';
+export type UsageErrorCode =
+  | 'invalid_options'
+  | 'invalid_ask'
+  | 'invalid_url'
+  | 'suspension_swallowed'
+  | 'arguments_not_serializable';
 
 /** The MCP server's own code used this package wrongly. */
 export class PosternUsageError extends Error {

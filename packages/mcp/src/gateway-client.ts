@@ -51,6 +51,8 @@ interface Call<T> {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
   readonly extraMs?: number;
+  /** The gateway itself waits for the provider: that it gave up is final. */
+  readonly isPatient?: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -107,9 +109,13 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       try {
         return await attempt(call);
       } catch (error) {
-        const pause = failed < maxAttempts ? pauseBeforeRetry(error, failed, random) : undefined;
+        const isFinal = failed >= maxAttempts || (call.isPatient === true && hasCode(error, 'upstream_unavailable'));
+        const pause = isFinal ? undefined : pauseBeforeRetry(error, failed, random);
         if (pause === undefined) throw error;
-        await sleep(pause, call.signal);
+        await sleep(pause, call.signal).catch((broken: unknown) => {
+          call.signal?.throwIfAborted();
+          throw broken;
+        });
       }
     }
   }
@@ -143,8 +149,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         path: `/v1/connections/${encodeURIComponent(connectionId)}/access-token`,
         schema: accessTokenSchema,
         body: request,
-        // The gateway may have to wait for the provider first.
         extraMs: RENEWAL_MS,
+        isPatient: true,
         signal,
       }),
 
@@ -176,6 +182,9 @@ function refusal(response: Response, text: string): GatewayError {
   const problem = problemSchema.safeParse(parseJson(text));
   return new RefusalWithPause(problem.success ? problem.data : undefined, response);
 }
+
+const hasCode = (error: unknown, code: ProblemBody['code']): boolean =>
+  error instanceof GatewayError && error.code === code;
 
 /** In [0, 1), so that replicas that failed together do not come back together. */
 const spread = (): number => randomInt(2 ** 32) / 2 ** 32;

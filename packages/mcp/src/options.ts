@@ -8,7 +8,8 @@ import { createGatewayClient } from './gateway-client.ts';
 import { RecentAsks } from './recent-asks.ts';
 import { createRequestStateCodec, deriveStateKey, type StateKey } from './request-state.ts';
 import type { Environment } from './run.ts';
-import { createTokenOpener } from './sealed-token.ts';
+import { createTokenOpener, type TokenOpener } from './sealed-token.ts';
+import { isConfidential } from './secure-url.ts';
 import type { SubjectOption } from './subject.ts';
 import { englishTexts, type TextFunction } from './texts.ts';
 
@@ -39,15 +40,15 @@ export interface PosternOptions<Context> {
   readonly maxWaiters?: number;
   /** Milliseconds for one answer of the gateway, waiting not counted. Default 10,000. */
   readonly timeoutMs?: number;
-  /** Allow plain HTTP to a host that is not loopback, such as a container network. Default false. */
+  /** Allow plain HTTP to hosts other than loopback, such as a container network: gateway and APIs. Default false. */
   readonly allowHttp?: boolean;
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
   readonly onBackgroundError?: (error: Error) => void;
   /**
    * The private key (JWK) to the encryption key registered for this MCP server. With it access tokens travel sealed (JWE), so
-   * that a proxy between gateway and MCP server never sees one.
+   * that a proxy between gateway and MCP server never sees one. Several while the key is being replaced: each may open.
    */
-  readonly decryptionKey?: JWK;
+  readonly decryptionKey?: JWK | readonly JWK[];
   /** For tests and proxies. */
   readonly fetch?: typeof fetch;
 }
@@ -71,8 +72,9 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   const onBackgroundError = options.onBackgroundError ?? warn;
   return {
     client,
-    tokenOpener: options.decryptionKey === undefined ? undefined : createTokenOpener(options.decryptionKey),
+    tokenOpener: tokenOpener(options),
     fetch: options.fetch ?? fetch,
+    allowHttp: options.allowHttp ?? false,
     codec: createRequestStateCodec(stateKeys(options), Date.now),
     recentAsks: new RecentAsks(MAX_RECENT_ASKS, Date.now),
     waiters: new CompletionWaiters({
@@ -97,8 +99,7 @@ function gatewayUrl<Context>(options: PosternOptions<Context>): string {
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
     throw invalid('url: an http(s) URL without user, query and fragment is needed.');
   }
-  const isLoopback = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
-  if (url.protocol === 'http:' && !isLoopback && options.allowHttp !== true) {
+  if (!isConfidential(url, options.allowHttp ?? false)) {
     throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
   }
   return url.href.replace(/\/+$/, '');
@@ -108,6 +109,16 @@ function authorizer<Context>(options: PosternOptions<Context>, url: string) {
   if (options.apiKey !== undefined && options.auth !== undefined) throw invalid('apiKey and auth exclude each other.');
   if (options.auth !== undefined) return privateKeyAuthorizer(options.auth, url, Date.now);
   return apiKeyAuthorizer(apiKeyOf(options));
+}
+
+function tokenOpener<Context>({ decryptionKey, auth }: PosternOptions<Context>): TokenOpener | undefined {
+  if (decryptionKey === undefined) return undefined;
+  return createTokenOpener(isList(decryptionKey) ? decryptionKey : [decryptionKey], auth?.mcpServerId);
+}
+
+/** Unlike `Array.isArray`, knows lists that are only to be read. */
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value);
 }
 
 function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {

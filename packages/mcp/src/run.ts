@@ -18,6 +18,7 @@ export interface Environment {
   readonly tokenOpener: TokenOpener | undefined;
   /** For requests to the APIs of providers. */
   readonly fetch: typeof fetch;
+  readonly allowHttp: boolean;
   readonly codec: RequestStateCodec;
   readonly recentAsks: RecentAsks;
   readonly waiters: CompletionWaiters;

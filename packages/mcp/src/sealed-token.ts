@@ -1,52 +1,76 @@
-import type { AccessTokenBody } from '@postern/api';
-import { compactDecrypt, importJWK, type JWK } from 'jose';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { compactDecrypt, type JWK } from 'jose';
 import { z } from 'zod';
 import { GatewayError, PosternUsageError } from './errors.ts';
 
 /** Opens access tokens that the gateway sealed to this MCP server. */
 export interface TokenOpener {
-  /** @throws {GatewayError} `invalid_response` when it cannot be opened or is meant for another connection */
-  open(body: AccessTokenBody, connectionId: string): Promise<string>;
+  /** @throws {GatewayError} `invalid_response` when it cannot be opened or is meant for something else */
+  open(sealedAccessToken: string, expected: { connectionId: string; generation: number }): Promise<string>;
 }
 
-/** Left to the recipient by RFC 7516: of all that a JWE could be, what the gateway makes. */
-const ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES'];
+type KeyManagement = 'RSA-OAEP-256' | 'ECDH-ES';
 
-const headerSchema = z.object({
-  typ: z.literal('postern-access-token+jwe'),
-  connectionId: z.string(),
-  generation: z.int(),
-});
+/** RFC 7518 section 4.3 asks for 2048 bits or more. */
+const MIN_RSA_BITS = 2048;
+const AGREEMENT_CURVES = ['P-256', 'P-384', 'P-521', 'X25519'];
 
-/** @throws {PosternUsageError} `invalid_options` for a key that is not private or of another kind */
-export function createTokenOpener(key: JWK): TokenOpener {
-  const alg = key.kty === 'RSA' ? 'RSA-OAEP-256' : 'ECDH-ES';
-  if (typeof key.d !== 'string' || !['RSA', 'EC', 'OKP'].includes(key.kty ?? ''))
-    throw new PosternUsageError('invalid_options', 'decryptionKey: a private RSA, EC or OKP key as JWK is needed.');
-  let imported: ReturnType<typeof importJWK> | undefined;
+/**
+ * @param mcpServerId checked against `aud` where this side knows its own id
+ * @throws {PosternUsageError} `invalid_options` for a key that cannot decrypt
+ */
+export function createTokenOpener(jwks: readonly JWK[], mcpServerId: string | undefined): TokenOpener {
+  if (jwks.length === 0) throw unfit();
+  const keys = jwks.map(jwk => ({ key: privateKey(jwk), alg: keyManagement(jwk) }));
+
+  // Anybody can encrypt to a public key; that it came over our authenticated connection is what makes it the gateway's. The
+  // header keeps apart what the gateway sealed for different connections.
+  const headerSchema = z.object({
+    typ: z.literal('postern-access-token+jwe'),
+    aud: mcpServerId === undefined ? z.string() : z.literal(mcpServerId),
+    connectionId: z.string(),
+    generation: z.int(),
+  });
 
   return {
-    async open(body, connectionId) {
-      if (!('sealedAccessToken' in body)) throw unusable();
-      try {
-        imported ??= importJWK(key, alg);
-        const { plaintext, protectedHeader } = await compactDecrypt(body.sealedAccessToken, await imported, {
-          keyManagementAlgorithms: ALGORITHMS,
+    async open(sealedAccessToken, { connectionId, generation }) {
+      for (const { key, alg } of keys) {
+        const opened = await compactDecrypt(sealedAccessToken, key, {
+          // Left to the recipient by RFC 7516: of all that a JWE could be, what the gateway makes for this key.
+          keyManagementAlgorithms: [alg],
           contentEncryptionAlgorithms: ['A256GCM'],
-        });
-        const header = headerSchema.parse(protectedHeader);
-        // Anybody can encrypt to a public key; that it came over our authenticated connection is what makes it the gateway's. This
-        // keeps apart what the gateway sealed for different connections.
-        if (header.connectionId !== connectionId || header.generation !== body.generation) throw unusable();
-        return new TextDecoder().decode(plaintext);
-      } catch {
-        // The library's own error may quote the header; ours says all there is to say.
-        throw unusable();
+        }).catch(() => undefined); // Whatever is wrong, the next key is tried; the library's error may quote the header.
+        if (opened === undefined) continue;
+        const header = headerSchema.safeParse(opened.protectedHeader);
+        if (!header.success || header.data.connectionId !== connectionId || header.data.generation !== generation)
+          break;
+        return new TextDecoder().decode(opened.plaintext);
       }
+      throw new GatewayError('invalid_response', 'The sealed access token could not be opened.');
     },
   };
 }
 
-function unusable(): GatewayError {
-  return new GatewayError('invalid_response', 'The sealed access token could not be opened.');
+function keyManagement(jwk: JWK): KeyManagement {
+  return jwk.kty === 'RSA' ? 'RSA-OAEP-256' : 'ECDH-ES';
+}
+
+function privateKey(jwk: JWK): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ format: 'jwk', key: { ...jwk } });
+  } catch {
+    // The error of node:crypto may quote members of the key.
+    throw unfit();
+  }
+  const bits = key.asymmetricKeyDetails?.modulusLength;
+  const canDecrypt =
+    jwk.kty === 'RSA' ? bits !== undefined && bits >= MIN_RSA_BITS : AGREEMENT_CURVES.includes(jwk.crv ?? '');
+  if (!canDecrypt) throw unfit();
+  return key;
+}
+
+function unfit(): PosternUsageError {
+  const kinds = `RSA of at least ${MIN_RSA_BITS} bits, EC (P-256, P-384, P-521) or OKP (X25519)`;
+  return new PosternUsageError('invalid_options', `decryptionKey: private JWKs are needed: ${kinds}.`);
 }

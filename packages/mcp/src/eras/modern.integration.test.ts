@@ -1,7 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, test } from 'vitest';
 import { ELICITATION_META_KEY } from '../index.ts';
-import { ACCESS_TOKEN, API_KEY } from '../testing/contract-gateway.ts';
+import { ACCESS_TOKEN } from '../testing/contract-connections.ts';
+import { API_KEY } from '../testing/contract-gateway.ts';
 import { accepted, modernWorld, textOf } from '../testing/modern-world.ts';
 
 describe('the SDK client', () => {
@@ -94,7 +95,7 @@ describe('asking', () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await world.call({ name: 'create_issue' });
     world.gateway.end('completed');
-    world.gateway.breakConnection('co-el-1');
+    world.gateway.connections.lose('co-el-1');
     const second = await world.call({
       name: 'create_issue',
       inputResponses: accepted,

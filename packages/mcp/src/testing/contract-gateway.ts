@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import {
+  accessTokenRequestSchema,
   type ElicitationBody,
   type IssueElicitation,
   issueElicitationSchema,
@@ -12,21 +13,10 @@ import {
 } from '@postern/api';
 import type { z } from 'zod';
 import { digest } from '../digest.ts';
+import { ContractConnections } from './contract-connections.ts';
 
 export const API_KEY = 'test-api-key-0123456789abcdef';
-/** Stands for every secret the gateway hands out; must never be seen in an MCP frame. */
-export const ACCESS_TOKEN = 'canary-provider-access-token';
-
 type Status = ElicitationBody['status'];
-
-interface StoredConnection {
-  readonly askKey: string;
-  readonly subject: IssueElicitation['subject'];
-  readonly provider: string;
-  readonly scopes: string[];
-  readonly createdAt: string;
-  isBroken: boolean;
-}
 
 interface Stored {
   readonly request: IssueElicitation;
@@ -49,8 +39,8 @@ export interface RecordedRequest {
  */
 export class ContractGateway implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
+  readonly connections = new ContractConnections();
   readonly #elicitations = new Map<string, Stored>();
-  readonly #connections = new Map<string, StoredConnection>();
   readonly #idempotent = new Map<string, { readonly fingerprint: string; readonly elicitationId: string }>();
   readonly #httpServer = createServer((request, response) => void this.#serve(request, response));
   readonly #arrivals = new Set<() => void>();
@@ -118,11 +108,6 @@ export class ContractGateway implements AsyncDisposable {
     this.#elicitations.delete(elicitationId);
   }
 
-  breakConnection(connectionId: string): void {
-    const connection = this.#connections.get(connectionId);
-    if (connection !== undefined) connection.isBroken = true;
-  }
-
   /** The next requests, in order, meet these answers instead. */
   failNext(...failures: ((response: ServerResponse) => void)[]): void {
     this.#failures.push(...failures);
@@ -157,7 +142,7 @@ export class ContractGateway implements AsyncDisposable {
       return await this.#read(id, url.searchParams, request, response);
     }
     if (request.method === 'POST' && collection === 'connections' && id !== undefined && verb === 'access-token') {
-      return this.#accessToken(id, response);
+      return await this.#accessToken(id, body, response);
     }
     if (request.method === 'GET' && collection === 'connections' && id === undefined) {
       return this.#list(listConnectionsQuerySchema.parse(Object.fromEntries(url.searchParams)), response);
@@ -191,7 +176,7 @@ export class ContractGateway implements AsyncDisposable {
   #create(askKey: string, body: IssueElicitation): Stored {
     this.#count += 1;
     const elicitationId = `el-${this.#count}`;
-    const served = [...this.#connections].find(([, one]) => one.askKey === askKey && !one.isBroken);
+    const served = this.connections.serving(askKey);
     const stored: Stored = {
       request: body,
       askKey,
@@ -210,9 +195,9 @@ export class ContractGateway implements AsyncDisposable {
           : {
               outcome: {
                 kind: 'authorization' as const,
-                connectionId: served[0],
-                provider: body.authorization.provider,
-                scopes: served[1].scopes,
+                connectionId: served.connectionId,
+                provider: served.provider,
+                scopes: served.scopes,
               },
             }),
       },
@@ -241,23 +226,16 @@ export class ContractGateway implements AsyncDisposable {
     json(response, 200, stored.body);
   }
 
-  #accessToken(connectionId: string, response: ServerResponse) {
-    const connection = this.#connections.get(connectionId);
-    if (connection === undefined) return problem(response, 'not_found');
-    if (connection.isBroken) return problem(response, 'reauthorization_required');
-    json(response, 200, { accessToken: ACCESS_TOKEN, tokenType: 'Bearer', scopes: connection.scopes, generation: 1 });
+  async #accessToken(connectionId: string, raw: unknown, response: ServerResponse) {
+    const parsed = accessTokenRequestSchema.safeParse(raw);
+    if (!parsed.success) return problem(response, 'invalid_request');
+    const answer = await this.connections.take(connectionId, parsed.data);
+    if (typeof answer === 'string') return problem(response, answer);
+    json(response, 200, answer);
   }
 
-  #list({ issuer, subject, provider }: z.infer<typeof listConnectionsQuerySchema>, response: ServerResponse) {
-    const connections = [...this.#connections].flatMap(([connectionId, one]) =>
-      'issuer' in one.subject &&
-      one.subject.issuer === issuer &&
-      one.subject.subject === subject &&
-      one.provider === provider
-        ? [{ connectionId, provider, scopes: one.scopes, createdAt: one.createdAt, updatedAt: one.createdAt }]
-        : [],
-    );
-    json(response, 200, { connections });
+  #list(query: z.infer<typeof listConnectionsQuerySchema>, response: ServerResponse) {
+    json(response, 200, { connections: this.connections.list(query) });
   }
 
   #connect(stored: Stored): NonNullable<ElicitationBody['outcome']> {
@@ -265,14 +243,13 @@ export class ContractGateway implements AsyncDisposable {
     const scopes = ['repo'];
     const { subject, authorization } = stored.request;
     const { provider } = authorization;
-    const createdAt = this.#timestamp();
-    this.#connections.set(connectionId, {
+    this.connections.add({
+      connectionId,
       askKey: stored.askKey,
       subject,
       provider,
       scopes,
-      createdAt,
-      isBroken: false,
+      createdAt: this.#timestamp(),
     });
     return { kind: 'authorization', connectionId, provider, scopes };
   }

@@ -2,7 +2,8 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type Gate, isElicitationPending, type PosternOptions, postern } from '../index.ts';
-import { ACCESS_TOKEN, API_KEY, ContractGateway } from './contract-gateway.ts';
+import { ACCESS_TOKEN } from './contract-connections.ts';
+import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
 
 const REVISION = '2026-07-28';
@@ -20,7 +21,7 @@ export function exampleServer(shared: Gate): McpServer {
     gate.tool(async ({ title }, ctx) => {
       const github = await ctx.gate.authorize('github', { scopes: ['repo'] });
       if (github.action !== 'accept') return github.toToolResult();
-      return say(`created ${title} with ${(await github.accessToken()) === ACCESS_TOKEN}`);
+      return say(`created ${title} with ${(await github.accessToken()).startsWith(ACCESS_TOKEN)}`);
     }),
   );
   server.registerTool(

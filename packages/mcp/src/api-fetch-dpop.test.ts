@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { accountWorld } from './testing/account-world.ts';
+
+async function boundWorld() {
+  const world = await accountWorld();
+  world.api.boundTo = await world.connections.bindTokens();
+  return world;
+}
+type World = Awaited<ReturnType<typeof boundWorld>>;
+
+const proofRequests = (world: World) =>
+  world.gateway.requests.flatMap(({ path, body }) =>
+    path.endsWith('/access-token') && typeof body === 'object' && body !== null && 'dpop' in body ? [body.dpop] : [],
+  );
+
+test('every request carries a proof of its own, without query and fragment', async () => {
+  await using world = await boundWorld();
+  const statuses = await world.use(async account => [
+    (await account.fetch(`${world.api.url}/repos?page=2#top`)).status,
+    (await account.fetch(`${world.api.url}/repos`, { method: 'patch', body: 'title' })).status,
+  ]);
+  expect(statuses).toEqual([200, 200]);
+  expect(proofRequests(world)).toEqual([
+    { method: 'GET', url: `${world.api.url}/repos` },
+    { method: 'PATCH', url: `${world.api.url}/repos` },
+  ]);
+});
+
+test('the nonce that the API wants goes into the proof, and is used from then on', async () => {
+  await using world = await boundWorld();
+  world.api.nonce = 'nonce-1';
+  await world.use(async account => {
+    expect((await account.fetch(world.api.url)).status).toBe(200);
+    expect((await account.fetch(world.api.url)).status).toBe(200);
+    world.api.nonce = 'nonce-2';
+    expect((await account.fetch(world.api.url)).status).toBe(200);
+    // What cannot be sent twice profits from the nonce that is known.
+    const body = new Blob(['title']).stream();
+    expect((await account.fetch(world.api.url, { method: 'POST', body, duplex: 'half' })).status).toBe(200);
+  });
+  expect(world.api.statuses).toEqual([401, 200, 200, 401, 200, 200]);
+  expect(proofRequests(world)).toMatchObject(
+    [
+      {},
+      { nonce: 'nonce-1' },
+      { nonce: 'nonce-1' },
+      { nonce: 'nonce-1' },
+      { nonce: 'nonce-2' },
+      { nonce: 'nonce-2' },
+    ].map(nonce => ({ method: expect.any(String), ...nonce })),
+  );
+  expect(world.connections.renewals).toBe(0);
+});
+
+test('a nonce of one API is not shown to another', async () => {
+  await using world = await boundWorld();
+  await using other = await boundWorld();
+  other.api.boundTo = world.api.boundTo;
+  other.api.accepts = world.api.accepts;
+  world.api.nonce = 'nonce-1';
+  await world.use(async account => {
+    await account.fetch(world.api.url);
+    expect((await account.fetch(other.api.url)).status).toBe(200);
+  });
+  expect(proofRequests(world).at(-1)).toEqual({ method: 'GET', url: `${other.api.url}/` });
+});
+
+test('a rejected token is renewed with proof and nonce', async () => {
+  await using world = await boundWorld();
+  world.api.nonce = 'nonce-1';
+  world.api.accepts = token => world.connections.renewals === 1 && token === world.connections.current('co-el-1');
+  expect(await world.use(async account => (await account.fetch(world.api.url)).status)).toBe(200);
+  expect(world.api.statuses).toEqual([401, 401, 200]);
+  expect(world.connections.renewals).toBe(1);
+});
+
+test.each([
+  ['a proof that the API does not believe', 'DPoP error="invalid_dpop_proof"', undefined],
+  ['a nonce that changes with every request', 'DPoP error="use_dpop_nonce"', 'next'],
+  ['a nonce that no proof can carry', 'DPoP error="use_dpop_nonce"', 'a b'],
+])('%s is no fault of the token', async (_name, challenge, nonce) => {
+  await using world = await boundWorld();
+  world.api.challenge = challenge;
+  world.api.nonce = nonce;
+  world.api.boundTo = 'another key';
+  expect(await world.use(async account => (await account.fetch(world.api.url)).status)).toBe(401);
+  expect(world.api.statuses.length).toBe(nonce === 'next' ? 2 : 1);
+  expect(world.connections.renewals).toBe(0);
+});
+
+test('an answer without the proof that was asked for is outside the contract', async () => {
+  await using world = await boundWorld();
+  world.connections.tamper = ({ dpopProof: _, ...answer }) => answer;
+  await expect(world.use(account => account.fetch(world.api.url))).rejects.toMatchObject({ code: 'invalid_response' });
+  expect(world.api.requests).toEqual([]);
+});

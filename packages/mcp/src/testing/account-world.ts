@@ -1,0 +1,48 @@
+import type { AuthorizationAccepted, GateContext } from '../authorize.ts';
+import { createEnvironment, type PosternOptions } from '../options.ts';
+import { runTool } from '../run-tool.ts';
+import { API_KEY, ContractGateway } from './contract-gateway.ts';
+import { ProviderApi } from './provider-api.ts';
+
+const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
+
+/** A connected account: a gateway, an API that accepts the present token of the connection, and runs of a tool. */
+export async function accountWorld(options: Partial<PosternOptions<object>> = {}) {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await ContractGateway.start());
+  const { connections } = gateway;
+  const api = stack.use(await new ProviderApi(token => token === connections.current('co-el-1')).listen());
+  const environment = createEnvironment({ url: gateway.url, apiKey: API_KEY, ...options });
+  const abort = new AbortController();
+
+  function run<T>(handler: (gate: GateContext) => Promise<T>) {
+    return runTool(
+      environment,
+      {
+        era: 'legacy-stateless',
+        toolName: 'create_issue',
+        args: {},
+        signal: abort.signal,
+        authInfo: undefined,
+        mcpClientName: undefined,
+        reportProgress: undefined,
+      },
+      async () => ({ ...alice, input: alice }),
+      handler,
+    );
+  }
+
+  /** What a handler brings that uses the account. Undefined when it was suspended. */
+  async function use<T>(handler: (account: AuthorizationAccepted) => Promise<T>): Promise<T | undefined> {
+    const outcome = await run(async gate => {
+      const github = await gate.authorize('github');
+      if (github.action !== 'accept') throw new Error(github.reason);
+      return await handler(github);
+    });
+    return outcome.type === 'result' ? outcome.result : undefined;
+  }
+
+  await run(gate => gate.authorize('github'));
+  gateway.end('completed');
+  return { gateway, connections, api, abort, run, use, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
