@@ -55,8 +55,9 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
     return leases.take({ ...own, leaseMs });
   }
 
-  async function round(): Promise<void> {
-    if (!(await leases.take({ ...own, leaseMs }))) return;
+  /** True when everything is in order and all may rest. */
+  async function round(): Promise<boolean> {
+    if (!(await leases.take({ ...own, leaseMs }))) return false;
     let hasRest = false;
     try {
       const report = await rewrapAll({ records, vault, batch: BATCH, goOn });
@@ -65,6 +66,7 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
     } finally {
       if (!hasRest) await leases.release(own);
     }
+    return hasRest;
   }
 
   function tell({ result, rewrapped, overtaken, unknown, damaged }: RewrapReport): void {
@@ -83,10 +85,12 @@ export function startRewrapper(options: RewrapperOptions): Rewrapper {
   }
 
   async function run(): Promise<void> {
-    while (await pause(retryMs)) {
+    let isResting = false;
+    while (await pause(isResting ? restMs : retryMs)) {
       try {
-        await round();
+        isResting = await round();
       } catch (error) {
+        isResting = false;
         logger.warn({ event: 'vault.rewrap_failed', error }, 're-wrapping failed, will try again');
       }
     }
