@@ -1,0 +1,48 @@
+import { definePreset, inWords } from './preset.ts';
+
+export const facebook = definePreset({
+  name: 'facebook',
+  displayName: 'Facebook',
+  documentation: 'https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow',
+  pkce: 'undocumented',
+  scopes: inWords({
+    public_profile: ['See your name and picture', '查看您的姓名和头像'],
+    email: ['See your email address', '查看您的电子邮件地址'],
+    user_posts: ['Read your posts', '读取您的帖子'],
+    user_photos: ['See your photos', '查看您的照片'],
+    user_friends: ['See friends who use the same app', '查看使用同一应用的好友'],
+    pages_show_list: ['See the pages that you manage', '查看您管理的主页'],
+    pages_read_engagement: ['Read posts of pages that you manage', '读取您管理的主页的帖子'],
+    pages_manage_posts: ['Post for pages that you manage', '代您管理的主页发帖'],
+    pages_messaging: ['Answer messages to pages that you manage', '回复发给您管理的主页的消息'],
+    instagram_basic: ['See your Instagram profile and media', '查看您的 Instagram 资料和媒体'],
+    instagram_content_publish: ['Post on Instagram for you', '代您在 Instagram 上发布内容'],
+    ads_read: ['See results of your advertising', '查看您的广告效果'],
+    ads_management: ['Manage your advertising', '管理您的广告'],
+    business_management: ['Manage your businesses', '管理您的商家账户'],
+  }),
+  provider: {
+    authorizationEndpoint: 'https://www.facebook.com/v24.0/dialog/oauth',
+    tokenEndpoint: 'https://graph.facebook.com/v24.0/oauth/access_token',
+    userinfoEndpoint: 'https://graph.facebook.com/v24.0/me?fields=id,name',
+    clientAuthentication: 'client_secret_post',
+    baseScopes: ['public_profile'],
+    requestScopeSeparator: ',',
+    scopeSeparator: ',',
+    account: { from: 'userinfo', idClaim: 'id', nameClaim: 'name' },
+    revocation: {
+      endpoint: 'https://graph.facebook.com/v24.0/me/permissions',
+      style: 'custom',
+      method: 'DELETE',
+      body: 'none',
+      token: 'access_token',
+      authentication: 'bearer',
+      reach: 'grant',
+    },
+  },
+  notes: [
+    'There are no refresh tokens. Tokens last an hour or two, up to 60 days for apps that get long-lived ones; then the user connects anew.',
+    'Answers do not name scopes, although a user may refuse single ones; tools have to expect that.',
+    'The version in the address ends about two years after its release.',
+  ],
+});

@@ -1,0 +1,42 @@
+import { definePreset, inWords } from './preset.ts';
+
+export const hubspot = definePreset({
+  name: 'hubspot',
+  displayName: 'HubSpot',
+  documentation: 'https://developers.hubspot.com/docs/api-reference/latest/authentication/manage-oauth-tokens',
+  pkce: 'documented',
+  scopes: inWords({
+    oauth: ['Recognise your HubSpot account', '识别您的 HubSpot 账户'],
+    'crm.objects.contacts.read': ['Read contacts', '读取联系人'],
+    'crm.objects.contacts.write': ['Create, change and delete contacts', '创建、修改和删除联系人'],
+    'crm.objects.companies.read': ['Read companies', '读取公司'],
+    'crm.objects.companies.write': ['Create, change and delete companies', '创建、修改和删除公司'],
+    'crm.objects.deals.read': ['Read deals', '读取交易'],
+    'crm.objects.deals.write': ['Create, change and delete deals', '创建、修改和删除交易'],
+    'crm.objects.owners.read': ['See who owns records', '查看记录的负责人'],
+    'crm.objects.line_items.read': ['Read line items', '读取明细项目'],
+    'crm.objects.quotes.read': ['Read quotes', '读取报价'],
+    'crm.lists.read': ['Read lists', '读取列表'],
+    'crm.lists.write': ['Create and change lists', '创建和修改列表'],
+    'crm.schemas.contacts.read': ['See how contacts are set up', '查看联系人的字段设置'],
+    tickets: ['Read and change tickets', '读取和修改工单'],
+    content: ['Read and change your website content', '读取和修改您的网站内容'],
+    files: ['Read and change your files', '读取和修改您的文件'],
+    forms: ['Read and change forms', '读取和修改表单'],
+    'sales-email-read': ['Read the text of sales emails', '读取销售邮件的内容'],
+  }),
+  provider: {
+    authorizationEndpoint: 'https://app.hubspot.com/oauth/authorize',
+    tokenEndpoint: 'https://api.hubapi.com/oauth/2026-03/token',
+    userinfoEndpoint: 'https://api.hubapi.com/account-info/v3/details',
+    clientAuthentication: 'client_secret_post',
+    baseScopes: ['oauth'],
+    account: { from: 'userinfo', idClaim: 'portalId' },
+    revocation: { endpoint: 'https://api.hubapi.com/oauth/2026-03/token/revoke', token: 'refresh_token' },
+  },
+  notes: [
+    'The account is the HubSpot account (portal), not the person. Every scope must be listed in the app as well.',
+    'Installations share tokens per portal: ending one may end other connections to the same portal.',
+    'The older v1 endpoints, which carry tokens in the address, end in February 2027 and are not used.',
+  ],
+});

@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { providerConfigSchema } from '../provider-config.ts';
+import { expandPreset } from './expand-preset.ts';
+import { presets } from './index.ts';
+import { placeholderValueFault } from './placeholder-value.ts';
+import { type Preset, presetSchema } from './preset.ts';
+
+/** Where a preset may lead; placeholders are filled with their examples. */
+const domains: Readonly<Record<string, readonly string[]>> = {
+  airtable: ['airtable.com'],
+  asana: ['asana.com'],
+  atlassian: ['atlassian.com'],
+  auth0: ['auth0.com'],
+  bitbucket: ['bitbucket.org'],
+  box: ['box.com'],
+  clickup: ['clickup.com'],
+  discord: ['discord.com'],
+  docusign: ['docusign.com'],
+  dropbox: ['dropbox.com', 'dropboxapi.com'],
+  facebook: ['facebook.com'],
+  figma: ['figma.com'],
+  github: ['github.com'],
+  'github-app': ['github.com'],
+  'github-enterprise': ['acme.example'],
+  gitlab: ['acme.example'],
+  google: ['google.com'],
+  hubspot: ['hubspot.com', 'hubapi.com'],
+  intercom: ['intercom.com', 'intercom.io'],
+  'intercom-au': ['intercom.com', 'intercom.io'],
+  'intercom-eu': ['intercom.com', 'intercom.io'],
+  keycloak: ['acme.example'],
+  linear: ['linear.app'],
+  linkedin: ['linkedin.com'],
+  microsoft: ['microsoftonline.com', 'microsoft.com'],
+  'microsoft-entra': ['microsoftonline.com', 'microsoft.com'],
+  monday: ['monday.com'],
+  notion: ['notion.com'],
+  okta: ['okta.com'],
+  'okta-org': ['okta.com'],
+  reddit: ['reddit.com'],
+  salesforce: ['salesforce.com'],
+  shopify: ['myshopify.com'],
+  slack: ['slack.com'],
+  spotify: ['spotify.com'],
+  stripe: ['stripe.com'],
+  twitch: ['twitch.tv'],
+  x: ['x.com'],
+  zendesk: ['zendesk.com'],
+  zoom: ['zoom.us'],
+};
+
+/** Where a provider keeps its documentation, when that is not where its endpoints are. */
+const documentationDomains: Readonly<Record<string, string>> = {
+  bitbucket: 'atlassian.com',
+  'github-enterprise': 'github.com',
+  gitlab: 'gitlab.com',
+  keycloak: 'keycloak.org',
+  // A company of Microsoft.
+  linkedin: 'microsoft.com',
+  // The organisation of Reddit at GitHub, to which its own pages link.
+  reddit: 'github.com',
+  shopify: 'shopify.dev',
+  slack: 'slack.dev',
+};
+
+/** Words that a person who has never heard of OAuth does not know. */
+const jargon =
+  /\b(api|app?lication programming|oauth2?|oidc|openid|tokens?|scopes?|endpoints?|refresh|metadata|payload|json|webhooks?|crud|grants?|resources?|entit(y|ies)|schemas?|ur[il]s?|https?|mcp|cli|sdk|impersonat\w+|authori[sz]\w+|authenticat\w+|claims?|objects?|read-only|offline|consent)\b/i;
+const verbs =
+  /^(Accept|Act|Add|Answer|Attach|Ban|Change|Choose|Control|Create|Delete|Do|Download|Follow|Hide|Join|Like|Manage|Open|Play|Post|Present|Publish|Reach|Read|Recognise|Remove|Report|Save|Search|See|Send|Set up|Share|Start|Stay|Upload|Use|Vote|Write)[ ,]/;
+
+const registration = { name: 'provider', clientId: 'client', clientSecret: 'x'.repeat(40) };
+const schema = z.preprocess(expandPreset, providerConfigSchema);
+
+function exampleValues(preset: Preset) {
+  const examples = Object.entries(preset.placeholders).map(([name, { example }]) => [name, example]);
+  return examples.length === 0 ? {} : { presetValues: Object.fromEntries(examples) };
+}
+
+function expanded(preset: Preset) {
+  return schema.parse({ ...registration, preset: preset.name, ...exampleValues(preset) });
+}
+
+/** Every address anywhere in a value. */
+function addresses(value: unknown): string[] {
+  if (typeof value === 'string') return /^[a-z]+:\/\//.test(value) ? [value] : [];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(addresses) : [];
+}
+
+const isWithin = ({ hostname }: URL, within: readonly string[]) =>
+  within.some(domain => hostname === domain || hostname.endsWith(`.${domain}`));
+
+test('there are at least 30, in order, each once', () => {
+  const names = presets.map(({ name }) => name);
+  expect(names.length).toBeGreaterThanOrEqual(30);
+  expect(names).toEqual([...new Set(names)].sort());
+  expect(Object.keys(domains).sort()).toEqual(names);
+});
+
+describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name, preset) => {
+  test('has the shape of a preset and a kebab-case name', () => {
+    expect(presetSchema.safeParse(preset).error).toBeUndefined();
+    expect(name).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
+  });
+
+  test('expands to a valid provider', () => {
+    const { error } = schema.safeParse({ ...registration, preset: name, ...exampleValues(preset) });
+    expect(error?.issues).toBeUndefined();
+  });
+
+  test('leads only to the hosts of the provider, by https', () => {
+    // Scopes may look like addresses, and nobody goes there.
+    const {
+      scopeDescriptions: _,
+      scopeImplies: __,
+      baseScopes: ___,
+      documentation: ____,
+      ...config
+    } = expanded(preset);
+    const found = addresses(config);
+    expect(found.length).toBeGreaterThan(0);
+    for (const address of found) {
+      const url = new URL(address.replaceAll('{clientId}', 'client'));
+      expect([address, isWithin(url, domains[name] ?? [])]).toEqual([address, true]);
+      expect(url.protocol).toBe('https:');
+      expect(url.username + url.password + url.port + url.hash).toBe('');
+    }
+  });
+
+  test('links to documentation of the provider', () => {
+    const url = new URL(expanded(preset).documentation ?? '');
+    expect(url.protocol).toBe('https:');
+    const documented = documentationDomains[name];
+    expect(isWithin(url, documented === undefined ? (domains[name] ?? []) : [documented])).toBe(true);
+  });
+
+  test('has endpoints without anything behind them', () => {
+    for (const address of addresses(preset.provider)) {
+      if (address.includes('www.googleapis.com/auth') || address === 'https://mail.google.com/') continue;
+      expect(address).toMatch(/^https:\/\/[^\s?]+(\?fields=id,name)?$/);
+      if (name !== 'auth0') expect(address).not.toMatch(/\/$/);
+    }
+  });
+
+  test('leaves no placeholder open and has none that is not used', () => {
+    const text = JSON.stringify(expanded(preset));
+    expect([...text.matchAll(/\{\w+\}/g)].map(([match]) => match).filter(match => match !== '{clientId}')).toEqual([]);
+    for (const placeholder of Object.keys(preset.placeholders)) {
+      expect(JSON.stringify(preset.provider)).toContain(`{${placeholder}}`);
+    }
+  });
+
+  test('has placeholders whose examples and fallbacks are taken', () => {
+    for (const placeholder of Object.values(preset.placeholders)) {
+      expect(placeholderValueFault(placeholder, placeholder.example)).toBeUndefined();
+      if ('fallback' in placeholder && placeholder.fallback !== undefined) {
+        expect(placeholderValueFault(placeholder, placeholder.fallback)).toBeUndefined();
+      }
+    }
+  });
+
+  test('has placeholders in hosts and in single path segments only', () => {
+    for (const address of addresses(preset.provider)) {
+      const { host, pathname } = new URL(address.replaceAll(/\{(\w+)\}/g, 'p--$1--p'));
+      for (const part of [...host.split('.'), ...pathname.split('/')]) {
+        if (part.includes('p--')) expect(part).toMatch(/^p--\w+--p$/i);
+      }
+    }
+  });
+
+  test('describes every scope that it names', () => {
+    const { baseScopes, defaultScopes, unreportedScopes, scopeImplies } = expanded(preset);
+    const named = new Set([
+      ...baseScopes,
+      ...defaultScopes,
+      ...unreportedScopes,
+      ...Object.entries(scopeImplies).flatMap(([scope, implied]) => [scope, ...implied]),
+    ]);
+    expect([...named].filter(scope => !Object.hasOwn(preset.scopes, scope))).toEqual([]);
+  });
+
+  test('names everything that a scope implies, also by way of another', () => {
+    const { scopeImplies } = expanded(preset);
+    for (const [scope, implied] of Object.entries(scopeImplies)) {
+      const further = implied.flatMap(other => scopeImplies[other] ?? []).filter(other => other !== scope);
+      expect(implied).toEqual(expect.arrayContaining(further));
+      expect(implied).not.toContain(scope);
+    }
+  });
+
+  test('explains scopes in plain words, in both languages', () => {
+    for (const { en, 'zh-Hans': zhHans } of Object.values(preset.scopes)) {
+      expect(en).toMatch(verbs);
+      expect(en).not.toMatch(jargon);
+      expect(en).toMatch(/[A-Za-z]$/);
+      expect(zhHans).toMatch(/^\p{Script=Han}/u);
+      for (const text of [en, zhHans]) {
+        expect(text.length).toBeLessThanOrEqual(80);
+        expect(text).not.toMatch(/[!！\n\r\t]| {2}|\s$|。$/);
+      }
+    }
+  });
+
+  test('says so when it cannot recognise the account, revoke or use PKCE', () => {
+    const { account, revocation, discovery } = expanded(preset);
+    const notes = preset.notes.join(' ');
+    if (account === undefined) expect(notes).toMatch(/account/);
+    if (revocation === undefined && discovery === undefined) expect(notes).toMatch(/revo/i);
+    if (preset.pkce === 'unsupported') expect(notes).toMatch(/PKCE|code verifier/);
+  });
+});

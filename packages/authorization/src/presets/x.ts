@@ -1,0 +1,40 @@
+import { definePreset, inWords } from './preset.ts';
+
+export const x = definePreset({
+  name: 'x',
+  displayName: 'X',
+  documentation: 'https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/authorization-code',
+  pkce: 'documented',
+  scopes: inWords({
+    'tweet.read': ['Read posts that you can see', '读取您可以看到的帖子'],
+    'tweet.write': ['Post for you', '代您发布帖子'],
+    'tweet.moderate.write': ['Hide replies to your posts', '隐藏对您帖子的回复'],
+    'users.read': ['See profiles that you can see', '查看您可以看到的个人资料'],
+    'users.email': ['See your email address', '查看您的电子邮件地址'],
+    'follows.read': ['See whom you follow and who follows you', '查看您关注的人和关注您的人'],
+    'follows.write': ['Follow and unfollow for you', '代您关注和取消关注'],
+    'like.read': ['See posts that you like', '查看您喜欢的帖子'],
+    'like.write': ['Like posts for you', '代您点赞帖子'],
+    'bookmark.read': ['See your bookmarks', '查看您的书签'],
+    'bookmark.write': ['Change your bookmarks', '修改您的书签'],
+    'list.read': ['See your lists', '查看您的列表'],
+    'list.write': ['Create and change your lists', '创建和修改您的列表'],
+    'dm.read': ['Read your direct messages', '读取您的私信'],
+    'dm.write': ['Send direct messages for you', '代您发送私信'],
+    'media.write': ['Upload pictures and videos for you', '代您上传图片和视频'],
+    'offline.access': ['Stay connected while you are away', '在您离开时保持连接'],
+  }),
+  provider: {
+    authorizationEndpoint: 'https://x.com/i/oauth2/authorize',
+    tokenEndpoint: 'https://api.x.com/2/oauth2/token',
+    userinfoEndpoint: 'https://api.x.com/2/users/me',
+    clientAuthentication: 'client_secret_basic',
+    baseScopes: ['users.read', 'tweet.read', 'offline.access'],
+    account: { from: 'userinfo', idClaim: 'data.id', nameClaim: 'data.username' },
+    revocation: { endpoint: 'https://api.x.com/2/oauth2/revoke' },
+  },
+  notes: [
+    'Reading the account needs users.read and tweet.read together.',
+    'A dead refresh token is answered with invalid_request, which means other things as well; a lost connection is noticed when the API rejects the token.',
+  ],
+});

@@ -1,0 +1,40 @@
+import { definePreset, inWords } from './preset.ts';
+
+export const zoom = definePreset({
+  name: 'zoom',
+  displayName: 'Zoom',
+  documentation: 'https://developers.zoom.us/docs/integrations/oauth/',
+  pkce: 'documented',
+  scopes: inWords({
+    'user:read:user': ['Read your profile', '读取您的个人资料'],
+    'user:read:email': ['See your email address', '查看您的电子邮件地址'],
+    'meeting:read:meeting': ['See a meeting of yours', '查看您的单个会议'],
+    'meeting:read:list_meetings': ['See your meetings', '查看您的会议'],
+    'meeting:write:meeting': ['Create meetings for you', '代您创建会议'],
+    'meeting:update:meeting': ['Change your meetings', '修改您的会议'],
+    'meeting:delete:meeting': ['Delete your meetings', '删除您的会议'],
+    'meeting:read:participant': ['See who takes part in your meetings', '查看您会议的参与者'],
+    'meeting:read:summary': ['Read summaries of your meetings', '读取您会议的摘要'],
+    'cloud_recording:read:list_user_recordings': ['See your recordings', '查看您的录制文件'],
+    'cloud_recording:read:list_recording_files': ['Download your recordings', '下载您的录制文件'],
+    'webinar:read:webinar': ['See a webinar of yours', '查看您的单个网络研讨会'],
+    'webinar:read:list_webinars': ['See your webinars', '查看您的网络研讨会'],
+    'webinar:write:webinar': ['Create webinars for you', '代您创建网络研讨会'],
+    'team_chat:read:list_user_messages': ['Read your chat messages', '读取您的聊天消息'],
+    'team_chat:write:user_message': ['Send chat messages for you', '代您发送聊天消息'],
+  }),
+  provider: {
+    authorizationEndpoint: 'https://zoom.us/oauth/authorize',
+    tokenEndpoint: 'https://zoom.us/oauth/token',
+    userinfoEndpoint: 'https://api.zoom.us/v2/users/me',
+    clientAuthentication: 'client_secret_basic',
+    baseScopes: ['user:read:user'],
+    scopeSeparator: ',',
+    account: { from: 'userinfo', idClaim: 'id', nameClaim: 'email' },
+    revocation: { endpoint: 'https://zoom.us/oauth/revoke' },
+  },
+  notes: [
+    'Add user:read:user to the app. Scopes are those of the app; older apps have classic scopes such as user:read instead.',
+    'Access tokens last an hour; each refresh token works once.',
+  ],
+});
