@@ -1,7 +1,7 @@
 import { newRevocationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, test } from 'vitest';
-import { createKeys } from './keys.ts';
+import { createKeys, sealedKinds } from './keys.ts';
 
 const keys = createKeys('postern');
 const { ask, browserSessionIdOf, somebody } = samples;
@@ -87,4 +87,25 @@ test.each(['', '{x}', 'a{b}', 'a:b', 'A', 'a b', 'a'.repeat(33)])('the prefix %j
 
 test.each(['', '7', '7F', 'zz', '7f}x', ['7f']])('%j is no shard', shard => {
   expect(() => keys.due(shard as Shard)).toThrow(TypeError);
+});
+
+test('sealed records are known by their keys, and nothing else is', () => {
+  const ids = { connection: `cn_7f${'A'.repeat(43)}`, revocation: `rv_7f${'-'.repeat(43)}` } as const;
+  for (const kind of sealedKinds) {
+    expect(keys.parseSealedRecord(keys.sealedRecord(kind, ids[kind]))).toEqual({ kind, id: ids[kind] });
+  }
+  expect(keys.sealedRecord('connection', ids.connection)).toBe(keys.connection(ids.connection));
+  expect(keys.sealedRecord('revocation', ids.revocation)).toBe(keys.revocation(ids.revocation));
+  for (const name of [
+    'postern:{7f}:cv:A',
+    'postern:{7f}:cns:A',
+    'other:{7f}:cn:A',
+    'postern:{7F}:cn:A',
+    'postern:wake',
+  ])
+    expect(keys.parseSealedRecord(name)).toBeUndefined();
+});
+
+test('a lease lies where its name says', () => {
+  expect(keys.lease('rewrap')).toMatch(/^postern:\{[0-9a-f]{2}\}:lease:rewrap$/);
 });

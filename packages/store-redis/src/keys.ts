@@ -43,10 +43,26 @@ export function createKeys(prefix: string) {
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     idempotency: (digest: string) => key(shardOfDigest(digest), 'idem', digest),
+    /** Pattern of the keys behind which a lasting value is sealed; `parseSealedRecord` knows for sure. */
+    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nv]:*`,
+    sealedRecord: (kind: SealedKind, id: string) => key(id.slice(3, 5) as Shard, sealedNouns[kind], id.slice(5)),
+    parseSealedRecord(name: string): { readonly kind: SealedKind; readonly id: string } | undefined {
+      const [shard = '', noun = '', secret = ''] = name.startsWith(`${prefix}:`)
+        ? (/^\{([0-9a-f]{2})\}:([a-z]+):(.+)$/.exec(name.slice(prefix.length + 1))?.slice(1) ?? [])
+        : [];
+      const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
+      return kind === undefined ? undefined : { kind, id: `${noun}_${shard}${secret}` };
+    },
+    lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
     none: (shard: Shard) => key(shard, 'none'),
   };
 }
+
+/** What holds sealed values for longer than one interaction, and the noun of its keys and ids. */
+const sealedNouns = { connection: 'cn', revocation: 'rv' } as const;
+export type SealedKind = keyof typeof sealedNouns;
+export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
 
 const shards: ReadonlySet<string> = new Set(SHARDS);
 

@@ -12,6 +12,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { assertKeepsData, assertSafeRedis, mastersOf } from './assert-safe-redis.ts';
 import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
 import { createKeys } from './keys.ts';
+import { LeaseStore } from './lease-store.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
@@ -21,6 +22,7 @@ import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
+import { SealedRecords } from './sealed-records.ts';
 import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
@@ -54,6 +56,8 @@ export interface RedisStores extends AsyncDisposable {
   readonly idempotency: IdempotencyStore;
   readonly notifier: Notifier;
   readonly events: RedisEventLog;
+  readonly sealedRecords: SealedRecords;
+  readonly leases: LeaseStore;
   /** Whether Redis answers and still keeps its data. @throws StoreUnavailableError, UnsafeRedisError */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -113,6 +117,8 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     idempotency: new RedisIdempotencyStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
+    sealedRecords: new SealedRecords(redis, link, keys),
+    leases: new LeaseStore(link, keys),
     ping: () => ping(redis, safety),
     close,
     [Symbol.asyncDispose]: close,

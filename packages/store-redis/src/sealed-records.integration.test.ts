@@ -1,0 +1,220 @@
+import {
+  type Connection,
+  connectionIdOf,
+  newElicitationId,
+  newRevocationId,
+  type Subject,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
+import { createFakeClock } from '@postern/testkit/clock';
+import { samples } from '@postern/testkit/contract';
+import { startRedis, startRedisCluster } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  createRedisStores,
+  type RedisAddress,
+  type RedisStores,
+  type SealedRecord,
+  type SealedRecordsStep,
+} from './index.ts';
+import { createKeys } from './keys.ts';
+
+const { ask, complete, connectionFor, created, engage, moved, operation, somebody } = samples;
+const redis = await startRedis();
+const cluster = await startRedisCluster();
+afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
+
+async function stepsOf(stores: RedisStores): Promise<readonly SealedRecordsStep[]> {
+  const steps: SealedRecordsStep[] = [];
+  for await (const step of stores.sealedRecords.walk()) steps.push(step);
+  return steps;
+}
+
+const sealedValue = () => `${operation()}.${operation()}`;
+
+const addresses: readonly (readonly [string, RedisAddress])[] = [
+  ['Redis', { url: redis.url }],
+  ['Redis Cluster', { nodes: cluster.urls.slice(0, 1) }],
+];
+
+describe.each(addresses)('%s: sealed records', (_, address) => {
+  const clock = createFakeClock();
+  let stores: RedisStores;
+  beforeAll(async () => {
+    stores = await createRedisStores({ ...address, prefix: 'sealed', now: clock.now });
+  });
+  afterAll(() => stores.close());
+
+  async function connect(subject: Subject = somebody(), change: Partial<Connection> = {}): Promise<Connection> {
+    const active = await moved(stores.elicitations, await created(stores.elicitations, ask(subject)), engage);
+    const connection = { ...connectionFor(subject, active.elicitationId), sealedTokens: sealedValue(), ...change };
+    await moved(stores.elicitations, active, { ...complete(active), putConnection: connection });
+    return stored(connection);
+  }
+
+  async function stored({ connectionId }: Pick<Connection, 'connectionId'>): Promise<Connection> {
+    const connection = await stores.connections.read(connectionId);
+    if (connection === undefined) throw new Error('The connection is gone.');
+    return connection;
+  }
+
+  const refreshed = (current: Connection, sealedTokens: string) =>
+    stores.connections.finishRefresh({
+      current,
+      tokens: { sealedTokens, scopes: current.scopes, refreshable: true },
+      operationId: operation(),
+    });
+
+  const recordOf = (connection: Connection): SealedRecord => ({
+    kind: 'connection',
+    id: connection.connectionId,
+    sealed: connection.sealedTokens,
+    owner: connection.owner,
+    subject: connection.subject,
+    provider: connection.provider,
+    elicitationId: connection.elicitationId,
+  });
+
+  async function walked(): Promise<SealedRecordsStep> {
+    const steps = await stepsOf(stores);
+    return { records: steps.flatMap(step => step.records), unreadable: steps.flatMap(step => step.unreadable) };
+  }
+
+  test('the walk meets every connection and every revocation, on every node, and nothing else', async () => {
+    const connections = await Promise.all(Array.from({ length: 600 }, () => connect()));
+    const removed = connections.slice(0, 100);
+    const revocations = await Promise.all(
+      removed.map(async ({ connectionId, subject }) => {
+        const revocationId = newRevocationId(shardOf(subject), systemEntropy);
+        await stores.connections.remove({ connectionId, revocationId });
+        return revocationId;
+      }),
+    );
+    const { records, unreadable } = await walked();
+    const met = new Map(records.map(record => [record.id, record]));
+    expect(unreadable).toEqual([]);
+    expect([...met.keys()].sort()).toEqual(
+      [...connections.slice(100).map(({ connectionId }) => connectionId), ...revocations].sort(),
+    );
+    for (const connection of connections.slice(100)) {
+      expect(met.get(connection.connectionId)).toEqual(recordOf(connection));
+    }
+    for (const [at, revocationId] of revocations.entries()) {
+      const before = removed[at];
+      expect(before && { ...recordOf(before), kind: 'revocation', id: revocationId }).toEqual(met.get(revocationId));
+    }
+  });
+
+  test('a replaced value changes nothing else of its connection', async () => {
+    const name = sealedValue();
+    const before = await connect(somebody(), { sealedTokens: name, account: { id: '1', name } });
+    await stores.connections.noteUse({ connectionId: before.connectionId, use: { mcpServerId: 'issue-tracker' } });
+    await stores.connections.markLost({ current: before, reason: 'refused' });
+    const used = await stored(before);
+    clock.advance(5_000);
+    const next = sealedValue();
+    expect(await stores.sealedRecords.replace(recordOf(before), next)).toBe(true);
+    expect(await stored(before)).toEqual({ ...used, sealedTokens: next });
+  });
+
+  test('a refresh decided before the replacement is stored after it', async () => {
+    const before = await connect();
+    await stores.sealedRecords.replace(recordOf(before), sealedValue());
+    const tokens = sealedValue();
+    expect(await refreshed(before, tokens)).toMatchObject({ result: 'stored' });
+    expect((await stored(before)).sealedTokens).toBe(tokens);
+  });
+
+  test('newer tokens are not replaced, and neither is what is gone', async () => {
+    const before = await connect();
+    const tokens = sealedValue();
+    await refreshed(before, tokens);
+    expect(await stores.sealedRecords.replace(recordOf(before), sealedValue())).toBe(false);
+    expect((await stored(before)).sealedTokens).toBe(tokens);
+    await stores.connections.remove({ connectionId: before.connectionId });
+    expect(await stores.sealedRecords.replace({ ...recordOf(before), sealed: tokens }, sealedValue())).toBe(false);
+    expect(await stores.connections.read(before.connectionId)).toBeUndefined();
+  });
+
+  test('repeating a replacement succeeds and changes nothing', async () => {
+    const before = await connect();
+    const next = sealedValue();
+    expect(await stores.sealedRecords.replace(recordOf(before), next)).toBe(true);
+    expect(await stores.sealedRecords.replace(recordOf(before), next)).toBe(true);
+    expect((await stored(before)).sealedTokens).toBe(next);
+  });
+
+  test('of many replacements at once exactly one wins', async () => {
+    const before = await connect();
+    const values = Array.from({ length: 50 }, sealedValue);
+    const results = await Promise.all(values.map(value => stores.sealedRecords.replace(recordOf(before), value)));
+    expect(results.filter(Boolean)).toHaveLength(1);
+    expect((await stored(before)).sealedTokens).toBe(values[results.indexOf(true)]);
+  });
+
+  test('a refresh and a replacement at once: the refreshed tokens stay', async () => {
+    const connections = await Promise.all(Array.from({ length: 50 }, () => connect()));
+    await Promise.all(
+      connections.map(async before => {
+        const tokens = sealedValue();
+        await Promise.all([
+          stores.sealedRecords.replace(recordOf(before), sealedValue()),
+          refreshed(before, tokens),
+          stores.sealedRecords.replace(recordOf(before), sealedValue()),
+        ]);
+        expect(await stored(before)).toMatchObject({ sealedTokens: tokens, generation: before.generation + 1 });
+      }),
+    );
+  });
+
+  test.each(['', 'a"b', 'a b', 'a\n', '\\'])('what is no sealed value is not stored: %j', async value => {
+    const before = await connect();
+    await expect(stores.sealedRecords.replace(recordOf(before), value)).rejects.toThrowError(TypeError);
+  });
+});
+
+describe('sealed records in one Redis', () => {
+  let stores: RedisStores;
+  let operator: Redis;
+  const keys = createKeys('alone');
+  beforeAll(async () => {
+    stores = await createRedisStores({ url: redis.url, prefix: 'alone' });
+    operator = new Redis(redis.url);
+  });
+  afterAll(async () => {
+    operator.disconnect();
+    await stores.close();
+  });
+
+  test('a revocation keeps its lifetime, and other prefixes are not walked', async () => {
+    const subject = somebody();
+    const revocationId = newRevocationId(shardOf(subject), systemEntropy);
+    const sealed = sealedValue();
+    const elicitationId = newElicitationId(shardOf(subject), systemEntropy);
+    const bound = { owner: 'issue-tracker', subject, provider: 'github', elicitationId };
+    await stores.revocations.add({ ...bound, revocationId, sealedTokens: sealed });
+    const before = await operator.pttl(keys.revocation(revocationId));
+    expect(await stores.sealedRecords.replace({ kind: 'revocation', id: revocationId, sealed }, 'next')).toBe(true);
+    const after = await operator.pttl(keys.revocation(revocationId));
+    expect(after).toBeGreaterThan(0);
+    expect(after).toBeLessThanOrEqual(before);
+    const steps = await stepsOf(stores);
+    expect(steps.flatMap(step => step.records)).toEqual([
+      { ...bound, kind: 'revocation', id: revocationId, sealed: 'next' },
+    ]);
+  });
+
+  test.each(['no JSON', '{}', '{"sealedTokens":1}'])(
+    'what cannot be read is reported, not passed over: %s',
+    async record => {
+      const subject = somebody();
+      const connectionId = connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' });
+      await operator.hset(keys.connection(connectionId), 'record', record);
+      const steps = await stepsOf(stores);
+      expect(steps.flatMap(step => step.unreadable)).toEqual([{ kind: 'connection', id: connectionId }]);
+      await operator.del(keys.connection(connectionId));
+    },
+  );
+});

@@ -1,0 +1,129 @@
+import { type Connection, parseElicitationId, StoreUnavailableError } from '@postern/elicitation';
+import type { Cluster, Redis } from 'ioredis';
+import { z } from 'zod';
+import { mastersOf } from './assert-safe-redis.ts';
+import type { Keys, SealedKind } from './keys.ts';
+import { faultOf, storeErrorOf } from './redis-fault.ts';
+import type { RedisLink } from './redis-link.ts';
+import { isAbsent, listOf, textOf } from './reply.ts';
+
+/** A stored value that the vault has sealed for longer than one interaction, with what it is bound to. */
+export interface SealedRecord extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'elicitationId'> {
+  readonly kind: SealedKind;
+  /** Connection id or revocation id. */
+  readonly id: string;
+  readonly sealed: string;
+}
+
+/** What one step of a walk came upon; often nothing. */
+export interface SealedRecordsStep {
+  readonly records: readonly SealedRecord[];
+  /** Records of a layout this release cannot read. Their values are sealed under who knows which key. */
+  readonly unreadable: readonly Pick<SealedRecord, 'kind' | 'id'>[];
+}
+
+const recordSchema = z.object({
+  owner: z.string(),
+  subject: z.object({ issuer: z.string(), subject: z.string() }),
+  provider: z.string(),
+  elicitationId: z.string().transform((value, context) => {
+    const elicitationId = parseElicitationId(value);
+    if (elicitationId === undefined) context.addIssue({ code: 'custom' });
+    return elicitationId ?? z.NEVER;
+  }),
+  sealedTokens: z.string(),
+});
+
+/** What a sealed value consists of: it can stand in JSON as it is. */
+const SEALED = /^[A-Za-z0-9_.-]+$/;
+/** Keys that Redis looks at in one step: far below a millisecond. */
+const KEYS_PER_STEP = 250;
+
+/** The lasting sealed values of everybody, for those who must look at each: rotation of keys. */
+export class SealedRecords {
+  readonly #redis: Redis | Cluster;
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(redis: Redis | Cluster, link: RedisLink, keys: Keys) {
+    this.#redis = redis;
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  /**
+   * Walks over all of them in small steps, on every master. A record that is there from the beginning to the end is met at
+   * least once; one that comes, goes or moves meanwhile may be missed, and one may be met twice.
+   * @throws StoreUnavailableError
+   */
+  async *walk(): AsyncGenerator<SealedRecordsStep, void, undefined> {
+    const masters = mastersOf(this.#redis);
+    // Nobody to ask is not the same as nothing there.
+    if (masters.length === 0) throw new StoreUnavailableError();
+    for (const master of masters) {
+      let cursor = '0';
+      do {
+        const [next, found] = await this.#scan(master, cursor);
+        yield await this.#read(found);
+        cursor = next;
+      } while (cursor !== '0');
+    }
+  }
+
+  /**
+   * Stores another sealed value in the place of this one, unless the record is gone or holds another one by now. Nothing else
+   * of the record changes. True also when an earlier attempt did it.
+   * @throws StoreUnavailableError
+   */
+  async replace(record: Pick<SealedRecord, 'kind' | 'id' | 'sealed'>, nextSealed: string): Promise<boolean> {
+    for (const value of [record.sealed, nextSealed]) {
+      if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
+    }
+    const key = this.#keys.sealedRecord(record.kind, record.id);
+    const values = [memberOf(record.sealed), memberOf(nextSealed)];
+    const reply = await this.#link.run('replaceSealed', [key], values, { repeatable: true });
+    return listOf(reply)[0] === 'replaced';
+  }
+
+  async #scan(master: Redis, cursor: string): Promise<readonly [string, readonly string[]]> {
+    try {
+      const reply = listOf(
+        await master.call('SCAN', cursor, 'MATCH', this.#keys.sealedRecords, 'COUNT', String(KEYS_PER_STEP)),
+      );
+      return [textOf(reply[0]), listOf(reply[1]).map(textOf)];
+    } catch (error) {
+      throw storeErrorOf(faultOf(error));
+    }
+  }
+
+  async #read(keys: readonly string[]): Promise<SealedRecordsStep> {
+    const found = await Promise.all(
+      keys.map(async key => {
+        const name = this.#keys.parseSealedRecord(key);
+        if (name === undefined) return [];
+        const record = await this.#link.call('hget', key, 'record');
+        return isAbsent(record) ? [] : [{ ...name, parsed: parse(textOf(record)) }];
+      }),
+    );
+    const read = found.flat();
+    return {
+      records: read.flatMap(({ kind, id, parsed }) => {
+        if (parsed === undefined) return [];
+        const { sealedTokens: sealed, ...bound } = parsed;
+        return [{ kind, id, sealed, ...bound }];
+      }),
+      unreadable: read.flatMap(({ kind, id, parsed }) => (parsed === undefined ? [{ kind, id }] : [])),
+    };
+  }
+}
+
+/** As it stands in a record; no text within the record can look like it, because its quotes would be escaped. */
+const memberOf = (sealed: string) => `"sealedTokens":${JSON.stringify(sealed)}`;
+
+function parse(json: string): z.infer<typeof recordSchema> | undefined {
+  try {
+    return recordSchema.safeParse(JSON.parse(json)).data;
+  } catch {
+    return undefined;
+  }
+}
