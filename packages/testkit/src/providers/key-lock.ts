@@ -6,7 +6,7 @@ export class KeyLock {
     const before = this.#tails.get(key);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#tails.set(key, promise);
-    await before;
+    if (before) await before;
     try {
       return await work();
     } finally {
