@@ -41,6 +41,7 @@ export const gitlab = definePreset({
   },
   notes: [
     'Tick openid and profile for the application in GitLab, beside the scopes that tools need.',
+    'A self-managed GitLab whose metadata is silent about PKCE is refused until allowMissingPkceMetadata is set.',
     'Access tokens last two hours; a refresh replaces both tokens, and the old ones stop working at once.',
   ],
 });

@@ -22,7 +22,14 @@ export const linear = definePreset({
     scopeSeparator: ',',
     scopeImplies: { write: ['issues:create', 'comments:create'] },
     authorizationParameters: { prompt: 'consent' },
-    revocation: { endpoint: 'https://api.linear.app/oauth/revoke', style: 'bearer', token: 'access_token' },
+    // Scopes have been answered as a list, too.
+    tokenResponse: { format: 'json' },
+    revocation: {
+      endpoint: 'https://api.linear.app/oauth/revoke',
+      style: 'bearer',
+      token: 'access_token',
+      unknownTokenStatuses: [400],
+    },
   },
   notes: [
     'The account is not recognised: Linear tells it only through GraphQL.',

@@ -11,6 +11,8 @@ export const notion = definePreset({
     tokenEndpoint: 'https://api.notion.com/v1/oauth/token',
     clientAuthentication: 'client_secret_basic',
     authorizationParameters: { owner: 'user' },
+    // Reads absent members that are null.
+    tokenResponse: { format: 'json' },
     account: { from: 'token_response', idClaim: 'owner.user.id', nameClaim: 'owner.user.name' },
   },
   notes: [

@@ -30,6 +30,8 @@ export const twitch = definePreset({
     userinfoEndpoint: 'https://id.twitch.tv/oauth2/userinfo',
     clientAuthentication: 'client_secret_post',
     baseScopes: ['openid'],
+    // Reads scopes that are a list.
+    tokenResponse: { format: 'json' },
     account: { from: 'userinfo', idClaim: 'sub', nameClaim: 'preferred_username' },
     revocation: { endpoint: 'https://id.twitch.tv/oauth2/revoke', token: 'access_token' },
   },

@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { accountFrom } from '../account.ts';
+import { providerConfigSchema } from '../provider-config.ts';
+import { scopePolicy } from '../scope-policy.ts';
+import { readTokenAnswer } from '../token-answer.ts';
+import { parseTokenResponse } from '../token-response.ts';
+import { expandPreset } from './expand-preset.ts';
+import { presets } from './index.ts';
+
+const schema = z.preprocess(expandPreset, providerConfigSchema);
+
+function configOf(name: string) {
+  const placeholders = presets.find(preset => preset.name === name)?.placeholders ?? {};
+  const values = Object.entries(placeholders).map(([value, { example }]) => [value, example]);
+  return schema.parse({
+    name: 'provider',
+    clientId: 'client',
+    clientSecret: 'x'.repeat(40),
+    preset: name,
+    ...(values.length > 0 && { presetValues: Object.fromEntries(values) }),
+  });
+}
+
+function read(name: string, answer: object | string, status = 200) {
+  const isForm = typeof answer === 'string';
+  return readTokenAnswer(
+    {
+      status,
+      contentType: isForm ? 'application/x-www-form-urlencoded; charset=utf-8' : 'application/json; charset=utf-8',
+      body: isForm ? answer : JSON.stringify(answer),
+    },
+    configOf(name).tokenResponse,
+  );
+}
+
+/** What a tool gets out of an answer. */
+function granted(name: string, answer: object | string, asked: readonly string[]) {
+  const config = configOf(name);
+  const tokens = read(name, answer);
+  if (tokens?.kind !== 'tokens') throw new Error('no tokens in the answer');
+  const response = parseTokenResponse(tokens.members, 'bearer');
+  return {
+    accessToken: response.access_token,
+    refreshToken: response.refresh_token,
+    expiresIn: response.expires_in,
+    scopes: scopePolicy(config).granted(response.scope, asked),
+    ...(config.account?.from === 'token_response' && { account: accountFrom(tokens.all, config.account) }),
+  };
+}
+
+describe('answers as the provider gives them', () => {
+  test('github: form-encoded, commas, implied scopes left out', () => {
+    const answer = 'access_token=gho_1&scope=gist%2Cuser&token_type=bearer';
+    expect(granted('github', answer, ['gist', 'user:email'])).toEqual({
+      accessToken: 'gho_1',
+      refreshToken: undefined,
+      expiresIn: undefined,
+      scopes: ['gist', 'user', 'read:user', 'user:email', 'user:follow'],
+    });
+  });
+
+  test('github-app: JSON, no scopes, numbers as numbers', () => {
+    const answer = {
+      access_token: 'ghu_1',
+      expires_in: 28_800,
+      refresh_token: 'ghr_1',
+      refresh_token_expires_in: 15_811_200,
+      scope: '',
+      token_type: 'bearer',
+    };
+    expect(granted('github-app', answer, [])).toMatchObject({ expiresIn: 28_800, refreshToken: 'ghr_1', scopes: [] });
+  });
+
+  test('slack: ok, a token type of its own, the account in authed_user', () => {
+    const answer = {
+      ok: true,
+      access_token: 'xoxe.xoxp-1',
+      token_type: 'user',
+      scope: 'channels:read,chat:write',
+      expires_in: 43_200,
+      refresh_token: 'xoxe-1',
+      authed_user: { id: 'U1' },
+      team: { id: 'T1', name: 'Acme' },
+    };
+    expect(granted('slack', answer, ['chat:write'])).toEqual({
+      accessToken: 'xoxe.xoxp-1',
+      refreshToken: 'xoxe-1',
+      expiresIn: 43_200,
+      scopes: ['channels:read', 'chat:write'],
+      account: { id: 'U1', name: 'Acme' },
+    });
+  });
+
+  test('shopify: no token type, read scopes left out', () => {
+    const answer = {
+      access_token: 'shpat_1',
+      scope: 'write_products,read_orders',
+      expires_in: 3600,
+      refresh_token: 'r',
+    };
+    expect(granted('shopify', answer, ['read_products', 'write_products'])).toMatchObject({
+      accessToken: 'shpat_1',
+      scopes: ['write_products', 'read_orders', 'read_products'],
+    });
+  });
+
+  test('bitbucket: scopes under another name', () => {
+    const answer = { access_token: 'b', token_type: 'bearer', scopes: 'account pullrequest:write', expires_in: 7200 };
+    expect(granted('bitbucket', answer, ['repository']).scopes).toEqual([
+      'account',
+      'pullrequest:write',
+      'pullrequest',
+      'repository:write',
+      'repository',
+    ]);
+  });
+
+  test('twitch: scopes as a list', () => {
+    const answer = { access_token: 't', token_type: 'bearer', scope: ['user:read:email'], expires_in: 14_000 };
+    expect(granted('twitch', answer, ['openid', 'user:read:email']).scopes).toEqual(['user:read:email', 'openid']);
+  });
+
+  test('notion: null for what is absent, the account as owner', () => {
+    const answer = {
+      access_token: 'ntn_1',
+      token_type: 'bearer',
+      refresh_token: null,
+      bot_id: 'b',
+      owner: { type: 'user', user: { object: 'user', id: 'u-1', name: 'Ada' } },
+    };
+    expect(granted('notion', answer, [])).toMatchObject({
+      refreshToken: undefined,
+      account: { id: 'u-1', name: 'Ada' },
+    });
+  });
+
+  test('google: long names for short ones', () => {
+    const long = 'https://www.googleapis.com/auth/';
+    const answer = {
+      access_token: 'ya29',
+      token_type: 'Bearer',
+      expires_in: 3599,
+      scope: `openid ${long}userinfo.email ${long}calendar`,
+    };
+    expect(granted('google', answer, ['openid', 'email', `${long}calendar.readonly`]).scopes).toEqual(
+      expect.arrayContaining([
+        'openid',
+        'email',
+        `${long}calendar`,
+        `${long}calendar.readonly`,
+        `${long}calendar.events`,
+      ]),
+    );
+  });
+
+  test('salesforce and monday: a lifetime where none is said', () => {
+    expect(granted('salesforce', { access_token: 's', token_type: 'Bearer', scope: 'api' }, ['api'])).toMatchObject({
+      expiresIn: 3600,
+    });
+    expect(granted('monday', { access_token: 'm', token_type: 'Bearer', scope: 'me:read' }, [])).toMatchObject({
+      expiresIn: 3600,
+    });
+  });
+
+  test('linkedin: commas', () => {
+    const answer = { access_token: 'l', expires_in: 5_184_000, scope: 'email,openid,profile' };
+    expect(granted('linkedin', answer, ['email']).scopes).toEqual(['email', 'openid', 'profile']);
+  });
+
+  test.each([
+    ['asana', { data: { gid: '12', name: 'Ada' } }, { id: '12', name: 'Ada' }],
+    ['dropbox', { account_id: 'dbid:1', uid: '1' }, { id: 'dbid:1' }],
+    ['stripe', { stripe_user_id: 'acct_1' }, { id: 'acct_1' }],
+  ])('%s: the account', (name, members, account) => {
+    expect(granted(name, { access_token: 't', token_type: 'bearer', ...members }, [])).toMatchObject({ account });
+  });
+});
+
+describe('errors in answers of success', () => {
+  test.each([
+    ['github', { error: 'bad_verification_code', error_description: 'x' }, 'bad_verification_code'],
+    ['github', 'error=bad_refresh_token&error_description=x', 'bad_refresh_token'],
+    ['slack', { ok: false, error: 'invalid_refresh_token' }, 'invalid_refresh_token'],
+    ['slack', { ok: false }, ''],
+    ['slack', { access_token: 'x', token_type: 'user' }, ''],
+  ])('%s %j', (name, answer, code) => {
+    expect(read(name, answer)).toEqual({ kind: 'error', code });
+  });
+});
+
+describe('what ends a grant, beside invalid_grant', () => {
+  test.each([
+    ['github', ['bad_refresh_token']],
+    ['atlassian', ['unauthorized_client']],
+    ['microsoft-entra', ['interaction_required']],
+    ['slack', ['invalid_refresh_token', 'token_revoked', 'token_expired', 'account_inactive']],
+  ])('%s', (name, codes) => {
+    expect(configOf(name).tokenResponse?.refusedErrors).toEqual(codes);
+  });
+
+  test('is nothing at any other provider', () => {
+    const refusing = presets.filter(({ name }) => (configOf(name).tokenResponse?.refusedErrors ?? []).length > 0);
+    expect(refusing.map(({ name }) => name)).toEqual([
+      'atlassian',
+      'github',
+      'github-app',
+      'github-enterprise',
+      'microsoft',
+      'microsoft-entra',
+      'slack',
+    ]);
+  });
+});
