@@ -25,6 +25,8 @@ export const commandKeys = {
   createBrowserSession: 1,
   readBrowserSession: 1,
   touchBrowserSession: 1,
+  putRegistration: 1,
+  removeRegistration: 1,
   beginIdempotency: 1,
   finishIdempotency: 1,
   abandonIdempotency: 1,

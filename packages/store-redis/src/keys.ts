@@ -53,6 +53,7 @@ export function createKeys(prefix: string) {
       const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
       return kind === undefined ? undefined : { kind, id: `${noun}_${shard}${secret}` };
     },
+    clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
     none: (shard: Shard) => key(shard, 'none'),

@@ -134,7 +134,7 @@ function recordIn(json: string): Record<string, unknown> {
 }
 
 /** Without the parser's own error: it could quote what is stored. */
-const unreadable = () =>
+export const unreadable = () =>
   new DomainError('unknown_record_layout', 'A stored record has a layout this release cannot read.');
 
 const layout = RECORD_LAYOUT;

@@ -14,6 +14,7 @@ import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
+import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import { RedisEventLog } from './redis-event-log.ts';
@@ -54,6 +55,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
+  readonly clientRegistrations: RedisClientRegistrationStore;
   readonly notifier: Notifier;
   readonly events: RedisEventLog;
   readonly sealedRecords: SealedRecords;
@@ -115,6 +117,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),
     idempotency: new RedisIdempotencyStore(link, keys),
+    clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
     sealedRecords: new SealedRecords(redis, link, keys),

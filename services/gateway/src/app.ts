@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { GatewayDeps } from './deps.ts';
 import { apiRoutes } from './http/api/api-routes.ts';
 import { createClientErrorHandler } from './http/client-error.ts';
+import { clientRoutes } from './http/client-routes.ts';
 import { pageRoutes } from './http/pages/page-routes.ts';
 import { errorsPlugin, problemFor, sendProblem } from './http/plugins/errors-plugin.ts';
 import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
@@ -48,6 +49,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   await app.register(errorsPlugin, { deps });
   await app.register(cookie);
   await app.register(healthPlugin, { deps });
+  await app.register(clientRoutes, { deps });
   await app.register(apiRoutes, { deps });
   await app.register(pageRoutes, { deps });
   return app;

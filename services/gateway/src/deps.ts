@@ -1,8 +1,10 @@
 import {
   type AccessTokenVerifier,
+  type ClientPresentation,
   createAccessTokenVerifier,
   createOutboundFetch,
   createProviderRegistry,
+  createRemoteRegistrations,
   createSignIn,
   type IdentityProviderConfig,
   type ProviderRegistry,
@@ -23,6 +25,8 @@ import { isLoopbackUrl } from './config/loopback.ts';
 import { createEvents, type Events } from './events.ts';
 import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
 import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
+import { createClientPresentation } from './flows/client-presentation.ts';
+import { createClientRegistrations } from './flows/client-registrations.ts';
 import { createDeviceFlow, type DeviceFlow } from './flows/device-flow.ts';
 import { createDisconnection, type Disconnection } from './flows/disconnection.ts';
 import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
@@ -51,6 +55,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly service: ElicitationService;
   readonly vault: Vault;
   readonly providers: ProviderRegistry;
+  readonly clientPresentation: ClientPresentation;
   readonly identityProviders: readonly IdentityProvider[];
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly accessTokens: AccessTokenVerifier;
@@ -94,7 +99,6 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     timeoutMs: requestLimitMs,
     privateHosts: config.outbound.privateHosts,
   });
-  const providers = createProviderRegistry({ providers: config.providers, fetch, now });
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,
     signIn: createSignIn({ identityProvider, fetch, now }),
@@ -105,6 +109,20 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     prefix: config.redis.prefix,
     assumeDurable: config.redis.assumeDurable,
     ...(options.now === undefined ? {} : { now: options.now }),
+  });
+
+  const clientPresentation = createClientPresentation({ config, mcpServers });
+  const providers = createProviderRegistry({
+    providers: config.providers,
+    fetch,
+    now,
+    registrationsOf: createRemoteRegistrations({
+      presentation: clientPresentation,
+      store: createClientRegistrations({ stores, vault }),
+      onUnusedClient: events.unusedClient,
+      fetch,
+      now,
+    }),
   });
 
   const defaultScopes = new Map(
@@ -131,6 +149,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   return {
     ...parts,
     logger,
+    clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
     issueFlow: createIssueFlow({ ...parts, accessTokens }),

@@ -92,6 +92,9 @@ export function createEvents(logger: Logger) {
         { event: 'revocation.postponed', ...ofRevocation(revocation), ...p },
         'revocation will be tried again',
       ),
+    /** Registered by two replicas at once: one registration is left over, unless it could be deleted again. */
+    unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>
+      audit.warn({ event: 'client.unused', ...p }, 'a client registration is not used'),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
   };
 }

@@ -61,6 +61,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
             providerName: views.providerName(provider),
             ...(account === undefined ? {} : { accountName: account.name ?? account.id }),
             scopes: views.scopes(provider, scopes, context.locale),
+            ...(present.browserSession === undefined ? {} : { connectionsHref: '/me' }),
             ...returnHref,
           }),
         );

@@ -131,8 +131,10 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browse
     if (!form.success) throw new PageError('bad_request');
     if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
     await browser.keepAlive(request);
-    const connection = await theirs(browserSession, request.params.connectionId);
-    const provider = await deps.disconnection.disconnect(connection, 'person');
+    const connection = await theirs(browserSession, request.params.connectionId).catch(unlessGone);
+    const provider = connection && (await deps.disconnection.disconnect(connection, 'person').catch(unlessGone));
+    // Pressed twice, or in another tab: it is no longer in the list, which is what its person wants to see.
+    if (connection === undefined || provider === undefined) return reply.redirect('/me', 303);
     return reply.send(
       disconnectedPage(views.context(request), {
         ...views.connectedAccount(connection),
@@ -142,3 +144,7 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browse
     );
   });
 };
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof NotFoundError)) throw error;
+}
