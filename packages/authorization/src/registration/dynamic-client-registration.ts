@@ -63,7 +63,8 @@ export function createDynamicClientRegistration(p: {
 
   async function register(key: string, metadata: ServerMetadata, redirectUri: URL): Promise<DynamicRegistration> {
     const place = { issuer: metadata.issuer, redirectUri: redirectUri.href };
-    const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, ...p });
+    const { fetch, now } = p;
+    const made = await registerClient({ metadata, description: p.describe(redirectUri), redirectUri, fetch, now });
     const record = formatRegistration(made, place);
     const kept = await p.store.putIfAbsent(key, record);
     if (kept === record) return made;

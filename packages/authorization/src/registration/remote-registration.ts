@@ -47,11 +47,12 @@ function remoteRegistration(
   if (clientId !== undefined && issuer === undefined) throw new TypeError(`provider ${config.name} has no issuer`);
   const configured = clientId === undefined ? undefined : { ...config, clientId };
 
+  const { presentation, store, fetch, now, onUnusedClient } = p;
+
   const dynamic = createDynamicClientRegistration({
-    ...p,
-    clientKey,
-    describe: redirectUri => clientDescription(config, p.presentation, redirectUri),
-    documentUrl: redirectUri => p.presentation.documentUrl(redirectUri),
+    ...{ clientKey, store, fetch, now, onUnusedClient },
+    describe: redirectUri => clientDescription(config, presentation, redirectUri),
+    documentUrl: redirectUri => presentation.documentUrl(redirectUri),
   });
 
   const serverMetadata = async (): Promise<ServerMetadata> => {

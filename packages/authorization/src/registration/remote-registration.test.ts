@@ -1,0 +1,281 @@
+import {
+  driveAuthorization,
+  type HttpListener,
+  listenHttp,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { exportJWK, generateKeyPair } from 'jose';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { canaries, failureCodeOf } from '../failure-of.ts';
+import { createOutboundFetch } from '../outbound-fetch.ts';
+import { type ProviderConfigInput, providerConfigSchema } from '../provider-config.ts';
+import { createProviderRegistry } from '../provider-registry.ts';
+import { type ClientPresentation, clientDocument, clientKeySet } from './client-presentation.ts';
+import { createMemoryRegistrationStore } from './memory-registration-store.ts';
+import { createRemoteRegistrations } from './remote-registration.ts';
+
+const { state } = canaries;
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+const presentation: ClientPresentation = {
+  describe: ({ pathname }) => ({ clientName: pathname.includes('/issues/') ? 'Issue Tracker' : 'Wiki' }),
+  documentUrl: ({ pathname, origin }) => new URL(`${pathname.replace('/callback/', '/oauth/clients/')}.json`, origin),
+  keySetUrl: ({ pathname, origin }) =>
+    new URL(`${pathname.replace('/callback/', '/oauth/clients/')}/jwks.json`, origin),
+};
+const loopback = new URL('http://127.0.0.1:1/callback/issues/remote');
+const loopbackOfWiki = new URL('http://127.0.0.1:1/callback/wiki/remote');
+const https = new URL('https://postern.example/callback/issues/remote');
+
+/** A remote MCP server that asks for tokens of these authorization servers. */
+let mcpServer: HttpListener;
+let mcpResource: string;
+let authorizationServers: string[];
+beforeEach(async () => {
+  authorizationServers = [honest.issuer];
+  mcpServer = await listenHttp((request, response) => {
+    if (request.url === '/.well-known/oauth-protected-resource/mcp') {
+      response.end(JSON.stringify({ resource: mcpResource, authorization_servers: authorizationServers }));
+    } else response.writeHead(request.url === '/mcp' ? 401 : 404).end();
+  });
+  mcpResource = `http://localhost:${mcpServer.port}/mcp`;
+});
+afterEach(() => mcpServer.close());
+
+const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+const clientKey = JSON.stringify({ ...(await exportJWK(privateKey)), kid: 'our-key' });
+
+function configOf(changes: Partial<ProviderConfigInput> = {}) {
+  return providerConfigSchema.parse({ name: 'remote', displayName: 'Remote', mcpResource, ...changes });
+}
+
+function replica(store = createMemoryRegistrationStore(), changes: Partial<ProviderConfigInput> = {}) {
+  let now = Date.now();
+  const parts = { fetch, now: () => now };
+  const onUnusedClient = () => {};
+  const registrationsOf = createRemoteRegistrations({ ...parts, presentation, store, onUnusedClient });
+  const provider = createProviderRegistry({ ...parts, providers: [configOf(changes)], registrationsOf }).get('remote');
+  if (!provider) throw new Error('the registry does not know its provider');
+  const wait = (milliseconds: number) => {
+    now += milliseconds;
+  };
+  return { provider, store, wait };
+}
+type Replica = ReturnType<typeof replica>;
+
+async function connect({ provider }: Replica, redirectUri: URL, scopes = ['issues']) {
+  const start = await provider.start({ redirectUri, state, scopes });
+  const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+  const grant = await provider.finish({ ...start, callbackUrl, redirectUri, state, scopes });
+  return { start, grant, clientId: start.authorizationUrl.searchParams.get('client_id') ?? '' };
+}
+
+let honest: TestProvider;
+let documents: (url: URL) => Promise<Response>;
+beforeAll(async () => {
+  honest = await startOpenIdProvider({ clients: [], scopes: ['issues'], registration: 'open' });
+});
+afterAll(() => honest.close());
+
+describe('dynamic registration at a real provider', () => {
+  it('registers, authorizes for the resource, refreshes', async () => {
+    const gate = replica();
+    const { start, grant } = await connect(gate, loopback);
+    expect(start.expectedIssuer).toBe(honest.issuer);
+    expect(start.authorizationUrl.searchParams.get('resource')).toBe(mcpResource);
+    expect(honest.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
+    expect(grant.scopes).toContain('issues');
+
+    const { refreshToken = '', scopes } = grant;
+    const refreshed = await gate.provider.refresh({ refreshToken, scopes, redirectUri: loopback });
+    expect(refreshed.accessToken).not.toBe(grant.accessToken);
+    expect(honest.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
+    expect(await gate.provider.revoke({ ...refreshed, redirectUri: loopback })).toBe('revoked');
+  });
+
+  it('A6, S16: another MCP server gets another client, which is told nothing but its own redirect URI', async () => {
+    const gate = replica();
+    const [issues, wiki] = [await connect(gate, loopback), await connect(gate, loopbackOfWiki)];
+    expect(issues.clientId).not.toBe(wiki.clientId);
+
+    const stolen = new URL(wiki.start.authorizationUrl);
+    stolen.searchParams.set('client_id', issues.clientId);
+    await expect(driveAuthorization(stolen, 'alice')).rejects.toThrow('400');
+  });
+
+  it('another replica, and the same after a restart, are the same client', async () => {
+    const { store, ...first } = replica();
+    const { clientId, grant } = await connect({ store, ...first }, loopback);
+    const second = replica(store);
+    expect((await connect(second, loopback)).clientId).toBe(clientId);
+    const { refreshToken = '', scopes } = grant;
+    expect(await second.provider.refresh({ refreshToken, scopes, redirectUri: loopback })).toHaveProperty(
+      'accessToken',
+    );
+  });
+
+  it('by key where there is one', async () => {
+    documents = async () => Response.json(clientKeySet(configOf({ clientKey })));
+    await using provider = await startOpenIdProvider({
+      clients: [],
+      scopes: ['issues'],
+      registration: 'open',
+      assertionAudience: 'issuer',
+      clientIdMetadataDocuments: url => documents(url),
+    });
+    authorizationServers = [provider.issuer];
+    // Documents are offered too, but nobody could read ours on loopback.
+    await connect(replica(undefined, { clientKey }), loopback);
+    const { form = {} } = provider.requests('token').at(-1) ?? {};
+    expect(form['client_assertion_type']).toContain('jwt-bearer');
+    expect(form).not.toHaveProperty('client_secret');
+  });
+});
+
+describe('Client ID Metadata Documents at a real provider', () => {
+  let provider: TestProvider;
+  let asked: string[];
+  beforeEach(async () => {
+    asked = [];
+    provider = await startOpenIdProvider({
+      clients: [],
+      scopes: ['issues'],
+      registration: 'open',
+      clientIdMetadataDocuments: url => {
+        asked.push(url.href);
+        return documents(url);
+      },
+    });
+    authorizationServers = [provider.issuer];
+  });
+  afterEach(() => provider.close());
+
+  const serve = (changes: Partial<ProviderConfigInput> = {}) => {
+    const config = configOf(changes);
+    documents = async ({ href }) => {
+      if (href === presentation.documentUrl(https).href)
+        return Response.json(clientDocument(config, presentation, https));
+      if (href === presentation.keySetUrl(https).href) return Response.json(clientKeySet(config));
+      return new Response(null, { status: 404 });
+    };
+  };
+
+  it('is the client, and nothing is registered', async () => {
+    serve();
+    const { clientId, grant } = await connect(replica(), https);
+    expect(clientId).toBe('https://postern.example/oauth/clients/issues/remote.json');
+    expect(asked).toEqual([clientId]);
+    expect(grant).toMatchObject({ tokenType: 'bearer', scopes: expect.arrayContaining(['issues']) });
+    expect(provider.requests().some(({ url }) => url.pathname === '/reg')).toBe(false);
+  });
+
+  it('authenticates by the published key', async () => {
+    serve({ clientKey });
+    await connect(replica(undefined, { clientKey }), https);
+    expect(asked).toContain('https://postern.example/oauth/clients/issues/remote/jwks.json');
+    expect(provider.requests('token').at(-1)?.form).toHaveProperty('client_assertion');
+  });
+});
+
+describe('what is served', () => {
+  it('a document with one redirect URI', () => {
+    expect(clientDocument(configOf(), presentation, https)).toEqual({
+      client_id: 'https://postern.example/oauth/clients/issues/remote.json',
+      client_name: 'Issue Tracker',
+      redirect_uris: [https.href],
+      application_type: 'web',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    });
+  });
+
+  it('public members of the key alone', () => {
+    const config = configOf({ clientKey });
+    expect(clientDocument(config, presentation, https)).toMatchObject({
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks_uri: 'https://postern.example/oauth/clients/issues/remote/jwks.json',
+    });
+    const [key = {}] = clientKeySet(config)?.keys ?? [];
+    expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+  });
+
+  it.each([
+    ['for a client out of the configuration', { clientId: 'postern', issuer: 'https://as.example' }, https],
+    ['without https', {}, loopback],
+  ])('nothing %s', (_, changes, redirectUri) => {
+    expect(clientDocument(configOf(changes), presentation, redirectUri)).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'for a provider that is no remote MCP server',
+      { mcpResource: undefined, clientId: 'a', issuer: 'https://as.example' },
+    ],
+    ['without a key', {}],
+  ])('no key set %s', (_, changes) => {
+    expect(clientKeySet(configOf(changes))).toBeUndefined();
+  });
+
+  it('a document is for its own origin alone', () => {
+    const foreign = { ...presentation, documentUrl: () => new URL('https://other.example/client.json') };
+    expect(() => clientDocument(configOf(), foreign, https)).toThrow(TypeError);
+    const bare = { ...presentation, documentUrl: () => new URL('https://postern.example/') };
+    expect(() => clientDocument(configOf(), bare, https)).toThrow(TypeError);
+  });
+});
+
+describe('an authorization server that changes', () => {
+  it('T4: what was begun at one is not continued at another', async () => {
+    await using evil = await startEvilProvider({ clientId: 'postern' });
+    evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+    const { provider, wait } = replica();
+    const start = await provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
+    const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+    authorizationServers = [evil.issuer];
+    wait(60 * 60 * 1000);
+    const finish = provider.finish({ ...start, callbackUrl, redirectUri: loopback, state, scopes: ['issues'] });
+    expect(await failureCodeOf(finish)).toBe('issuer_mismatch');
+    expect(evil.requests('token')).toEqual([]);
+  });
+
+  it('where the operator has said which it is, no other will do', async () => {
+    const { provider, wait } = replica(undefined, {
+      issuer: honest.issuer,
+      clientId: 'postern',
+      clientSecret: canaries.clientSecret,
+    });
+    const start = await provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
+    expect(start.authorizationUrl.searchParams.get('client_id')).toBe('postern');
+    authorizationServers = ['https://evil.example'];
+    wait(60 * 60 * 1000);
+    const again = provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
+    expect(await failureCodeOf(again)).toBe('metadata_mismatch');
+  });
+});
+
+it('S14: no PKCE, no registration', async () => {
+  await using evil = await startEvilProvider({ clientId: 'postern' });
+  evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+  evil.metadata['code_challenge_methods_supported'] = ['plain'];
+  authorizationServers = [evil.issuer];
+  const attempt = replica().provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
+  expect(await failureCodeOf(attempt)).toBe('pkce_unsupported');
+  expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
+});
+
+it('a secret is never left to whomever the remote MCP server names', () => {
+  const { issuer: _, ...config } = { ...configOf({ clientId: 'postern', issuer: honest.issuer }) };
+  const registrationsOf = createRemoteRegistrations({
+    presentation,
+    store: createMemoryRegistrationStore(),
+    onUnusedClient: () => {},
+    fetch,
+    now: Date.now,
+  });
+  expect(() => registrationsOf(config)).toThrow(TypeError);
+  expect(providerConfigSchema.safeParse({ ...config, name: 'remote' }).success).toBe(false);
+});
