@@ -11,7 +11,7 @@ import {
 import { type DpopKey, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } from './dpop.ts';
 import { createOauthClient } from './oauth-client.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
-import type { Provider } from './provider.ts';
+import type { Grant, Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { pushesAuthorization } from './pushed-authorization.ts';
 import { scopePolicy } from './scope-policy.ts';
@@ -33,6 +33,15 @@ export function createProvider(p: {
 
   const issRequired = (metadata: EndpointMetadata) =>
     config.requireIss || metadata.authorization_response_iss_parameter_supported === true;
+
+  /** Codes and tokens go to the authorization server that issued them; that the configuration names another is no answer. */
+  async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
+    // Where it is known without network, nobody is asked and nothing registered for it.
+    if (registrations.issuer !== undefined) assertUnchanged(issuer, registrations.issuer);
+    const at = await registrations.resolve(redirectUri);
+    assertUnchanged(issuer, at.metadata.issuer);
+    return at;
+  }
 
   /** The resource that tokens are for. That of a remote MCP server is named always, whether or not anybody asks for it. */
   function resourceFor(at: ResolvedClient, asked: string | undefined): string | undefined {
@@ -56,6 +65,19 @@ export function createProvider(p: {
     return accountFrom(userinfo, config.account);
   }
 
+  /** @throws {AuthorizationError} `dpop_unsupported` when the authorization server takes keys of other kinds only. */
+  async function dpopKeyFor(metadata: EndpointMetadata): Promise<DpopKey | undefined> {
+    if (config.dpop === 'off') return undefined;
+    if (metadata.dpop_signing_alg_values_supported?.includes(dpopAlgorithm) === false) {
+      throw new AuthorizationError('dpop_unsupported');
+    }
+    return newDpopKey();
+  }
+
+  function assertDpopKey(dpopKey: DpopKey | undefined): void {
+    if (config.dpop === 'required' && dpopKey === undefined) throw new TypeError('the key of the start is missing');
+  }
+
   /** Before a request its time is taken: a lifetime runs from when a token was issued, not from when the answer arrived. */
   function issued({ response }: TokenGrant, asked: readonly string[], issuedAfter: number) {
     const { access_token, token_type, expires_in, refresh_token, scope } = response;
@@ -68,6 +90,25 @@ export function createProvider(p: {
     };
   }
 
+  /** What was issued for a code, by whichever way it came. */
+  async function granted(
+    at: ResolvedClient,
+    grant: TokenGrant,
+    p: { asked: readonly string[]; heldScopes?: readonly string[]; dpopKey?: DpopKey | undefined; issuedAfter: number },
+  ): Promise<Grant> {
+    const { dpopKey, issuedAfter } = p;
+    const connected = await account(at, grant, dpopKey);
+    const { id_token } = grant.response;
+    const held = config.incrementalScopes ? (p.heldScopes ?? []) : [];
+    return {
+      ...issued(grant, [...new Set([...p.asked, ...held])], issuedAfter),
+      ...(id_token !== undefined && { idToken: id_token }),
+      ...(connected !== undefined && { account: connected }),
+      ...(at.metadata.issuer !== undefined && { issuer: at.metadata.issuer }),
+      ...(dpopKey !== undefined && { dpopKey }),
+    };
+  }
+
   const provider: Provider = {
     name: config.name,
     displayName: config.displayName,
@@ -75,6 +116,7 @@ export function createProvider(p: {
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
+    isRevocable: config.revocation?.endpoint !== undefined || explicit === undefined,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
 
@@ -91,7 +133,7 @@ export function createProvider(p: {
       const indicator = resourceFor(at, resource);
       const codeVerifier = client.randomPKCECodeVerifier();
       const nonce = requested.includes('openid') && canVerifyIdTokens(metadata) ? client.randomNonce() : undefined;
-      const dpopKey = config.dpop === 'required' ? await keyFor(metadata) : undefined;
+      const dpopKey = await dpopKeyFor(metadata);
 
       const parameters = {
         ...config.authorizationParameters,
@@ -135,15 +177,12 @@ export function createProvider(p: {
     async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
-      if (registrations.issuer !== undefined) assertUnchanged(request.expectedIssuer, registrations.issuer);
-      const at = await registrations.resolve(redirectUri);
-      const { metadata } = at;
-      assertUnchanged(request.expectedIssuer, metadata.issuer);
+      const at = await resolveAt(request.expectedIssuer, redirectUri);
       const indicator = resourceFor(at, resource);
-      if (requested.includes('openid') && canVerifyIdTokens(metadata) && nonce === undefined) {
+      if (requested.includes('openid') && canVerifyIdTokens(at.metadata) && nonce === undefined) {
         throw new TypeError('the nonce of the start is missing');
       }
-      if (config.dpop === 'required' && dpopKey === undefined) throw new TypeError('the key of the start is missing');
+      assertDpopKey(dpopKey);
 
       const issuedAfter = p.now();
       const grant = await oauthClient.exchange(at, {
@@ -151,15 +190,7 @@ export function createProvider(p: {
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
-      const connected = await account(at, grant, dpopKey);
-      const { id_token } = grant.response;
-      const held = config.incrementalScopes ? (request.heldScopes ?? []) : [];
-      return {
-        ...issued(grant, [...new Set([...requested, ...held])], issuedAfter),
-        ...(id_token !== undefined && { idToken: id_token }),
-        ...(connected !== undefined && { account: connected }),
-        ...(dpopKey !== undefined && { dpopKey }),
-      };
+      return granted(at, grant, { ...request, asked: requested, dpopKey, issuedAfter });
     },
 
     async finish(request) {
@@ -167,8 +198,41 @@ export function createProvider(p: {
       return provider.exchange({ ...request, code });
     },
 
-    async refresh({ refreshToken, scopes: held, redirectUri, resource, dpopKey }) {
+    async startDevice({ redirectUri, scopes: asked, resource }) {
+      const requested = scopes.requested(asked);
       const at = await registrations.resolve(redirectUri);
+      const indicator = resourceFor(at, resource);
+      const dpopKey = await dpopKeyFor(at.metadata);
+      const device = await oauthClient.startDevice(at, {
+        ...(requested.length > 0 && { scope: requested.join(config.requestScopeSeparator) }),
+        ...(indicator !== undefined && { resource: indicator }),
+      });
+      const destinationHost = new URL(device.verificationUri).host;
+      return {
+        ...device,
+        destinationHost,
+        ...(at.metadata.issuer !== undefined && { expectedIssuer: at.metadata.issuer }),
+        ...(dpopKey !== undefined && { dpopKey }),
+      };
+    },
+
+    async pollDevice({ deviceCode, redirectUri, scopes: asked, resource, dpopKey, ...request }) {
+      const requested = scopes.requested(asked);
+      const at = await resolveAt(request.expectedIssuer, redirectUri);
+      const indicator = resourceFor(at, resource);
+      assertDpopKey(dpopKey);
+      const issuedAfter = p.now();
+      const poll = await oauthClient.pollDevice(at, {
+        ...{ deviceCode, dpopKey, tokenResponse },
+        parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
+      });
+      if (poll.result !== 'granted') return poll;
+      const grant = await granted(at, poll.grant, { ...request, asked: requested, dpopKey, issuedAfter });
+      return { result: 'granted', grant };
+    },
+
+    async refresh({ refreshToken, scopes: held, redirectUri, resource, issuer, dpopKey }) {
+      const at = await resolveAt(issuer, redirectUri);
       const indicator = resourceFor(at, resource);
       const { endpoint, parameters, tokenResponse: differing } = config.refresh ?? {};
       const elsewhere = endpoint === undefined ? at : { ...at, metadata: { ...at.metadata, token_endpoint: endpoint } };
@@ -187,20 +251,14 @@ export function createProvider(p: {
       return issued(grant, held, issuedAfter);
     },
 
-    async revoke({ accessToken, refreshToken, redirectUri, dpopKey }) {
-      const at = await registrations.resolve(redirectUri);
+    async revoke({ accessToken, refreshToken, redirectUri, issuer, dpopKey }) {
+      const at = await resolveAt(issuer, redirectUri);
       return oauthClient.revoke(at, { config: config.revocation, accessToken, refreshToken, dpopKey });
     },
 
     dpopProof: request => dpopProof(request, p.now()),
   };
   return provider;
-}
-
-/** @throws {AuthorizationError} `dpop_unsupported` when the authorization server takes keys of other kinds only. */
-async function keyFor({ dpop_signing_alg_values_supported: offered }: EndpointMetadata): Promise<DpopKey> {
-  if (offered?.includes(dpopAlgorithm) === false) throw new AuthorizationError('dpop_unsupported');
-  return newDpopKey();
 }
 
 /** Where the browser goes. At a device flow it is the server that has issued the code. */

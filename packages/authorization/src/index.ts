@@ -30,6 +30,10 @@ export type {
   AuthorizationStart,
   CallbackRequest,
   CodeExchangeRequest,
+  DevicePollRequest,
+  DevicePollResult,
+  DeviceStart,
+  DeviceStartRequest,
   Grant,
   Provider,
   RefreshedGrant,
@@ -39,6 +43,14 @@ export type {
 } from './provider.ts';
 export { type ProviderConfig, type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
 export { createProviderRegistry, type ProviderRegistry } from './provider-registry.ts';
+export { type ClientPresentation, clientDocument, clientKeySet } from './registration/client-presentation.ts';
+export type { ClientRegistrationStore } from './registration/client-registration-store.ts';
+export type { UnusedClient } from './registration/dynamic-client-registration.ts';
+export {
+  createRemoteRegistrations,
+  type RemoteRegistration,
+  type RemoteRegistrations,
+} from './registration/remote-registration.ts';
 export type { RevocationResult } from './revocation.ts';
 export {
   createSignIn,

@@ -2,6 +2,8 @@ import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type CodeGrantRequest, exchangeCode } from './code-exchange.ts';
+import { type DeviceAuthorization, startDevice } from './device/device-authorization.ts';
+import { type DeviceGrantRequest, type DevicePoll, pollDevice } from './device/device-poll.ts';
 import type { DpopKey } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import { createOauthConfigurations } from './oauth-configuration.ts';
@@ -21,8 +23,12 @@ export interface OauthClient {
    * answer that was lost is not known to have been a failure.
    */
   exchange(at: ResolvedClient, request: CodeGrantRequest): Promise<TokenGrant>;
-  /** Any other token request: refresh, device code. One request, as above. */
+  /** Any other token request: refresh. One request, as above. */
   requestTokens(at: ResolvedClient, request: GrantRequest): Promise<TokenGrant>;
+  /** Begins a device flow (RFC 8628). */
+  startDevice(at: ResolvedClient, parameters: Readonly<Record<string, string>>): Promise<DeviceAuthorization>;
+  /** Asks once whether the person has decided. */
+  pollDevice(at: ResolvedClient, request: DeviceGrantRequest): Promise<DevicePoll>;
   revoke(at: ResolvedClient, request: RevocationRequest): Promise<RevocationResult>;
   /** Reads a JSON object with an access token. */
   userinfo(at: ResolvedClient, accessToken: string, dpopKey?: DpopKey): Promise<Record<string, unknown>>;
@@ -37,6 +43,8 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
     pushedAuthorizationUrl: (at, parameters, dpopKey) => pushAuthorization(tools, at, parameters, dpopKey),
     exchange: (at, request) => exchangeCode(tools, at, request),
     requestTokens: (at, request) => requestTokens(tools, at, request),
+    startDevice: (at, parameters) => startDevice(tools, at, parameters),
+    pollDevice: (at, request) => pollDevice(tools, at, request),
     revoke: (at, request) => revokeToken(tools, at, request),
 
     async userinfo(at, accessToken, dpopKey) {

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { clientAuthenticationSchema } from './client-authentication-config.ts';
 import { clientKeySchema } from './client-key.ts';
 import { endpointUrlSchema, issuerSchema, localizedTextSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
+import { expandPreset } from './presets/expand-preset.ts';
 import { protocolParameters, tokenProtocolParameters } from './protocol-parameters.ts';
 import { providerConfigFaults } from './provider-config-faults.ts';
 import { mcpResourceSchema } from './registration/mcp-resource-schema.ts';
@@ -131,7 +132,7 @@ const providerMembers = z
  * A third-party authorization server at which Postern is registered as OAuth client. Presets are expanded before anything is
  * validated, so that what they bring meets the same rules.
  */
-export const providerConfigSchema = providerMembers;
+export const providerConfigSchema = z.preprocess(expandPreset, providerMembers);
 
 export type ProviderConfig = z.output<typeof providerConfigSchema>;
 /** As the operator writes it, before defaults. */

@@ -282,7 +282,7 @@ describe('N3: token answers', () => {
   it('members named like parts of an object → do no harm', async () => {
     evil.tokenAnswer = () => ({ body: `{"__proto__":{"admin":true},"access_token":"x","token_type":"Bearer"}` });
     const grant = await connect(provider());
-    expect(grant).toEqual({ accessToken: 'x', tokenType: 'bearer', scopes: ['repo'] });
+    expect(grant).toEqual({ accessToken: 'x', tokenType: 'bearer', scopes: ['repo'], issuer: evil.issuer });
     expect('admin' in {}).toBe(false);
   });
 });

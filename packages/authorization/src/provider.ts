@@ -1,5 +1,7 @@
 import type { Account } from './account.ts';
 import type { LocalizedText } from './config-values.ts';
+import type { DeviceAuthorization } from './device/device-authorization.ts';
+import type { DevicePoll } from './device/device-poll.ts';
 import type { DpopKey, DpopProofRequest } from './dpop.ts';
 import type { RevocationResult } from './revocation.ts';
 import type { TokenType } from './token-response.ts';
@@ -67,6 +69,13 @@ export interface Grant {
   /** Granted scopes, which may be fewer or more than the requested ones, with all that they imply. */
   readonly scopes: string[];
   readonly account?: Account;
+  /**
+   * Who issued it, where that is known. To be kept with the tokens and handed back: they are sent to nobody else, whatever
+   * the provider's configuration or a remote MCP server names later.
+   */
+  readonly issuer?: string;
+  /** Who issued it, where that is known. To be kept with the tokens, which are shown to no other authorization server. */
+  readonly issuer?: string;
   /** The private key that the tokens are bound to, exactly where `tokenType` is `dpop`. Secret. */
   readonly dpopKey?: DpopKey;
 }
@@ -78,20 +87,42 @@ export interface RefreshRequest {
   /** That of the start: it tells which registration the refresh token belongs to. */
   readonly redirectUri: URL;
   readonly resource?: string;
+  /** `issuer` of the grant. Necessary where a remote MCP server may come to name another authorization server. */
+  readonly expectedIssuer?: string;
   /** Of the grant. */
   readonly dpopKey?: DpopKey;
 }
 
 /** Absent refresh token: the old one stays valid. The DPoP key stays the same. */
-export type RefreshedGrant = Omit<Grant, 'idToken' | 'account' | 'dpopKey'>;
+export type RefreshedGrant = Omit<Grant, 'idToken' | 'account' | 'issuer' | 'dpopKey'>;
 
 export interface RevokeRequest {
   readonly accessToken: string;
   readonly refreshToken?: string;
-  /** As at a refresh. */
+  /** This and the issuer as at a refresh. */
   readonly redirectUri: URL;
+  readonly issuer?: string;
+  readonly expectedIssuer?: string;
   readonly dpopKey?: DpopKey;
 }
+
+/** The browser is not sent to the redirect URI; it tells which registration is used, as for every other request. */
+export type DeviceStartRequest = Pick<StartRequest, 'redirectUri' | 'scopes' | 'resource'>;
+
+/** What to show the person, and what to remember until the person has decided. */
+export interface DeviceStart extends DeviceAuthorization, Pick<AuthorizationStart, 'expectedIssuer' | 'dpopKey'> {
+  /** Host of `verificationUri`, in ASCII, with a port unless it is the default one. */
+  readonly destinationHost: string;
+}
+
+export interface DevicePollRequest extends Omit<CodeExchangeRequest, 'code' | 'codeVerifier' | 'nonce'> {
+  readonly deviceCode: string;
+}
+
+/** As {@link DevicePoll}, with what the provider issued. */
+export type DevicePollResult =
+  | { readonly result: 'granted'; readonly grant: Grant }
+  | Exclude<DevicePoll, { readonly result: 'granted' }>;
 
 /** A configured provider. Keeps no transaction: what `start` returns is handed back at the end. */
 export interface Provider {
@@ -104,6 +135,8 @@ export interface Provider {
   readonly incremental: boolean;
   /** How far a revocation reaches: the token and its grant, or everything the user ever granted to this client. */
   readonly revocationReach: 'token' | 'grant';
+  /** False where it is known beforehand that there is no way to revoke; otherwise only trying tells. */
+  readonly isRevocable: boolean;
 
   /** Host that the browser will be sent to. Without discovery the answer is immediate. */
   destinationHost(): Promise<string> | string;
@@ -126,14 +159,23 @@ export interface Provider {
   exchange(request: CodeExchangeRequest): Promise<Grant>;
   finish(request: CallbackRequest & Omit<CodeExchangeRequest, 'code'>): Promise<Grant>;
 
+  /** Begins a device flow. The redirect URI only tells whose registration it is. */
+  startDevice(request: DeviceStartRequest): Promise<DeviceStart>;
+  /** Asks once. The caller keeps to the interval and sees to it that one question is under way at a time. */
+  pollDevice(request: DevicePollRequest): Promise<DevicePollResult>;
+
   /**
    * Renews the access token. One request, and one more where a DPoP nonce is demanded. After any error other than
    * `grant_refused` the refresh token may still be good.
    *
-   * @throws {AuthorizationError} `grant_refused` when the provider no longer accepts the refresh token.
+   * @throws {AuthorizationError} `grant_refused` when the provider no longer accepts the refresh token, or is not the one that
+   *   issued it; then it has not been asked.
    */
   refresh(request: RefreshRequest): Promise<RefreshedGrant>;
-  /** Ends the grant at the provider. A token that is unknown there counts as revoked. */
+  /**
+   * Ends the grant at the provider. A token that is unknown there counts as revoked. `unsupported` also where the provider is
+   * not the one that issued it.
+   */
   revoke(request: RevokeRequest): Promise<RevocationResult>;
   /** The proof that a request with a bound access token must carry (RFC 9449). No network. */
   dpopProof(request: DpopProofRequest): Promise<string>;

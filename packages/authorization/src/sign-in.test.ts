@@ -261,7 +261,7 @@ describe('N4: ID tokens', () => {
     expect(await signInWith({})).toMatchObject({ subject: 'alice' });
 
     const chunk = Buffer.alloc(64 * 1024, ' ');
-    evil.jwksAnswer = () => ({ body: Array.from({ length: 4096 }, () => chunk) });
+    evil.jwksAnswer = () => ({ body: Array.from({ length: 4096 }, () => chunk).values() });
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('outbound_too_large');
   });
 
