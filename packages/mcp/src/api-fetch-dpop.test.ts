@@ -1,3 +1,4 @@
+import { accessTokenRequestSchema } from '@postern/api';
 import { expect, test } from 'vitest';
 import { accountWorld } from './testing/account-world.ts';
 
@@ -9,9 +10,9 @@ async function boundWorld() {
 type World = Awaited<ReturnType<typeof boundWorld>>;
 
 const proofRequests = (world: World) =>
-  world.gateway.requests.flatMap(({ path, body }) =>
-    path.endsWith('/access-token') && typeof body === 'object' && body !== null && 'dpop' in body ? [body.dpop] : [],
-  );
+  world.gateway.requests
+    .filter(({ path }) => path.endsWith('/access-token'))
+    .flatMap(({ body }) => accessTokenRequestSchema.parse(body).dpop ?? []);
 
 test('every request carries a proof of its own, without query and fragment', async () => {
   await using world = await boundWorld();
@@ -39,16 +40,8 @@ test('the nonce that the API wants goes into the proof, and is used from then on
     expect((await account.fetch(world.api.url, { method: 'POST', body, duplex: 'half' })).status).toBe(200);
   });
   expect(world.api.statuses).toEqual([401, 200, 200, 401, 200, 200]);
-  expect(proofRequests(world)).toMatchObject(
-    [
-      {},
-      { nonce: 'nonce-1' },
-      { nonce: 'nonce-1' },
-      { nonce: 'nonce-1' },
-      { nonce: 'nonce-2' },
-      { nonce: 'nonce-2' },
-    ].map(nonce => ({ method: expect.any(String), ...nonce })),
-  );
+  const nonces = proofRequests(world).map(({ nonce }) => nonce);
+  expect(nonces).toEqual([undefined, 'nonce-1', 'nonce-1', 'nonce-1', 'nonce-2', 'nonce-2']);
   expect(world.connections.renewals).toBe(0);
 });
 

@@ -84,6 +84,27 @@ describe('repetition', () => {
     },
   );
 
+  test('trouble upstream is repeated, but not where the gateway has waited for it already', async () => {
+    await using w = await world();
+    w.gateway.failNext(response => problem(response, 'upstream_unavailable'));
+    expect((await w.client.issue(ask)).status).toBe('pending');
+    w.gateway.failNext(response => problem(response, 'upstream_unavailable', { 'retry-after': '1' }));
+    expect(await code(w.client.accessToken('co-1', {}))).toBe('upstream_unavailable');
+    expect(w.gateway.requests).toHaveLength(3);
+  });
+
+  test('a pause ends with the reason of the signal', async () => {
+    const abort = new AbortController();
+    await using w = await world({
+      sleep: (_ms, signal) => {
+        abort.abort(new Error('enough'));
+        return Promise.reject(signal?.aborted === true ? new Error('aborted') : new Error('not aborted'));
+      },
+    });
+    w.gateway.failNext(response => problem(response, 'unavailable'));
+    await expect(w.client.issue(ask, abort.signal)).rejects.toThrow('enough');
+  });
+
   test('an idempotent request in flight is asked again', async () => {
     await using w = await world();
     w.gateway.failNext(response => problem(response, 'idempotency_in_flight'));

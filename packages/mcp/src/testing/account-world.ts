@@ -11,7 +11,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await ContractGateway.start());
   const { connections } = gateway;
-  const api = stack.use(await new ProviderApi(token => token === connections.current('co-el-1')).listen());
+  const api = stack.use(await new ProviderApi(token => connections.isCurrent(token)).listen());
   const environment = createEnvironment({ url: gateway.url, apiKey: API_KEY, ...options });
   const abort = new AbortController();
 

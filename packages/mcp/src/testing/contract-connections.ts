@@ -73,6 +73,10 @@ export class ContractConnections {
     return `${ACCESS_TOKEN}-${connectionId}-${this.#of(connectionId).generation}`;
   }
 
+  isCurrent(token: string): boolean {
+    return [...this.#stored.values()].some(one => !one.isLost && this.current(one.connectionId) === token);
+  }
+
   list(query: z.infer<typeof listConnectionsQuerySchema>): ConnectionBody[] {
     return [...this.#stored.values()].flatMap(({ connectionId, subject, provider, scopes, createdAt, isLost }) =>
       'issuer' in subject &&

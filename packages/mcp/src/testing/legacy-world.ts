@@ -14,11 +14,11 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import type { GateContext } from '../authorize.ts';
-import { isElicitationPending, type PosternOptions, postern } from '../index.ts';
+import { type PosternOptions, postern } from '../index.ts';
 import { posternV1 } from '../v1/index.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { type AuthenticatedRequest, asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+import { outcome } from './outcome-tool.ts';
 
 type Options = Partial<PosternOptions<object>>;
 type Answer = { action: 'accept' | 'decline' | 'cancel' };
@@ -41,17 +41,6 @@ interface Wiring {
 
 export type SdkName = 'v1' | 'v2';
 
-async function outcome(gate: GateContext) {
-  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
-  try {
-    const github = await gate.authorize('github');
-    return github.action === 'accept' ? say('accept') : say(`${github.action}: ${github.reason}`);
-  } catch (error) {
-    if (isElicitationPending(error)) throw error;
-    return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
-  }
-}
-
 const shape = { title: z.string() };
 
 function kindV2(url: string, options: Options, { attach }: Wiring): ServerKind {
@@ -64,7 +53,7 @@ function kindV2(url: string, options: Options, { attach }: Wiring): ServerKind {
       server.registerTool(
         'outcome',
         { inputSchema: z.object(shape) },
-        attached.tool((_args, ctx) => outcome(ctx.gate)),
+        attached.tool((args: { title: string }, ctx) => outcome(ctx.gate, args)),
       );
       const transport = new NodeStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
@@ -90,7 +79,7 @@ function kindV1(url: string, options: Options, { attach }: Wiring): ServerKind {
       server.registerTool(
         'outcome',
         { inputSchema: shape },
-        attached.tool((_args, extra) => outcome(extra.gate)),
+        attached.tool((args: { title: string }, extra) => outcome(extra.gate, args)),
       );
       const transport = new StreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,

@@ -1,10 +1,11 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { type Gate, isElicitationPending, type PosternOptions, postern } from '../index.ts';
+import { type Gate, type PosternOptions, postern } from '../index.ts';
 import { ACCESS_TOKEN } from './contract-connections.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { asNodeHandler, McpHttpServer } from './mcp-http-server.ts';
+import { outcome } from './outcome-tool.ts';
 
 const REVISION = '2026-07-28';
 
@@ -27,15 +28,7 @@ export function exampleServer(shared: Gate): McpServer {
   server.registerTool(
     'outcome',
     { inputSchema },
-    gate.tool(async (_args, ctx) => {
-      try {
-        const { action, ...rest } = await ctx.gate.authorize('github');
-        return say('reason' in rest ? `${action}: ${rest.reason}` : action);
-      } catch (error) {
-        if (isElicitationPending(error)) throw error;
-        return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
-      }
-    }),
+    gate.tool((args: { title: string }, ctx) => outcome(ctx.gate, args)),
   );
   server.registerTool(
     'two_accounts',

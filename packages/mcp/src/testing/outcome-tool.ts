@@ -1,0 +1,15 @@
+import type { GateContext } from '../authorize.ts';
+import { isElicitationPending } from '../suspension.ts';
+
+/** A tool that says how its ask ended. A title that is a URL is fetched with the account. */
+export async function outcome(gate: GateContext, { title }: { title: string }) {
+  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+  try {
+    const github = await gate.authorize('github');
+    if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
+    return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');
+  } catch (error) {
+    if (isElicitationPending(error)) throw error;
+    return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
+  }
+}
