@@ -1,11 +1,11 @@
-import { shardIn } from '@postern/elicitation';
+import { newRevocationId, shardIn, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type FaultProxy, type Loss, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 
-const { ask, created, engage, moved, oneTimeFor, operation, secretDigest, somebody } = samples;
+const { ask, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } = samples;
 
 /** Redis did what it was told, and the answer never came. */
 describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
@@ -55,6 +55,46 @@ describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
     expect(await announced(current.elicitationId)).toHaveLength(3);
     const { connectionId } = ask(current.subject);
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 1 });
+  });
+
+  async function connected() {
+    const active = await moved(stores.elicitations, await pending(), engage);
+    await moved(stores.elicitations, active, samples.complete(active));
+    const current = await stores.connections.read(ask(active.subject).connectionId);
+    if (current === undefined) throw new Error('Expected a connection.');
+    return current;
+  }
+
+  test('beginning a refresh: the caller holds its own lease', async () => {
+    const current = await connected();
+    const holder = operation();
+    const lost = proxy.loseAnswerTo(holder, loss);
+    const begun = await stores.connections.beginRefresh({ current, holder, leaseMs: 60_000 });
+    expect(begun).toEqual({ result: 'begun', connection: current, troubles: 0 });
+    await lost;
+  });
+
+  test('finishing a refresh: one generation, and the caller gets it', async () => {
+    const current = await connected();
+    const refresh = { current, ...renewed('newest') };
+    const lost = proxy.loseAnswerTo(refresh.operationId, loss);
+    const change = await stores.connections.finishRefresh(refresh);
+    expect(change).toMatchObject({ result: 'stored', connection: { generation: 2, sealedTokens: 'newest' } });
+    await lost;
+    expect(await stores.connections.read(current.connectionId)).toMatchObject({ generation: 2 });
+  });
+
+  test('removing is not repeated: the caller knows that it does not know, and the revocation is there', async () => {
+    const { connectionId } = await connected();
+    const revocationId = newRevocationId(shardIn(connectionId), systemEntropy);
+    const lost = proxy.loseAnswerTo(revocationId, loss);
+    const removal = stores.connections.remove({ connectionId, revocationId });
+    await expect(removal).rejects.toMatchObject({ code: 'store_unavailable' });
+    await lost;
+    await expect
+      .poll(() => stores.revocations.claimOne(revocationId, 0).catch(() => undefined))
+      .toMatchObject({ revocationId });
+    expect(await stores.connections.read(connectionId)).toBeUndefined();
   });
 
   test('reserving an idempotency key: the caller holds its own reservation', async () => {

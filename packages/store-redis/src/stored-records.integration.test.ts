@@ -1,4 +1,4 @@
-import { digestOf, shardIn, shardOf } from '@postern/elicitation';
+import { digestOf, newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
@@ -69,6 +69,34 @@ describe('stored records', () => {
     await moved(stores.elicitations, elicitation, cancel);
     expect(await operator.zscore(keys.due(shard), elicitationId)).toBeNull();
     expect(await operator.hexists(keys.open(shard), askOf(request.coalescingDigest))).toBe(0);
+    expect(await operator.exists(keys.openOf(shard, request.elicitation.subject))).toBe(0);
+  });
+
+  test('the open elicitations of a person are few, and what is over goes with the next ask or by itself', async () => {
+    const person = somebody();
+    const key = keys.openOf(shardOf(person), person);
+    const make = (ttlMs: number) =>
+      created(stores.elicitations, ask(person, { coalescingDigest: secretDigest(), ttlMs }));
+    await make(HOUR);
+    await make(MINUTE);
+    await expectLifetime(key, HOUR);
+    await operator.zadd(key, '1', ask(person).elicitation.elicitationId);
+    expect(await stores.elicitations.listOpen(person)).toHaveLength(2);
+    for (let nth = 0; nth < 100; nth += 1) await make(2 * MINUTE);
+    expect(await operator.zcard(key)).toBe(100);
+    expect(await operator.zcount(key, '-inf', '1')).toBe(0);
+    await expectLifetime(key, HOUR);
+  });
+
+  test('an index entry whose elicitation is gone or has ended is not listed', async () => {
+    const person = somebody();
+    const shard = shardOf(person);
+    const elicitation = await created(stores.elicitations, ask(person));
+    const key = keys.openOf(shard, person);
+    await moved(stores.elicitations, elicitation, cancel);
+    const later = String(elicitation.expiresAt + HOUR);
+    await operator.zadd(key, later, elicitation.elicitationId, later, ask(person).elicitation.elicitationId);
+    expect(await stores.elicitations.listOpen(person)).toEqual([]);
   });
 
   test('index entries without a record are dropped when nobody swept for the whole retention', async () => {
@@ -111,6 +139,94 @@ describe('stored records', () => {
     await expectLifetime(keys.idempotency(idempotent.digest), 24 * HOUR);
     await stores.idempotency.finish({ ...idempotent, response: 'answer', retentionMs: 48 * HOUR });
     await expectLifetime(keys.idempotency(idempotent.digest), 48 * HOUR);
+  });
+
+  /** A connection with everything beside its record that it can have at once. */
+  async function connected() {
+    const active = await moved(stores.elicitations, await pending(), engage);
+    await moved(stores.elicitations, active, samples.complete(active));
+    const { connectionId } = ask(active.subject);
+    const current = await stores.connections.read(connectionId);
+    if (current === undefined) throw new Error('Expected a connection.');
+    return { current, key: keys.connection(connectionId), subject: active.subject };
+  }
+
+  test('a connection stays until it is removed; removing leaves nothing of it', async () => {
+    const { current, key, subject } = await connected();
+    const index = keys.connectionsOf(shardOf(subject), subject);
+    expect(await operator.smembers(index)).toEqual([current.connectionId]);
+    expect([await operator.pttl(key), await operator.pttl(index)]).toEqual([-1, -1]);
+    await stores.connections.remove(current);
+    expect(await operator.exists(key, index)).toBe(0);
+  });
+
+  test('a new token set leaves no field of the one before', async () => {
+    const { current, key } = await connected();
+    const lasting = ['generation', 'createdAt', 'updatedAt', 'record'];
+    expect((await operator.hkeys(key)).sort()).toEqual(lasting.sort());
+    await stores.connections.noteUse({ ...current, use: { mcpServerId: 'issue-tracker' } });
+    await stores.connections.beginRefresh({ current, holder: 'one', leaseMs: MINUTE });
+    await stores.connections.postponeRefresh({ current, holder: 'one', delayMs: 0 });
+    await stores.connections.beginRefresh({ current, holder: 'two', leaseMs: MINUTE });
+    await stores.connections.finishRefresh({ current, ...samples.renewed('canary-of-the-second') });
+    expect((await operator.hkeys(key)).sort()).toEqual([...lasting, 'lastUse', 'refreshedBy'].sort());
+    expect(JSON.stringify(await operator.hgetall(key))).not.toContain('sealed-tokens');
+  });
+
+  test('revocations hold tokens: finished ones leave nothing, forgotten ones are gone after eight days', async () => {
+    const { current, subject } = await connected();
+    const shard = shardOf(subject);
+    const [moved, added] = [newRevocationId(shard, systemEntropy), newRevocationId(shard, systemEntropy)];
+    await stores.connections.remove({ ...current, revocationId: moved });
+    await stores.revocations.add({ ...current, revocationId: added });
+    for (const revocationId of [moved, added]) {
+      await expectLifetime(keys.revocation(revocationId), 8 * 24 * HOUR);
+      await stores.revocations.claimOne(revocationId, MINUTE);
+      await stores.revocations.postpone(revocationId, 30 * 24 * HOUR);
+      await expectLifetime(keys.revocation(revocationId), 8 * 24 * HOUR);
+      expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).not.toBeNull();
+      await stores.revocations.finish(revocationId);
+      expect(await operator.exists(keys.revocation(revocationId))).toBe(0);
+      expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).toBeNull();
+    }
+  });
+
+  test('an index entry whose revocation is gone is dropped when it is claimed', async () => {
+    const subject = somebody();
+    const shard = shardOf(subject);
+    const revocationId = newRevocationId(shard, systemEntropy);
+    await operator.zadd(keys.dueRevocations(shard), '1', revocationId);
+    expect(await stores.revocations.claim(shard, { limit: 100, leaseMs: MINUTE })).toEqual([]);
+    expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).toBeNull();
+  });
+
+  test('a revocation that cannot be read holds up no other, and is reported when it is alone', async () => {
+    const subject = somebody();
+    const shard = shardOf(subject);
+    const of = { ...samples.connectionFor(subject, ask(subject).elicitation.elicitationId) };
+    const [broken, fine] = [newRevocationId(shard, systemEntropy), newRevocationId(shard, systemEntropy)];
+    for (const revocationId of [broken, fine]) await stores.revocations.add({ ...of, revocationId });
+    await operator.hset(keys.revocation(broken), 'record', '{"layout":2}');
+    const claim = () => stores.revocations.claim(shard, { limit: 100, leaseMs: 0 });
+    expect((await claim()).map(({ revocationId }) => revocationId)).toEqual([fine]);
+    await stores.revocations.finish(fine);
+    await expect(claim()).rejects.toMatchObject({ code: 'unknown_record_layout' });
+  });
+
+  test('a connection of the release before cannot be refreshed', async () => {
+    const { current, key } = await connected();
+    const { refreshable: _, ...older } = JSON.parse((await operator.hget(key, 'record')) ?? '');
+    await operator.hset(key, 'record', JSON.stringify(older));
+    expect(await stores.connections.read(current.connectionId)).toEqual({ ...current, refreshable: false });
+  });
+
+  test.each(['lost', 'lastUse'])('a field of a connection that cannot be read is refused: %s', async field => {
+    const { current, key } = await connected();
+    for (const damaged of ['', 'refused', '12', '12 nonsense', '12 {}', 'x refused', '1.5 refused']) {
+      await operator.hset(key, field, damaged);
+      const reread = stores.connections.read(current.connectionId);
+      await expect(reread).rejects.toMatchObject({ code: 'unknown_record_layout' });
+    }
   });
 
   test('the id of a browser session is nowhere', async () => {
@@ -172,6 +288,8 @@ describe('stored records', () => {
   test('lists and objects never reach Redis', async () => {
     const request = ask(somebody());
     const { elicitationId } = request.elicitation;
+    const current = { connectionId: request.connectionId, createdAt: 1, generation: 1 };
+    const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {
       const smuggled = payload as never;
@@ -180,6 +298,12 @@ describe('stored records', () => {
         stores.elicitations.create({ ...request, coalescingDigest: smuggled }),
         stores.elicitations.create({ ...request, ttlMs: smuggled }),
         stores.oneTime.claim(secretDigest(), smuggled),
+        stores.connections.beginRefresh({ current, holder: smuggled, leaseMs: 1 }),
+        stores.connections.beginRefresh({ current, holder: 'one', leaseMs: smuggled }),
+        stores.connections.postponeRefresh({ current, holder: 'one', delayMs: smuggled }),
+        stores.connections.markLost({ current, reason: smuggled }),
+        stores.revocations.postpone(revocationId, smuggled),
+        stores.revocations.claimOne(revocationId, smuggled),
         stores.idempotency.begin({ digest: secretDigest(), fingerprint: smuggled, reservation: 'r', leaseMs: 1 }),
         stores.events.read(shardIn(elicitationId), { limit: smuggled }),
       ];

@@ -1,7 +1,22 @@
+import { newRevocationId, shardIn, systemEntropy } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ContractStores, MakeStores } from './contract-stores.ts';
-import { ask, complete, connectionFor, created, engage, moved, operation, somebody } from './samples.ts';
+import { connect } from './connect.ts';
+import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+import {
+  ask,
+  complete,
+  connectionFor,
+  created,
+  engage,
+  MINUTE,
+  moved,
+  operation,
+  renewed,
+  shardFor,
+  somebody,
+} from './samples.ts';
 
+/** ConnectionStore without its refreshes: what is stored, listed, used and removed. */
 export function describeConnectionStore(name: string, makeStores: MakeStores): void {
   describe(`${name}: connections`, () => {
     let stores: ContractStores;
@@ -10,37 +25,50 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** Connects a person for an owner, replacing the connection that is there. */
-    async function connect(subject: ReturnType<typeof somebody>, owner = 'issue-tracker', change = {}) {
-      const request = ask(subject, { coalescingDigest: operation(), connectionId: unconnectedId() });
-      const active = await moved(stores.elicitations, await created(stores.elicitations, request), engage);
-      const connection = { ...connectionFor(subject, active.elicitationId, owner), ...change };
-      await moved(stores.elicitations, active, { ...complete(active), putConnection: connection });
-      return connection;
-
-      // Same shard, but nothing is connected there: the ask never meets the connection of an earlier call.
-      function unconnectedId() {
-        return ask(subject).connectionId.replace(/.$/, last => (last === 'A' ? 'B' : 'A')) as `cn_${string}`;
-      }
-    }
+    const connected = () => connect(stores, somebody());
+    const read = ({ connectionId }: { connectionId: `cn_${string}` }) => stores.connections.read(connectionId);
 
     test('an unknown connection reads as nothing', async () => {
-      expect(await stores.connections.read(ask(somebody()).connectionId)).toBeUndefined();
+      expect(await read(ask(somebody()))).toBeUndefined();
     });
 
     test('a new token set is a new generation and keeps the time of the first', async () => {
       const person = somebody();
-      const { connectionId } = await connect(person);
-      const createdAt = stores.clock.now();
+      const { createdAt } = await connect(stores, person);
       stores.clock.advance(10_000);
-      const second = await connect(person, 'issue-tracker', { sealedTokens: 'newer', scopes: ['gist', 'repo'] });
-      expect(await stores.connections.read(connectionId)).toEqual({
-        ...second,
+      const second = await connect(stores, person, { sealedTokens: 'newer', scopes: ['gist', 'repo'] });
+      expect(second).toEqual({
+        ...connectionFor(person, second.elicitationId),
+        sealedTokens: 'newer',
+        scopes: ['gist', 'repo'],
         layout: 1,
         generation: 2,
         createdAt,
         updatedAt: stores.clock.now(),
       });
+    });
+
+    test('connecting again ends loss, lease and troubles, and keeps who used it last', async () => {
+      const person = somebody();
+      const current = await connect(stores, person);
+      const { connectionId } = current;
+      const use = { mcpServerId: 'issue-tracker', tool: 'create_issue' };
+      await stores.connections.noteUse({ connectionId, use });
+      await stores.connections.beginRefresh({ current, holder: 'one', leaseMs: MINUTE });
+      await stores.connections.postponeRefresh({ current, holder: 'one', delayMs: MINUTE });
+      await stores.connections.markLost({ current, reason: 'rejected' });
+      const again = await connect(stores, person);
+      expect(again).not.toHaveProperty('lost');
+      expect(again).toMatchObject({ generation: 2, lastUse: { ...use, at: stores.clock.now() } });
+      const begun = await stores.connections.beginRefresh({ current: again, holder: 'two', leaseMs: MINUTE });
+      expect(begun).toEqual({ result: 'begun', connection: again, troubles: 0 });
+      // Over the lease of a third, too.
+      const third = await connect(stores, person);
+      expect(await stores.connections.beginRefresh({ current: third, holder: 'three', leaseMs: MINUTE })).toMatchObject(
+        {
+          result: 'begun',
+        },
+      );
     });
 
     test('what is optional and absent stays absent', async () => {
@@ -52,21 +80,174 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       } = connectionFor(person, ask(person).elicitation.elicitationId);
       const active = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, active, { ...complete(active), putConnection: plain });
-      const stored = await stores.connections.read(plain.connectionId);
-      expect(stored).not.toHaveProperty('account');
-      expect(stored).not.toHaveProperty('accessTokenExpiresAt');
+      const stored = await read(plain);
+      for (const member of ['account', 'accessTokenExpiresAt', 'resource', 'lost', 'lastUse'])
+        expect(stored).not.toHaveProperty(member);
     });
 
     test('lists the connections of one subject only, of every owner, oldest first', async () => {
       const [person, other] = [somebody(), somebody()];
-      const mine = await connect(person);
+      const ids = async () => (await stores.connections.list(person)).map(({ connectionId }) => connectionId);
+      const first = await connect(stores, person);
       stores.clock.advance(1);
-      const shared = await connect(person, 'group:office');
-      await connect(other);
-      const listed = await stores.connections.list(person);
-      expect(listed.map(({ connectionId }) => connectionId)).toEqual([mine.connectionId, shared.connectionId]);
-      expect(listed[0]).toEqual(await stores.connections.read(mine.connectionId));
+      const shared = await connect(stores, person, connectionFor(person, first.elicitationId, 'group:office'));
+      await connect(stores, other);
+      expect(await ids()).toEqual([first.connectionId, shared.connectionId]);
+      expect((await stores.connections.list(person))[0]).toEqual(first);
+      await stores.connections.remove(first);
+      expect(await ids()).toEqual([shared.connectionId]);
       expect(await stores.connections.list(somebody())).toEqual([]);
+    });
+
+    describe('use', () => {
+      const use = { mcpServerId: 'issue-tracker', tool: 'create_issue' };
+
+      test('is remembered: the last one, by whom and with which tool', async () => {
+        const connection = await connected();
+        const { connectionId } = connection;
+        const first = stores.clock.now();
+        await stores.connections.noteUse({ connectionId, use });
+        expect(await read(connection)).toEqual({ ...connection, lastUse: { ...use, at: first } });
+        stores.clock.advance(1);
+        for (const other of [
+          { ...use, tool: 'close "issue"' },
+          { mcpServerId: 'issue-tracker' },
+          { mcpServerId: 'calendar' },
+        ]) {
+          await stores.connections.noteUse({ connectionId, use: other });
+          expect((await read(connection))?.lastUse).toEqual({ ...other, at: first + 1 });
+        }
+      });
+
+      test('the same use is written once a minute', async () => {
+        const connection = await connected();
+        const { connectionId } = connection;
+        const at = stores.clock.now();
+        await stores.connections.noteUse({ connectionId, use });
+        stores.clock.advance(MINUTE - 1);
+        await stores.connections.noteUse({ connectionId, use });
+        expect((await read(connection))?.lastUse?.at).toBe(at);
+        stores.clock.advance(1);
+        await stores.connections.noteUse({ connectionId, use });
+        expect((await read(connection))?.lastUse?.at).toBe(at + MINUTE);
+      });
+
+      test('survives a refresh and the loss, and brings nothing back that is gone', async () => {
+        const connection = await connected();
+        const { connectionId } = connection;
+        await stores.connections.noteUse({ connectionId, use });
+        const lastUse = { ...use, at: stores.clock.now() };
+        const change = await stores.connections.finishRefresh({ current: connection, ...renewed() });
+        expect(change).toMatchObject({ result: 'stored', connection: { lastUse } });
+        if (change.result !== 'stored') throw new Error('Expected a token set.');
+        await stores.connections.markLost({ current: change.connection, reason: 'refused' });
+        expect(await read(connection)).toMatchObject({ lost: { reason: 'refused' }, lastUse });
+        await stores.connections.remove({ connectionId });
+        await stores.connections.noteUse({ connectionId, use });
+        expect(await read(connection)).toBeUndefined();
+        expect(await stores.connections.list(connection.subject)).toEqual([]);
+      });
+    });
+
+    describe('removal', () => {
+      test('deletes it and tells what was there; a second one finds nothing', async () => {
+        const connection = await connected();
+        const { connectionId } = connection;
+        expect(await stores.connections.remove({ connectionId })).toEqual(connection);
+        expect(await read(connection)).toBeUndefined();
+        expect(await stores.connections.remove({ connectionId })).toBeUndefined();
+        expect(await stores.revocations.claim(shardIn(connectionId), { limit: 100, leaseMs: MINUTE })).toEqual([]);
+      });
+
+      test('leaves what the provider must be told, due at once', async () => {
+        const person = somebody();
+        const connection = await connect(stores, person);
+        const revocationId = newRevocationId(shardFor(person), systemEntropy);
+        expect(await stores.connections.remove({ ...connection, revocationId })).toEqual(connection);
+        const { owner, subject, provider, elicitationId, sealedTokens } = connection;
+        const left = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
+        const claimed = await stores.revocations.claim(shardFor(person), { limit: 100, leaseMs: MINUTE });
+        expect(claimed).toEqual([{ ...left, createdAt: stores.clock.now(), attempts: 1 }]);
+      });
+
+      test('takes the tokens as they stand, not as the caller knew them', async () => {
+        const person = somebody();
+        const connection = await connect(stores, person);
+        await stores.connections.finishRefresh({ current: connection, ...renewed('newest') });
+        const revocationId = newRevocationId(shardFor(person), systemEntropy);
+        expect(await stores.connections.remove({ ...connection, revocationId })).toMatchObject({ generation: 2 });
+        expect(await stores.revocations.claimOne(revocationId, MINUTE)).toMatchObject({ sealedTokens: 'newest' });
+      });
+
+      test('of what is not there leaves nothing', async () => {
+        const person = somebody();
+        const revocationId = newRevocationId(shardFor(person), systemEntropy);
+        const { connectionId } = ask(person);
+        expect(await stores.connections.remove({ connectionId, revocationId })).toBeUndefined();
+        expect(await stores.revocations.claimOne(revocationId, MINUTE)).toBeUndefined();
+      });
+
+      test('into the shard of somebody else is a mistake of the caller, and nothing is removed', async () => {
+        const connection = await connected();
+        const other = shardIn(connection.connectionId) === '00' ? '01' : '00';
+        const revocationId = newRevocationId(other as typeof other & ReturnType<typeof shardFor>, systemEntropy);
+        await expect(stores.connections.remove({ ...connection, revocationId })).rejects.toThrow(TypeError);
+        expect(await read(connection)).toEqual(connection);
+      });
+
+      test('of many at once one gets the connection, and one revocation is left', async () => {
+        const person = somebody();
+        const connection = await connect(stores, person);
+        const results = await crowd(() => {
+          const revocationId = newRevocationId(shardFor(person), systemEntropy);
+          return stores.connections.remove({ ...connection, revocationId });
+        });
+        expect(results.filter(result => result !== undefined)).toEqual([connection]);
+        expect(await stores.revocations.claim(shardFor(person), { limit: CROWD, leaseMs: MINUTE })).toHaveLength(1);
+      });
+
+      test('against a refresh that is stored at the same time: the newest tokens are revoked or never stored', async () => {
+        await crowd(async nth => {
+          const person = somebody();
+          const current = await connect(stores, person);
+          const revocationId = newRevocationId(shardFor(person), systemEntropy);
+          const refresh = () => stores.connections.finishRefresh({ current, ...renewed('newest') });
+          const remove = () => stores.connections.remove({ ...current, revocationId });
+          const [first, second] = nth % 2 === 0 ? [refresh(), remove()] : [remove(), refresh()];
+          const results = await Promise.all([first, second]);
+          const change = results.find(result => result !== undefined && 'result' in result);
+          const revocation = await stores.revocations.claimOne(revocationId, MINUTE);
+          expect(await read(current)).toBeUndefined();
+          const outcome = `${change?.result} ${revocation?.sealedTokens}`;
+          expect(['stored newest', 'missing sealed-tokens']).toContain(outcome);
+        });
+      });
+
+      test('a connection made afterwards is a new one', async () => {
+        const person = somebody();
+        const first = await connect(stores, person);
+        await stores.connections.noteUse({ ...first, use: { mcpServerId: 'issue-tracker' } });
+        await stores.connections.remove(first);
+        stores.clock.advance(1);
+        const second = await connect(stores, person);
+        expect(second).toMatchObject({
+          connectionId: first.connectionId,
+          generation: 1,
+          createdAt: stores.clock.now(),
+        });
+        expect(second).not.toHaveProperty('lastUse');
+      });
+    });
+
+    test('a repeat of the completion brings back nothing that was removed since', async () => {
+      const person = somebody();
+      const active = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
+      const move = { current: active, operationId: operation(), ...complete(active) };
+      await stores.elicitations.transition(move);
+      const { connectionId } = ask(person);
+      await stores.connections.remove({ connectionId });
+      expect(await stores.elicitations.transition(move)).toMatchObject({ result: 'applied' });
+      expect(await stores.connections.read(connectionId)).toBeUndefined();
     });
   });
 }

@@ -127,6 +127,19 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(result).toEqual({ result: 'connected', connection: await stores.connections.read(connectionId) });
     });
 
+    test('a connection nobody has looked at comes before what is open', async () => {
+      const person = somebody();
+      const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
+      await moved(stores.elicitations, first, complete(first));
+      const seen = { connectionGeneration: 1 };
+      const open = await created(stores.elicitations, ask(person, { seen }));
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'connected' });
+      expect(await stores.elicitations.create(ask(person, { seen }))).toEqual({
+        result: 'open',
+        elicitationId: open.elicitationId,
+      });
+    });
+
     test('a connection that was seen does not stand in the way until it changes', async () => {
       const person = somebody();
       const seen = { connectionGeneration: 1 };

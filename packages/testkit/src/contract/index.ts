@@ -3,8 +3,11 @@ import { describeConnectionStore } from './connection-store-contract.ts';
 import type { MakeStores } from './contract-stores.ts';
 import { describeCreate } from './create-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
+import { describeListOpen } from './list-open-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
+import { describeRefresh } from './refresh-contract.ts';
+import { describeRevocationStore } from './revocation-store-contract.ts';
 import { describeTransition } from './transition-contract.ts';
 
 export { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
@@ -15,17 +18,22 @@ export {
   describeIdempotencyStore,
   describeNotifier,
   describeOneTimeStore,
+  describeRefresh,
+  describeRevocationStore,
 };
 
 export function describeElicitationStore(name: string, makeStores: MakeStores): void {
   describeCreate(name, makeStores);
   describeTransition(name, makeStores);
+  describeListOpen(name, makeStores);
 }
 
 /** The contract of every port. Each suite makes its own stores. */
 export function describeStores(name: string, makeStores: MakeStores): void {
   describeElicitationStore(name, makeStores);
   describeConnectionStore(name, makeStores);
+  describeRefresh(name, makeStores);
+  describeRevocationStore(name, makeStores);
   describeOneTimeStore(name, makeStores);
   describeBrowserSessionStore(name, makeStores);
   describeIdempotencyStore(name, makeStores);

@@ -10,6 +10,7 @@ import {
   newElicitationId,
   newOperationId,
   type OneTimeRecord,
+  type RefreshedTokens,
   type Subject,
   shardOf,
   systemEntropy,
@@ -96,6 +97,7 @@ export const decline: Move = { events: ['decline'], next: { status: 'declined' }
 export const declineAtOnce: Move = { events: ['engage', 'decline'], next: { status: 'declined' } };
 export const retry: Move = { events: ['retry'], next: { status: 'pending', trouble: 'provider_denied' } };
 export const hold: Move = { events: ['hold'], next: { status: 'verifying', attempt: 'verification-1' } };
+export const widen: Move = { events: ['widen'], next: { status: 'pending', scopes: ['admin', 'repo'] } };
 export const cancel: Move = { events: ['cancel'], next: { status: 'cancelled' } };
 export const expire: Move = { events: ['expire'], next: { status: 'expired' } };
 export const fail: Move = { events: ['fail'], next: { status: 'failed', failure: 'wrong_account' } };
@@ -123,4 +125,13 @@ export async function moved(
     current = result.elicitation;
   }
   return current;
+}
+
+/** What a refresh brings, under an operation of its own. */
+export function renewed(sealedTokens = 'renewed', change: Partial<RefreshedTokens> = {}) {
+  const tokens: RefreshedTokens = {
+    ...{ sealedTokens, scopes: ['repo'], refreshable: true, accessTokenExpiresAt: Date.UTC(2031, 0, 1) },
+    ...change,
+  };
+  return { tokens, operationId: operation() };
 }

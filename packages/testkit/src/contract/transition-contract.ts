@@ -20,6 +20,7 @@ import {
   retry,
   somebody,
   TTL_MS,
+  widen,
 } from './samples.ts';
 
 /** ElicitationStore.transition and due: one commit per version, in time, with all of its effects or none. */
@@ -45,15 +46,17 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       { path: 'engage, fail', moves: [engage, fail], expected: { status: 'failed', failure: 'wrong_account' } },
       { path: 'engage, decline', moves: [engage, decline], expected: { status: 'declined' } },
       { path: 'engage+decline', moves: [declineAtOnce], expected: { status: 'declined' } },
+      { path: 'widen', moves: [widen], expected: { request: { scopes: ['admin', 'repo'] } } },
+      { path: 'widen, engage', moves: [widen, engage], expected: { request: { scopes: ['admin', 'repo'] } } },
       { path: 'cancel', moves: [cancel], expected: { status: 'cancelled' } },
       { path: 'engage, cancel', moves: [engage, cancel], expected: { status: 'cancelled' } },
     ])('$path', async ({ moves, expected }) => {
       const start = await pending();
       stores.clock.advance(1_000);
       const end = await moved(stores.elicitations, start, ...moves);
-      const { status: _, ...unchanged } = start;
+      const { status: _, request: __, ...unchanged } = start;
       const isOver = !['pending', 'active', 'verifying'].includes(end.status);
-      expect(end).toMatchObject({ ...unchanged, ...expected, version: 1 + moves.length });
+      expect(end).toMatchObject({ ...unchanged, request: start.request, ...expected, version: 1 + moves.length });
       expect('endedAt' in end && end.endedAt).toBe(isOver && stores.clock.now());
       expect(await stores.elicitations.read(start.elicitationId)).toEqual(end);
       const ids = (await announced(start.elicitationId)).map(event => event.eventId);
@@ -133,6 +136,45 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
     });
 
+    test('scopes that come otherwise than by widening are refused', async () => {
+      const current = await at(engage);
+      const move = { current, operationId: operation(), ...retry, next: widen.next };
+      await expect(stores.elicitations.transition(move)).rejects.toMatchObject({ code: 'illegal_transition' });
+      expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
+    });
+
+    test('widening keeps everything else of what is asked, and the trouble it is given', async () => {
+      const plain = ask(somebody());
+      const asked = { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' };
+      const start = await created(stores.elicitations, {
+        ...plain,
+        elicitation: { ...plain.elicitation, request: asked, requestedBy: { tool: 'create_issue' } },
+      });
+      const scopes = ['admin', 'gist', 'repo'];
+      const next = { status: 'pending', scopes, trouble: 'provider_denied' } as const;
+      const widened = await moved(stores.elicitations, start, { events: ['widen'], next });
+      expect(widened).toEqual({ ...start, version: 2, trouble: 'provider_denied', request: { ...asked, scopes } });
+      expect(await stores.elicitations.read(start.elicitationId)).toEqual(widened);
+      expect(await stores.elicitations.create(ask(start.subject))).toMatchObject({ result: 'open' });
+    });
+
+    test('of many that widen one version, one is applied; a person who agrees comes before or after it', async () => {
+      const current = await pending();
+      const results = await crowd(nth =>
+        stores.elicitations.transition({
+          current,
+          operationId: operation(),
+          ...(nth % 2 === 0
+            ? { events: ['widen'] as const, next: { status: 'pending', scopes: ['repo', `scope-${nth}`] } as const }
+            : engage),
+        }),
+      );
+      const [winner, ...others] = results.filter(result => result.result === 'applied');
+      expect(others).toEqual([]);
+      expect(results.filter(({ result }) => result === 'conflict')).toHaveLength(CROWD - 1);
+      expect(await stores.elicitations.read(current.elicitationId)).toEqual(winner?.elicitation);
+    });
+
     test('events that lead elsewhere than the next status are refused', async () => {
       const current = await pending();
       const move = { current, operationId: operation(), events: ['engage'], next: { status: 'completed' } } as never;
@@ -143,6 +185,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
     test.each<{ move: string; from: Move[]; late: Move }>([
       { move: 'engage', from: [], late: engage },
       { move: 'engage+decline', from: [], late: declineAtOnce },
+      { move: 'widen', from: [], late: widen },
       { move: 'cancel', from: [engage], late: cancel },
       { move: 'retry', from: [engage], late: retry },
       { move: 'hold', from: [engage], late: hold },

@@ -1,0 +1,89 @@
+import type { Subject } from '@postern/elicitation';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ContractStores, MakeStores } from './contract-stores.ts';
+import {
+  ask,
+  cancel,
+  complete,
+  created,
+  engage,
+  expire,
+  from,
+  hold,
+  moved,
+  operation,
+  somebody,
+  TTL_MS,
+} from './samples.ts';
+
+/** ElicitationStore.listOpen: what a person can still decide on, and nothing that is over. */
+export function describeListOpen(name: string, makeStores: MakeStores): void {
+  describe(`${name}: open elicitations of a person`, () => {
+    let stores: ContractStores;
+    beforeAll(async () => {
+      stores = await makeStores();
+    });
+    afterAll(() => stores[Symbol.asyncDispose]());
+
+    /** An ask of its own, whatever else the person was asked. */
+    const another = (person: Subject, ttlMs = TTL_MS) => ask(person, { coalescingDigest: operation(), ttlMs });
+    const make = (person: Subject, ttlMs?: number) => created(stores.elicitations, another(person, ttlMs));
+    const list = (person: Subject) => stores.elicitations.listOpen(person);
+
+    test('lists those of one person, of every MCP server, oldest first, as they stand', async () => {
+      const [person, other] = [somebody(), somebody()];
+      expect(await list(person)).toEqual([]);
+      const first = await make(person, 2 * TTL_MS);
+      stores.clock.advance(1);
+      const second = await created(stores.elicitations, from('calendar', another(person)));
+      await make(other);
+      const active = await moved(stores.elicitations, first, engage);
+      expect(await list(person)).toEqual([active, second]);
+      const held = await moved(stores.elicitations, active, hold);
+      expect(await list(person)).toEqual([held, second]);
+    });
+
+    test('what ended is not open', async () => {
+      const person = somebody();
+      const [cancelled, completed, kept] = [await make(person), await make(person), await make(person)];
+      await moved(stores.elicitations, cancelled, cancel);
+      const active = await moved(stores.elicitations, completed, engage);
+      await moved(stores.elicitations, active, complete(active));
+      expect(await list(person)).toEqual([kept]);
+    });
+
+    test('what is over is not open, before and after it is ended', async () => {
+      const person = somebody();
+      const brief = await make(person);
+      const longer = await make(person, 2 * TTL_MS);
+      stores.clock.set(brief.expiresAt - 1);
+      expect(await list(person)).toHaveLength(2);
+      stores.clock.set(brief.expiresAt);
+      expect(await list(person)).toEqual([longer]);
+      await moved(stores.elicitations, brief, expire);
+      expect(await list(person)).toEqual([longer]);
+    });
+
+    test('what a move has brought nearer to its end is over sooner', async () => {
+      const person = somebody();
+      const active = await moved(stores.elicitations, await make(person), engage);
+      const held = await moved(stores.elicitations, active, { ...hold, expiresWithinMs: 1_000 });
+      stores.clock.set(held.expiresAt - 1);
+      expect(await list(person)).toEqual([held]);
+      stores.clock.set(held.expiresAt);
+      expect(await list(person)).toEqual([]);
+    });
+
+    test('of very many, the hundred that are over last', async () => {
+      const person = somebody();
+      const made = [];
+      for (let nth = 0; nth < 103; nth += 1) made.push(await make(person, TTL_MS + ((nth * 7) % 103)));
+      const lasting = made.filter(({ expiresAt }) => expiresAt > stores.clock.now() + TTL_MS + 2);
+      const listed = await list(person);
+      expect(listed).toHaveLength(100);
+      expect(new Set(listed.map(({ elicitationId }) => elicitationId))).toEqual(
+        new Set(lasting.map(({ elicitationId }) => elicitationId)),
+      );
+    });
+  });
+}
