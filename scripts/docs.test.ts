@@ -5,7 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { root } from './child.ts';
 
-const documents = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/identity-modes.md'];
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'docs/identity-modes.md',
+  'docs/operators.md',
+  'docs/providers.md',
+];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const { scripts } = z.object({ scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')));
 const pnpmOwn = ['install', 'exec'];

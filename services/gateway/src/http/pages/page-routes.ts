@@ -31,6 +31,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     branding,
     stylesheetPath: style.path,
     mcpServers: deps.mcpServers,
+    providers: deps.providers,
     config: deps.config,
     now: deps.now,
   });

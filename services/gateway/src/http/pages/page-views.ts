@@ -1,4 +1,4 @@
-import type { LocalizedText } from '@postern/authorization';
+import type { LocalizedText, ProviderRegistry } from '@postern/authorization';
 import type { BrowserSession, Clock, Connection, Elicitation } from '@postern/elicitation';
 import {
   type Branding,
@@ -21,6 +21,7 @@ export function createPageViews(p: {
   stylesheetPath: string;
   config: Pick<GatewayConfig, 'providers' | 'identityProviders'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  providers: ProviderRegistry;
   now: Clock;
 }) {
   const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
@@ -98,7 +99,7 @@ export function createPageViews(p: {
 
     scopes: (provider: string, scopes: readonly string[], locale: Locale): ScopeView[] =>
       scopes.map(scope => {
-        const description = localized(providers.get(provider)?.scopes?.[scope], locale);
+        const description = localized(p.providers.get(provider)?.scopeDescriptions[scope], locale);
         return description === undefined ? { scope } : { scope, description };
       }),
   };
