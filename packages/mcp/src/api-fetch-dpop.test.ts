@@ -58,6 +58,27 @@ test('a nonce of one API is not shown to another', async () => {
   expect(proofRequests(world).at(-1)).toEqual({ method: 'GET', url: `${other.api.url}/` });
 });
 
+test('a nonce that came by a redirect belongs to the other API', async () => {
+  await using world = await boundWorld();
+  await using other = await boundWorld();
+  world.api.location = `${other.api.url}/repos`;
+  other.api.nonce = 'nonce-1';
+  await world.use(async account => {
+    await account.fetch(`${world.api.url}/moved`, { redirect: 'follow' });
+    expect((await account.fetch(world.api.url)).status).toBe(200);
+  });
+  expect(other.api.statuses).toEqual([401]);
+  expect(proofRequests(world).map(({ nonce }) => nonce)).toEqual([undefined, undefined]);
+});
+
+test('a body that cannot be sent twice gets the challenge back', async () => {
+  await using world = await boundWorld();
+  world.api.nonce = 'nonce-1';
+  const init = { method: 'POST', body: new Blob(['title']).stream(), duplex: 'half' } as const;
+  expect(await world.use(async account => (await account.fetch(world.api.url, init)).status)).toBe(401);
+  expect(world.api.requests).toMatchObject([{ body: 'title' }]);
+});
+
 test('a rejected token is renewed with proof and nonce', async () => {
   await using world = await boundWorld();
   world.api.nonce = 'nonce-1';

@@ -179,6 +179,14 @@ describe('bodies', () => {
     ]);
   });
 
+  test('the headers of a Request are sent, but for its credentials', async () => {
+    await using world = await accountWorld();
+    const request = new Request(world.api.url, { headers: { authorization: 'Basic eA==', 'x-trace': 'one' } });
+    await world.use(account => account.fetch(request));
+    const authorization = `Bearer ${world.connections.current('co-el-1')}`;
+    expect(world.api.requests[0]?.headers).toMatchObject({ 'x-trace': 'one', authorization });
+  });
+
   test('a Request with a body is sent once, or twice with a body of its own', async () => {
     await using world = await accountWorld();
     turnAway(world);
@@ -204,6 +212,16 @@ describe('where the token goes', () => {
       expect((await account.fetch(moved, { redirect: 'follow' })).status).toBe(200);
     });
     expect(world.api.statuses).toEqual([302, 302, 302, 302, 200]);
+  });
+
+  test('not to another origin that a redirect leads to, whose refusal says nothing about the token', async () => {
+    await using world = await accountWorld();
+    await using other = await accountWorld();
+    world.api.location = `${other.api.url}/repos`;
+    const init = { redirect: 'follow' } as const;
+    expect(await world.use(async account => (await account.fetch(`${world.api.url}/moved`, init)).status)).toBe(401);
+    expect(other.api.requests).toMatchObject([{ token: '', status: 401 }]);
+    expect(world.connections.renewals).toBe(0);
   });
 
   test.each([

@@ -62,7 +62,8 @@ export function createApiFetch(p: {
     }
 
     const { token, response } = await exchange(undefined);
-    if (!isRepeatable || !isTokenRejected(response)) return response;
+    // After a redirect that was followed it is unknown what of the credentials arrived.
+    if (!isRepeatable || response.redirected || !isTokenRejected(response)) return response;
     await discard(response);
     return (await exchange(token.accessToken)).response;
   };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose';
@@ -8,6 +8,7 @@ export interface ApiRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string;
+  readonly headers: IncomingHttpHeaders;
   readonly token: string;
   readonly status: number;
 }
@@ -23,6 +24,8 @@ export class ProviderApi implements AsyncDisposable {
   nonce: string | undefined;
   /** `WWW-Authenticate` of a refusal, where it is not the usual one. */
   challenge: string | undefined;
+  /** Where `/moved` leads. */
+  location = '/elsewhere';
   /** Called before a request is judged. */
   onRequest: (path: string) => void | Promise<void> = () => undefined;
   readonly #proofs = new Set<string>();
@@ -58,10 +61,11 @@ export class ProviderApi implements AsyncDisposable {
     const fault =
       this.boundTo === undefined ? this.#bearerFault(scheme, token) : await this.#proofFault(request, token);
     const status = fault !== undefined ? 401 : pathname === '/moved' ? 302 : 200;
-    this.requests.push({ method: request.method ?? '', path: request.url ?? '', body, token, status });
+    const { method = '', url: path = '', headers } = request;
+    this.requests.push({ method, path, headers, body, token, status });
     response
       .writeHead(status, {
-        ...(status === 302 ? { location: '/elsewhere' } : {}),
+        ...(status === 302 ? { location: this.location } : {}),
         ...(this.nonce === undefined ? {} : { 'dpop-nonce': this.nonce }),
         ...(fault === undefined
           ? {}
