@@ -12,6 +12,7 @@ export type {
   ResolvedClient,
 } from './client-registration.ts';
 export type { LocalizedText } from './config-values.ts';
+export { slowDownMs } from './device/device-poll.ts';
 export type { DpopKey, DpopProofRequest } from './dpop.ts';
 export {
   type IdentityProviderConfig,

@@ -74,8 +74,6 @@ export interface Grant {
    * the provider's configuration or a remote MCP server names later.
    */
   readonly issuer?: string;
-  /** Who issued it, where that is known. To be kept with the tokens, which are shown to no other authorization server. */
-  readonly issuer?: string;
   /** The private key that the tokens are bound to, exactly where `tokenType` is `dpop`. Secret. */
   readonly dpopKey?: DpopKey;
 }
@@ -87,8 +85,8 @@ export interface RefreshRequest {
   /** That of the start: it tells which registration the refresh token belongs to. */
   readonly redirectUri: URL;
   readonly resource?: string;
-  /** `issuer` of the grant. Necessary where a remote MCP server may come to name another authorization server. */
-  readonly expectedIssuer?: string;
+  /** Of the grant. */
+  readonly issuer?: string;
   /** Of the grant. */
   readonly dpopKey?: DpopKey;
 }
@@ -102,7 +100,6 @@ export interface RevokeRequest {
   /** This and the issuer as at a refresh. */
   readonly redirectUri: URL;
   readonly issuer?: string;
-  readonly expectedIssuer?: string;
   readonly dpopKey?: DpopKey;
 }
 
@@ -168,13 +165,13 @@ export interface Provider {
    * Renews the access token. One request, and one more where a DPoP nonce is demanded. After any error other than
    * `grant_refused` the refresh token may still be good.
    *
-   * @throws {AuthorizationError} `grant_refused` when the provider no longer accepts the refresh token, or is not the one that
-   *   issued it; then it has not been asked.
+   * @throws {AuthorizationError} `grant_refused` when the provider no longer accepts the refresh token; `issuer_mismatch` when
+   *   it is not the one that issued it, and has not been asked.
    */
   refresh(request: RefreshRequest): Promise<RefreshedGrant>;
   /**
-   * Ends the grant at the provider. A token that is unknown there counts as revoked. `unsupported` also where the provider is
-   * not the one that issued it.
+   * Ends the grant at the provider. A token that is unknown there counts as revoked.
+   * @throws {AuthorizationError} `issuer_mismatch` as at a refresh.
    */
   revoke(request: RevokeRequest): Promise<RevocationResult>;
   /** The proof that a request with a bound access token must carry (RFC 9449). No network. */

@@ -15,6 +15,10 @@ export type DevicePoll =
   | { readonly result: 'granted'; readonly grant: TokenGrant }
   | { readonly result: 'pending' | 'slow_down' | 'denied' | 'expired' };
 
+export interface DeviceGrantRequest extends TokenRequestOptions {
+  readonly deviceCode: string;
+}
+
 /**
  * Asks once whether the person has decided. Whoever calls waits between two calls, ends at `expiresInMs`, and sees to it that
  * one poll is under way at a time.
@@ -28,7 +32,7 @@ export type DevicePoll =
 export async function pollDevice(
   tools: OauthTools,
   at: ResolvedClient,
-  { deviceCode, ...options }: TokenRequestOptions & { readonly deviceCode: string },
+  { deviceCode, ...options }: DeviceGrantRequest,
 ): Promise<DevicePoll> {
   try {
     const grant = await requestTokens(tools, at, {
