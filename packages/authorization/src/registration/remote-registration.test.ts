@@ -242,6 +242,32 @@ describe('an authorization server that changes', () => {
     expect(evil.requests('token')).toEqual([]);
   });
 
+  it('T4: tokens of one are not shown to another, and nothing is registered there for them', async () => {
+    await using evil = await startEvilProvider({ clientId: 'postern' });
+    evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+    const gate = replica();
+    const { grant } = await connect(gate, loopback);
+    const { accessToken, refreshToken = '', scopes, issuer = '' } = grant;
+    expect(issuer).toBe(honest.issuer);
+    authorizationServers = [evil.issuer];
+    gate.wait(60 * 60 * 1000);
+
+    const { provider } = gate;
+    for (const attempt of [
+      () => provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer }),
+      () => provider.revoke({ accessToken, refreshToken, redirectUri: loopback, issuer }),
+      () => provider.pollDevice({ deviceCode: 'a', scopes, redirectUri: loopback, expectedIssuer: issuer }),
+    ]) {
+      expect(await failureCodeOf(attempt)).toBe('issuer_mismatch');
+    }
+    expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
+    authorizationServers = [honest.issuer];
+    gate.wait(60 * 60 * 1000);
+    expect(await provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer })).toHaveProperty(
+      'accessToken',
+    );
+  });
+
   it('where the operator has said which it is, no other will do', async () => {
     const { provider, wait } = replica(undefined, {
       issuer: honest.issuer,
