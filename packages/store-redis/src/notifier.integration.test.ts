@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores } from './index.ts';
 
-const { ask, cancel, created, moved, somebody } = samples;
+const { ask, cancel, complete, created, engage, moved, renewed, somebody } = samples;
 const FOREVER = 10 * 60_000;
 
 describe('wake-ups between replicas', () => {
@@ -27,6 +27,22 @@ describe('wake-ups between replicas', () => {
     await moved(one.elicitations, elicitation, cancel);
     await waiting;
     expect(await other.elicitations.read(elicitation.elicitationId)).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('a token set that one replica stores wakes who waits for the connection on another', async () => {
+    await using one = await createRedisStores({ url: redis.url });
+    await using other = await createRedisStores({ url: redis.url });
+    const active = await moved(one.elicitations, await created(one.elicitations, ask(somebody())), engage);
+    const { connectionId } = ask(active.subject);
+    using watch = other.notifier.watch(connectionId);
+    await moved(one.elicitations, active, complete(active));
+    await watch.next(FOREVER);
+    const current = await other.connections.read(connectionId);
+    if (current === undefined) throw new Error('Expected a connection.');
+    const waiting = watch.next(FOREVER);
+    await one.connections.finishRefresh({ current, ...renewed() });
+    await waiting;
+    expect(await other.connections.read(connectionId)).toMatchObject({ generation: 2 });
   });
 
   test('in a cluster they do so whichever nodes both are on', async () => {

@@ -1,4 +1,4 @@
-import { createElicitationService, shardIn, systemEntropy } from '@postern/elicitation';
+import { createElicitationService, newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { startRedis } from '@postern/testkit/redis';
@@ -48,5 +48,50 @@ test('several replicas sweep at once: each elicitation ends once, with one event
     expect(mine).toHaveLength(version + 1);
   }
   expect(errors).toEqual([]);
+  await Promise.all(replicas.map(replica => replica.close()));
+});
+
+test('several replicas work on revocations at once: each is told by one, and again when nobody came back', async () => {
+  const clock = createFakeClock();
+  await using redis = await startRedis();
+  const replicas = await Promise.all([0, 1, 2].map(() => createRedisStores({ url: redis.url, now: clock.now })));
+  const [stores] = replicas;
+  if (stores === undefined) throw new Error('No replica.');
+  const revocationIds = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const subject = somebody();
+      const revocationId = newRevocationId(shardOf(subject), systemEntropy);
+      const { elicitationId } = ask(subject).elicitation;
+      await stores.revocations.add({ ...samples.connectionFor(subject, elicitationId), revocationId });
+      return revocationId;
+    }),
+  );
+
+  const told: string[] = [];
+  const errors: unknown[] = [];
+  let isProviderUp = false;
+  const sweepers = replicas.map(({ revocations }) =>
+    startSweeper({
+      due: (shard, limit) => revocations.claim(shard, { limit, leaseMs: samples.MINUTE }),
+      handle: async ({ revocationId, attempts }) => {
+        told.push(`${revocationId} ${attempts}`);
+        if (isProviderUp) await revocations.finish(revocationId);
+      },
+      onError: error => errors.push(error),
+      intervalMs: 1,
+      shardsPerTick: 256,
+    }),
+  );
+  const attempts = (nth: number) => revocationIds.map(revocationId => `${revocationId} ${nth}`);
+  await expect.poll(() => told.length, { timeout: 20_000 }).toBe(30);
+  isProviderUp = true;
+  clock.advance(samples.MINUTE);
+  await expect.poll(() => told.length, { timeout: 20_000 }).toBe(60);
+  await Promise.all(sweepers.map(sweeper => sweeper.stop()));
+
+  expect(told.toSorted()).toEqual([...attempts(1), ...attempts(2)].sort());
+  expect(errors).toEqual([]);
+  for (const revocationId of revocationIds)
+    expect(await stores.revocations.claimOne(revocationId, samples.MINUTE)).toBeUndefined();
   await Promise.all(replicas.map(replica => replica.close()));
 });
