@@ -30,6 +30,7 @@ const secretSchema = z.object({
   expiresAt: z.number(),
   intervalMs: z.number(),
   dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
+  expectedIssuer: z.string().exactOptional(),
   scopes: z.array(z.string()),
   heldScopes: z.array(z.string()),
 });
@@ -145,6 +146,7 @@ export function createDeviceFlow(p: {
           heldScopes: secret.heldScopes,
           redirectUri: redirectUriFor(elicitation),
           ...(request.resource === undefined ? {} : { resource: request.resource }),
+          ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
           ...(secret.dpopKey === undefined ? {} : { dpopKey: secret.dpopKey }),
         });
         switch (answer.result) {

@@ -65,11 +65,12 @@ export function createRevocationFlow(p: {
       return postpone(revocation, error.code);
     }
     try {
-      const { accessToken, refreshToken, dpopKey, redirectUri } = tokens;
+      const { accessToken, refreshToken, dpopKey, redirectUri, issuer } = tokens;
       const result = await provider.revoke({
         accessToken,
         redirectUri: new URL(redirectUri),
         ...(refreshToken === undefined ? {} : { refreshToken }),
+        ...(issuer === undefined ? {} : { issuer }),
         ...(dpopKey === undefined ? {} : { dpopKey }),
       });
       await end(result);

@@ -92,6 +92,7 @@ export function createTokenRefresh(p: {
         scopes: connection.scopes,
         redirectUri: new URL(tokens.redirectUri),
         ...(connection.resource === undefined ? {} : { resource: connection.resource }),
+        ...(tokens.issuer === undefined ? {} : { issuer: tokens.issuer }),
         ...(tokens.dpopKey === undefined ? {} : { dpopKey: tokens.dpopKey }),
       });
     } catch (error) {
@@ -99,7 +100,9 @@ export function createTokenRefresh(p: {
         await later(connection, holder, troubles, 'internal_error');
         throw error;
       }
-      if (error.code !== 'grant_refused') return later(connection, holder, troubles, error.code);
+      // Another authorization server than the one that issued the tokens cannot renew them, whatever the operator meant by it.
+      if (error.code !== 'grant_refused' && error.code !== 'issuer_mismatch')
+        return later(connection, holder, troubles, error.code);
       const lost = await connections.markLost({ current: connection, reason: 'refused' });
       if (lost.result === 'stored') p.events.connectionLost(connection, 'refused');
       return { result: 'changed' };

@@ -12,6 +12,8 @@ const tokenSetSchema = z.object({
   dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
   /** The registration at the provider that the tokens were issued to is that of this redirect URI. */
   redirectUri: z.url(),
+  /** Who issued them, where that is known; they are sent to nobody else. */
+  issuer: z.string().exactOptional(),
 });
 export type TokenSet = z.infer<typeof tokenSetSchema>;
 
