@@ -23,7 +23,12 @@ export interface DeviceAuthorization {
   readonly intervalMs: number;
 }
 
-const verificationUriSchema = z.string().max(2000).refine(isEndpointUrl);
+/** Shown as it is, so it is written as a URL is: a parser would also take what looks like something else. */
+const verificationUriSchema = z
+  .string()
+  .max(2000)
+  .regex(/^[\x21-\x7e]+$/)
+  .refine(isEndpointUrl);
 
 const answerSchema = z.object({
   device_code: z

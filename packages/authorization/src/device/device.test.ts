@@ -1,7 +1,11 @@
 import {
   driveDevice,
+  type EvilAnswer,
+  type EvilProvider,
   type HttpListener,
+  hostileDeviceAnswers,
   listenHttp,
+  startEvilProvider,
   startOpenIdProvider,
   type TestProvider,
 } from '@postern/testkit/providers';
@@ -289,4 +293,41 @@ describe('with a hostile provider', () => {
   ])('%i %j → %s', async (status, body, code) => {
     expect(await failureCodeOf(poll(status, body))).toBe(code);
   });
+});
+
+describe('answers of the catalogue', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+    evil.offer('device_authorization_endpoint');
+  });
+  afterEach(() => evil.close());
+
+  const honestUri = 'https://as.example/device';
+  const catalogue = Object.entries(hostileDeviceAnswers(honestUri));
+  const start = async (answer: EvilAnswer) => {
+    evil.deviceAuthorizationAnswer = () => answer;
+    const metadata = evil.metadata as unknown as ResolvedClient['metadata'];
+    return startDevice(tools, { registration: { clientId: 'postern' }, metadata }, { scope: 'repo' });
+  };
+  // Its own host says nothing against it (google.com/device, microsoft.com/devicelogin): the person is shown which it is.
+  const accepted = ['verification_uri: other host'];
+
+  it.each(catalogue.filter(([name]) => name.startsWith('verification_uri_complete')))(
+    '%s → left out',
+    async (_, answer) => {
+      const device = await start(answer);
+      expect(device.verificationUri).toBe(honestUri);
+      expect(device).not.toHaveProperty('verificationUriComplete');
+    },
+  );
+
+  it.each(catalogue.filter(([name]) => !name.startsWith('verification_uri_complete') && !accepted.includes(name)))(
+    '%s → refused',
+    async (_, answer) => {
+      expect(['invalid_device_authorization', 'provider_error', 'outbound_too_large']).toContain(
+        await failureCodeOf(start(answer)),
+      );
+    },
+  );
 });

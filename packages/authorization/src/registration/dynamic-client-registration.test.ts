@@ -1,4 +1,10 @@
-import { listenHttp } from '@postern/testkit/providers';
+import {
+  type EvilProvider,
+  hostileRegistrationAnswers,
+  hostileRegistrationClientUris,
+  listenHttp,
+  startEvilProvider,
+} from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientKey } from '../client-key.ts';
@@ -6,7 +12,7 @@ import { canaries, failureCodeOf, failureOf } from '../failure-of.ts';
 import { createOutboundFetch } from '../outbound-fetch.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { createDynamicClientRegistration, type UnusedClient } from './dynamic-client-registration.ts';
-import { createMemoryRegistrationStore } from './memory-registration-store.ts';
+import { createMemoryRegistrationStore } from './memory-registration-store.test-support.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
@@ -241,6 +247,45 @@ describe('what is answered', () => {
   });
 });
 
+describe('answers of the catalogue', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+    evil.offer('registration_endpoint');
+  });
+  afterEach(() => evil.close());
+  const resolve = (at = replica()) => at.resolve(evil.metadata as ServerMetadata, redirectUri);
+  const honest = {
+    client_id: 'postern',
+    client_secret: canaries.clientSecret,
+    client_secret_expires_at: 0,
+    redirect_uris: [redirectUri.href],
+    token_endpoint_auth_method: 'client_secret_basic',
+  };
+
+  it('the honest one is none of them', async () => {
+    evil.registrationAnswer = () => ({ status: 201, body: honest });
+    expect(await resolve()).toMatchObject({ clientId: 'postern' });
+  });
+
+  it.each(Object.entries(hostileRegistrationAnswers(honest)))('%s → refused', async (_, answer) => {
+    evil.registrationAnswer = () => answer;
+    const at = replica(undefined, { now: () => 2000 });
+    expect(['invalid_registration', 'outbound_too_large', 'outbound_redirect']).toContain(
+      await failureCodeOf(resolve(at)),
+    );
+    expect(at.store.values.size).toBe(0);
+  });
+
+  it.each(hostileRegistrationClientUris)('%s gets no registration access token', async uri => {
+    const body = { ...honest, registration_client_uri: uri, registration_access_token: canaries.accessToken };
+    evil.registrationAnswer = () => ({ status: 201, body });
+    const at = replica();
+    await resolve(at);
+    expect([...at.store.values.values()].join()).not.toContain(canaries.accessToken);
+  });
+});
+
 describe('whose a registration is', () => {
   it('A6, S16: of one redirect URI', async () => {
     const { resolve, store } = replica();
@@ -312,7 +357,7 @@ describe('one registration for all replicas', () => {
       () => Object.assign(endpoint, { changes: { registration_client_uri: 'http://a.example' } }),
     ],
     [
-      'names a place that is blocked',
+      'names a place elsewhere',
       () => Object.assign(endpoint, { changes: { registration_client_uri: 'https://10.0.0.1/' } }),
     ],
   ])('where the authorization server %s, that is reported and nothing else', async (_, prepare) => {

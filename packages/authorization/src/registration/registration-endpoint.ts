@@ -3,7 +3,7 @@ import { AuthorizationError } from '../authorization-error.ts';
 import { isEndpointUrl } from '../config-values.ts';
 import { fromLibraryError } from '../library-error.ts';
 import type { OutboundFetch } from '../outbound-fetch.ts';
-import { isInsecure, type ServerMetadata } from '../server-metadata.ts';
+import type { ServerMetadata } from '../server-metadata.ts';
 import { jsonMembers } from '../token-answer.ts';
 import { type ClientDescription, clientMetadata } from './client-metadata.ts';
 
@@ -151,7 +151,7 @@ function parseAnswer(
   // Section 3.2.1: the answer says what was registered, which may be something else than what was asked for.
   if (!redirect_uris.includes(p.redirectUri.href)) throw new AuthorizationError('invalid_registration');
   const method = acceptedMethod(answer.data.token_endpoint_auth_method ?? p.method, p.method);
-  const management = managementOf(answer.data, p.metadata.issuer);
+  const management = managementOf(answer.data, p.metadata.registration_endpoint);
   if (method === 'none' || method === 'private_key_jwt') return { clientId, method, ...management };
 
   // The expiry is required where there is a secret; 0 is never.
@@ -171,12 +171,12 @@ function acceptedMethod(answered: string, requested: RegistrationMethod): Regist
   return method;
 }
 
-/** Both or neither; an address that must not be talked to is as good as none. */
+/** Both or neither. The token is for the origin that gave it; an address elsewhere is as good as none. */
 function managementOf(
   { registration_client_uri: url, registration_access_token: accessToken }: z.infer<typeof answerSchema>,
-  issuer: string,
+  endpoint: string | undefined,
 ): Pick<DynamicRegistration, 'management'> {
-  if (url === undefined || accessToken === undefined || !isEndpointUrl(url)) return {};
-  if (!isInsecure(issuer) && isInsecure(url)) return {};
+  if (url === undefined || accessToken === undefined || endpoint === undefined || !isEndpointUrl(url)) return {};
+  if (new URL(url).origin !== new URL(endpoint).origin) return {};
   return { management: { url, accessToken } };
 }

@@ -1,5 +1,6 @@
 import {
   driveAuthorization,
+  driveDevice,
   type HttpListener,
   listenHttp,
   startEvilProvider,
@@ -13,7 +14,7 @@ import { createOutboundFetch } from '../outbound-fetch.ts';
 import { type ProviderConfigInput, providerConfigSchema } from '../provider-config.ts';
 import { createProviderRegistry } from '../provider-registry.ts';
 import { type ClientPresentation, clientDocument, clientKeySet } from './client-presentation.ts';
-import { createMemoryRegistrationStore } from './memory-registration-store.ts';
+import { createMemoryRegistrationStore } from './memory-registration-store.test-support.ts';
 import { createRemoteRegistrations } from './remote-registration.ts';
 
 const { state } = canaries;
@@ -135,6 +136,27 @@ describe('dynamic registration at a real provider', () => {
   });
 });
 
+it('device flow at a provider that registers clients', async () => {
+  await using provider = await startOpenIdProvider({
+    clients: [],
+    scopes: ['issues'],
+    registration: 'open',
+    deviceFlow: true,
+  });
+  authorizationServers = [provider.issuer];
+  const gate = replica(undefined, { flow: 'device' });
+  const device = await gate.provider.startDevice({ redirectUri: loopback, scopes: ['issues'] });
+  expect(device).toMatchObject({ expectedIssuer: provider.issuer, destinationHost: new URL(provider.issuer).host });
+  const request = { ...device, redirectUri: loopback, scopes: ['issues'] };
+  expect(await gate.provider.pollDevice(request)).toEqual({ result: 'pending' });
+  expect(await driveDevice(device, 'alice')).toBe('approved');
+  expect(await gate.provider.pollDevice(request)).toMatchObject({
+    result: 'granted',
+    grant: { scopes: expect.arrayContaining(['issues']), issuer: provider.issuer },
+  });
+  expect(provider.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
+});
+
 describe('Client ID Metadata Documents at a real provider', () => {
   let provider: TestProvider;
   let asked: string[];
@@ -231,7 +253,7 @@ describe('what is served', () => {
 describe('an authorization server that changes', () => {
   it('T4: what was begun at one is not continued at another', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
-    evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+    evil.offer('registration_endpoint');
     const { provider, wait } = replica();
     const start = await provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
@@ -244,7 +266,7 @@ describe('an authorization server that changes', () => {
 
   it('T4: tokens of one are not shown to another, and nothing is registered there for them', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
-    evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+    evil.offer('registration_endpoint');
     const gate = replica();
     const { grant } = await connect(gate, loopback);
     const { accessToken, refreshToken = '', scopes, issuer = '' } = grant;
@@ -285,7 +307,7 @@ describe('an authorization server that changes', () => {
 
 it('S14: no PKCE, no registration', async () => {
   await using evil = await startEvilProvider({ clientId: 'postern' });
-  evil.metadata['registration_endpoint'] = `${evil.issuer}/register`;
+  evil.offer('registration_endpoint');
   evil.metadata['code_challenge_methods_supported'] = ['plain'];
   authorizationServers = [evil.issuer];
   const attempt = replica().provider.start({ redirectUri: loopback, state, scopes: ['issues'] });
