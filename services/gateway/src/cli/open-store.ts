@@ -28,6 +28,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
       prefix: config.redis.prefix,
       assumeDurable: config.redis.assumeDurable,
       connectionName: 'postern-cli',
+      startTimeoutMs: 3_000,
     }),
   );
   const held = stack.move();
