@@ -36,9 +36,10 @@ export function createProvider(p: {
 
   /** Codes and tokens go to the authorization server that issued them; that the configuration names another is no answer. */
   async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
-    // Where it is known without network, nobody is asked and nothing registered for it.
-    if (registrations.issuer !== undefined) assertUnchanged(issuer, registrations.issuer);
+    // Before anything is registered at an authorization server that has taken the other one's place.
+    if (issuer !== undefined) assertUnchanged(issuer, registrations.issuer ?? (await registrations.metadata()).issuer);
     const at = await registrations.resolve(redirectUri);
+    // Again, because in between it may have come to be another one.
     assertUnchanged(issuer, at.metadata.issuer);
     return at;
   }
@@ -144,7 +145,7 @@ export function createProvider(p: {
           code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
         }),
-        ...(requested.length > 0 && { scope: requested.join(config.requestScopeSeparator) }),
+        ...(requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) }),
         ...(nonce !== undefined && { nonce }),
         ...(indicator !== undefined && { resource: indicator }),
         ...(expectedAccount !== undefined && { login_hint: expectedAccount }),

@@ -80,6 +80,12 @@ const providerMembers = z
     unreportedScopes: scopesSchema.describe('Never named in answers though granted, as openid and offline_access are'),
     incrementalScopes: z.boolean().default(false).describe('The provider adds new scopes to those granted before'),
     scopeSeparator: separatorSchema.describe('Between scopes in the token answer; "," at GitHub'),
+    scopeParameter: z
+      .string()
+      .regex(/^[a-z_]{1,40}$/)
+      .refine(name => name === 'scope' || !protocolParameters.has(name), 'is another protocol parameter')
+      .default('scope')
+      .describe('Carries the scopes in authorization requests; user_scope at Slack'),
     requestScopeSeparator: separatorSchema.describe('Between scopes in requests'),
     resources: z
       .array(z.url().refine(value => !value.includes('#'), 'must not have a fragment'))

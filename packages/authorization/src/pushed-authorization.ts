@@ -5,7 +5,9 @@ import type { EndpointMetadata, ResolvedClient } from './client-registration.ts'
 import type { DpopKey } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { ProviderConfig } from './provider-config.ts';
+import { errorFromProvider } from './provider-error.ts';
 import { jsonMembers } from './token-answer.ts';
+import { isNonceChallenge, unreadable } from './token-endpoint.ts';
 import type { OauthTools } from './token-request.ts';
 
 /**
@@ -46,10 +48,20 @@ export async function pushAuthorization(
     (fetch: client.CustomFetch): client.CustomFetch =>
     async (url, options) => {
       const answer = await fetch(url, options);
-      if (url !== endpoint || answer.status !== 201) return answer;
-      const pushed = pushedSchema.safeParse(jsonMembers(await answer.text()));
-      if (!pushed.success) throw new AuthorizationError('invalid_pushed_authorization');
-      return Response.json(pushed.data, { status: 201 });
+      if (url !== endpoint) return answer;
+      const body = await answer.text();
+      const members = jsonMembers(body);
+      if (answer.status === 201) {
+        const pushed = pushedSchema.safeParse(members);
+        if (!pushed.success) throw new AuthorizationError('invalid_pushed_authorization');
+        return Response.json(pushed.data, { status: 201 });
+      }
+      const code = answer.status >= 400 && typeof members?.['error'] === 'string' ? members['error'] : '';
+      // The library meets the challenge itself.
+      if (dpopKey !== undefined && isNonceChallenge(answer, code)) {
+        return new Response(body, { status: answer.status, headers: answer.headers });
+      }
+      throw code === '' ? unreadable(answer, 'invalid_pushed_authorization') : errorFromProvider(code);
     };
   try {
     return await configurations.run(at, { dpopKey, wrap }, ({ configuration, dpop }) =>

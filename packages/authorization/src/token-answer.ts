@@ -26,7 +26,9 @@ export function readTokenAnswer(
   const members = membersOf(p, config?.format ?? 'json');
   const code = members && errorCodeIn(members, config);
   if (p.status >= 400) return code === undefined ? undefined : { kind: 'error', code };
-  if (members === undefined || config === undefined) return members && { kind: 'tokens', members, all: members };
+  if (members === undefined) return undefined;
+  // By RFC 6749 there is no error with this status. What contradicts itself is no answer.
+  if (config === undefined) return code === undefined ? { kind: 'tokens', members, all: members } : undefined;
 
   const { success } = config;
   const failed = success !== undefined && memberAt(members, success.member) !== success.equals;

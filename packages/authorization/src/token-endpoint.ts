@@ -1,5 +1,5 @@
 import type * as client from 'openid-client';
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
 import { errorFromProvider } from './provider-error.ts';
 import { readTokenAnswer, type TokenMembers } from './token-answer.ts';
 import { parseTokenResponse, type TokenResponse, type TokenType } from './token-response.ts';
@@ -41,7 +41,7 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
     if (rules.tokenType === 'dpop' && isNonceChallenge(answer, read?.kind === 'error' ? read.code : '')) {
       return new Response(body, { status, headers });
     }
-    if (read === undefined) throw unreadable(answer);
+    if (read === undefined) throw unreadable(answer, 'invalid_token_response');
     if (read.kind === 'error') throw refusal(read.code, rules);
     const { id_token, ...rest } = parseTokenResponse(read.members, rules.tokenType);
     const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
@@ -52,7 +52,7 @@ export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.Cust
 }
 
 /** RFC 9449 section 8. */
-function isNonceChallenge({ status, headers }: Response, errorCode: string): boolean {
+export function isNonceChallenge({ status, headers }: Response, errorCode: string): boolean {
   if ((status !== 400 && status !== 401) || !headers.has('dpop-nonce')) return false;
   return errorCode === 'use_dpop_nonce' || /\berror="?use_dpop_nonce\b/.test(headers.get('www-authenticate') ?? '');
 }
@@ -64,7 +64,8 @@ function refusal(code: string, { grantStands, answers }: TokenEndpointRules): Au
   return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
 }
 
-function unreadable({ status, headers }: Response): AuthorizationError {
+/** An answer that is neither what was asked for nor an error by its code. RFC 6749 section 5.2: 401 is about the client. */
+export function unreadable({ status, headers }: Response, fallback: AuthorizationErrorCode): AuthorizationError {
   const isChallenge = status === 401 && headers.has('www-authenticate');
-  return isChallenge ? errorFromProvider('invalid_client') : new AuthorizationError('invalid_token_response');
+  return isChallenge ? errorFromProvider('invalid_client') : new AuthorizationError(fallback);
 }

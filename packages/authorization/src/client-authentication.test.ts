@@ -1,0 +1,189 @@
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  driveAuthorization,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { exportJWK, generateKeyPair, jwtVerify } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ClientKey, type ClientKeyAlgorithm, clientKeySchema } from './client-key.ts';
+
+import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
+import { canaries, failureOf } from './failure-of.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
+
+const clientSecret = `${canaries.clientSecret}-of-32-bytes-or-more`;
+const fetch = createOutboundFetch({ allowLoopback: true });
+const connect = connectBy(driveAuthorization);
+afterAll(() => fetch.close());
+
+/** Those that oidc-provider verifies. */
+const algorithms: readonly ClientKeyAlgorithm[] = ['ES256', 'RS256', 'PS256', 'EdDSA'];
+
+/** Private JWK as the operator writes it, and the public one that the provider has. */
+async function newKey(algorithm: ClientKeyAlgorithm) {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  const kid = `key-${algorithm}`;
+  return {
+    clientKey: JSON.stringify({ ...(await exportJWK(privateKey)), alg: algorithm, kid }),
+    publicJwk: { ...(await exportJWK(publicKey)), alg: algorithm, kid, use: 'sig' },
+  };
+}
+
+describe('S21, T11: client assertions at a real provider', () => {
+  const keys = new Map<string, Awaited<ReturnType<typeof newKey>>>();
+  let op: TestProvider;
+
+  beforeAll(async () => {
+    for (const algorithm of algorithms) keys.set(algorithm, await newKey(algorithm));
+    op = await startOpenIdProvider({
+      pushedAuthorization: 'offered',
+      assertionAudience: 'issuer',
+      scopes: ['repo'],
+      clients: [
+        ...[...keys].map(([algorithm, { publicJwk }]) => ({
+          clientId: algorithm,
+          jwks: { keys: [publicJwk] },
+          redirectUris: [redirectUri.href],
+          metadata: { token_endpoint_auth_signing_alg: algorithm },
+        })),
+        {
+          clientId: 'hmac',
+          clientSecret,
+          authentication: 'client_secret_jwt' as const,
+          redirectUris: [redirectUri.href],
+        },
+      ],
+    });
+  });
+  beforeEach(() => op.clearRequests());
+  afterAll(() => op.close());
+
+  const provider = (clientId: string, changes: Partial<ProviderConfigInput> = {}) =>
+    providerFrom({ issuer: op.issuer, clientId, clientKey: keys.get(clientId)?.clientKey, ...changes }, { fetch });
+
+  it.each(algorithms)(
+    '%s: the issuer is the only audience, at every endpoint, each time with a new id',
+    async algorithm => {
+      const grant = await connect(provider(algorithm));
+      const { refreshToken = '' } = await provider(algorithm).refresh(held(grant));
+      await provider(algorithm).revoke({ ...held(grant), refreshToken });
+
+      const assertions = op.assertions();
+      expect(assertions.map(({ endpoint }) => endpoint)).toEqual([
+        'pushed_authorization_request',
+        'token',
+        'token',
+        'revocation',
+      ]);
+      for (const assertion of assertions) {
+        expect(assertion).toMatchObject({ aud: op.issuer, iss: algorithm, sub: algorithm });
+        expect(assertion).toMatchObject({ alg: algorithm, kid: `key-${algorithm}`, lifetimeSeconds: 60 });
+        expect(assertion.status).toBeLessThan(300);
+      }
+      expect(new Set(assertions.map(({ jti }) => jti)).size).toBe(4);
+      expect(op.secretsInQueries()).toEqual([]);
+    },
+  );
+
+  it('client_secret_jwt: likewise', async () => {
+    const at = provider('hmac', { clientSecret, clientAuthentication: 'client_secret_jwt' });
+    await connect(at);
+    expect(op.assertions()).toMatchObject([
+      { endpoint: 'pushed_authorization_request', aud: op.issuer, alg: 'HS256' },
+      { endpoint: 'token', aud: op.issuer, alg: 'HS256' },
+    ]);
+    expect(op.requests().some(({ form }) => Object.values(form).includes(clientSecret))).toBe(false);
+  });
+
+  it('another key → refused, without a word about it', async () => {
+    const other = await newKey('ES256');
+    const error = await failureOf(connect(provider('ES256', { clientKey: other.clientKey })), [other.clientKey]);
+    expect(error).toMatchObject({ code: 'provider_error', providerError: 'invalid_client' });
+  });
+
+  it.each(['ES384', 'ES512', 'Ed25519'] as const)('%s: signed so that its public key verifies it', async algorithm => {
+    await using evil = await startEvilProvider({ clientId: 'postern' });
+    const { clientKey, publicJwk } = await newKey(algorithm);
+    await connect(provider('postern', { issuer: evil.issuer, clientKey }));
+    const assertion = evil.requests('token')[0]?.form['client_assertion'] ?? '';
+    const { payload, protectedHeader } = await jwtVerify(assertion, publicJwk);
+    expect(payload).toMatchObject({ aud: evil.issuer, iss: 'postern', sub: 'postern' });
+    expect(protectedHeader).toEqual({ alg: algorithm, kid: publicJwk.kid });
+  });
+
+  it('T11: a hostile server gets nothing that is good elsewhere', async () => {
+    await using evil = await startEvilProvider({ clientId: 'ES256' });
+    evil.offer('pushed_authorization_request_endpoint');
+    await connect(provider('ES256', { issuer: evil.issuer }));
+    for (const endpoint of ['pushed_authorization_request', 'token'] as const) {
+      const assertion = evil.requests(endpoint)[0]?.form['client_assertion'] ?? '';
+      const { publicJwk } = keys.get('ES256') ?? {};
+      if (!publicJwk) throw new Error('there is no key');
+      const { payload } = await jwtVerify(assertion, publicJwk);
+      expect(payload.aud).toBe(evil.issuer);
+      const body = new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: 'x',
+        redirect_uri: redirectUri.href,
+        client_id: 'ES256',
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion: assertion,
+      });
+      const answer = await fetch(`${op.issuer}/token`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      });
+      expect([answer.status, await answer.json()]).toMatchObject([401, { error: 'invalid_client' }]);
+    }
+  });
+});
+
+describe('clientKeySchema', () => {
+  const parse = (value: unknown): ClientKey | string[] => {
+    const { success, data, error } = clientKeySchema.safeParse(
+      typeof value === 'string' ? value : JSON.stringify(value),
+    );
+    return success ? data : error.issues.map(({ message }) => message);
+  };
+  const jwkOf = async (algorithm: string, options = {}) =>
+    exportJWK((await generateKeyPair(algorithm, { extractable: true, ...options })).privateKey);
+
+  it.each([
+    ['ES256', 'ES256'],
+    ['ES384', 'ES384'],
+    ['ES512', 'ES512'],
+    ['RS256', 'RS256'],
+    ['EdDSA', 'EdDSA'],
+  ])('the algorithm of a key for %s that names none is %s', async (algorithm, expected) => {
+    expect(parse(await jwkOf(algorithm))).toMatchObject({ algorithm: expected });
+  });
+
+  it.each([
+    ['no JSON', () => '{"kty":"EC","d":"canary-of-key'],
+    ['a list', () => []],
+    ['a public key', async () => ({ ...(await jwkOf('ES256')), d: undefined })],
+    ['a secret', () => ({ kty: 'oct', k: 'canary-of-key' })],
+    ['a key for encryption', async () => ({ ...(await jwkOf('ES256')), use: 'enc' })],
+    ['an algorithm of another type', async () => ({ ...(await jwkOf('ES256')), alg: 'RS256' })],
+    ['HS256', async () => ({ ...(await jwkOf('ES256')), alg: 'HS256' })],
+    ['a number as kid', async () => ({ ...(await jwkOf('ES256')), kid: 7 })],
+    ['a key for another purpose', () => jwkOf('ECDH-ES', { crv: 'X25519' })],
+    ['the halves of two keys', async () => ({ ...(await jwkOf('ES256')), d: (await jwkOf('ES256')).d })],
+    ['nonsense', () => ({ kty: 'EC', crv: 'P-256', x: 'a', y: 'b', d: 'canary-of-key' })],
+  ])('refuses %s, without repeating it', async (_, key) => {
+    const jwk = await key();
+    const faults = parse(jwk);
+    expect(faults).toHaveLength(1);
+    const secret = typeof jwk === 'object' && 'd' in jwk && jwk.d ? jwk.d : 'canary-of-key';
+    expect(JSON.stringify(faults)).not.toContain(secret);
+  });
+
+  it('refuses RSA keys of less than 2048 bits', () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    expect(parse(privateKey.export({ format: 'jwk' }))).toEqual([expect.any(String)]);
+  });
+});

@@ -1,0 +1,184 @@
+import {
+  driveAuthorization,
+  type EvilProvider,
+  honestRefresh,
+  malformedTokenAnswers,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
+import { canaries, failureOf } from './failure-of.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
+
+const { clientSecret } = canaries;
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+const connect = connectBy(driveAuthorization);
+
+describe('S22: refresh at a real provider', () => {
+  let op: TestProvider;
+  let now = Date.now();
+  const provider = (changes: Partial<ProviderConfigInput> = {}) =>
+    providerFrom({ issuer: op.issuer, clientSecret, ...changes }, { fetch, now: () => now });
+
+  beforeAll(async () => {
+    op = await startOpenIdProvider({
+      scopes: ['repo', 'gist'],
+      clients: [{ clientId: 'postern', clientSecret, redirectUris: [redirectUri.href] }],
+    });
+  });
+  beforeEach(() => {
+    now = Date.now();
+    op.switches.refreshTokens = 'rotate-strict';
+    op.switches.rewriteTokenAnswer = undefined;
+    op.clearFaults();
+  });
+  afterAll(() => op.close());
+
+  it('gives the new tokens, their end by our clock, and the scopes', async () => {
+    const grant = await connect(provider());
+    now += 1000;
+    const refreshed = await provider().refresh(held(grant));
+    expect(refreshed).toMatchObject({ tokenType: 'bearer', scopes: ['repo'], expiresAt: now + 3_600_000 });
+    expect(op.tokens.statusOf(refreshed.accessToken)).toBe('current');
+    expect(refreshed.refreshToken).not.toBe(grant.refreshToken);
+    expect(op.tokens.kindOf(refreshed.refreshToken ?? '')).toBe('refresh_token');
+  });
+
+  it.each(['static', 'static-repeated'] as const)('a refresh token that stays: %s', async mode => {
+    op.switches.refreshTokens = mode;
+    const grant = await connect(provider());
+    const refreshed = await provider().refresh(held(grant));
+    expect(refreshed.refreshToken).toBe(mode === 'static' ? undefined : grant.refreshToken);
+    expect((await provider().refresh(held(grant))).accessToken).not.toBe(refreshed.accessToken);
+  });
+
+  it('an ID token in the answer is left unread', async () => {
+    const grant = await connect(provider(), { scopes: ['openid', 'repo'] });
+    op.switches.rewriteTokenAnswer = answer => ({ ...answer, id_token: 'not.an.id-token' });
+    const refreshed = await provider().refresh(held(grant));
+    expect(op.tokens.statusOf(refreshed.accessToken)).toBe('current');
+    expect(refreshed).not.toHaveProperty('idToken');
+  });
+
+  it('T10: a refresh token that was used before ends the grant: grant_refused', async () => {
+    const grant = await connect(provider());
+    const refreshed = await provider().refresh(held(grant));
+    const again = await failureOf(provider().refresh(held(grant)), [grant.refreshToken ?? '']);
+    expect(again).toMatchObject({ code: 'grant_refused', providerError: 'invalid_grant', retryable: false });
+    const successor = provider().refresh(held({ ...grant, ...refreshed }));
+    expect(await failureOf(successor)).toMatchObject({ code: 'grant_refused' });
+  });
+
+  it('a grant that the person has ended: grant_refused', async () => {
+    const grant = await connect(provider());
+    await op.endGrant(op.tokens.grantOf(grant.accessToken)?.grantId ?? '');
+    expect(await failureOf(provider().refresh(held(grant)))).toMatchObject({ code: 'grant_refused' });
+  });
+
+  it.each([
+    ['429', { status: 429 }, 'provider_unavailable'],
+    ['503', { status: 503, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
+    ['no connection', { drop: 'before' }, 'provider_unavailable'],
+    ['a lost answer', { drop: 'after' }, 'provider_unavailable'],
+    ['a firewall', { status: 403, body: '<html>invalid_grant' }, 'invalid_token_response'],
+    ['a wrong secret', { status: 401, body: '{"error":"invalid_client"}' }, 'provider_error'],
+    ['a wrong request', { status: 400, body: '{"error":"invalid_request"}' }, 'provider_error'],
+    ['an error of its own', { status: 400, body: '{"error":"bad_mood"}' }, 'provider_error'],
+  ] as const)('trouble is no refusal, and nothing is repeated: %s', async (_, fault, code) => {
+    const grant = await connect(provider());
+    op.clearRequests();
+    op.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
+    expect(await failureOf(provider().refresh(held(grant)))).toMatchObject({ code });
+    expect(op.requests('token')).toHaveLength(1);
+  });
+
+  it('sends the configured parameters, and the scopes of the grant stay', async () => {
+    const at = provider({ tokenParameters: { audience: 'api' }, refresh: { parameters: { prompt: 'none' } } });
+    const grant = await connect(at, { scopes: ['repo', 'gist'], grantScopes: ['repo'] });
+    expect(op.requests('token').at(-1)?.form).toMatchObject({ audience: 'api' });
+    op.clearRequests();
+    expect((await at.refresh(held(grant))).scopes).toEqual(['repo']);
+    const { form } = op.requests('token')[0] ?? {};
+    expect(form).toMatchObject({ grant_type: 'refresh_token', audience: 'api', prompt: 'none' });
+    expect(form).not.toHaveProperty('scope');
+  });
+
+  it('an absent scope means the scopes held (RFC 6749 section 6)', async () => {
+    const grant = await connect(provider());
+    op.switches.rewriteTokenAnswer = ({ scope: _, ...answer }) => answer;
+    expect((await provider().refresh({ ...held(grant), scopes: ['gist', 'repo'] })).scopes).toEqual(['gist', 'repo']);
+  });
+
+  it('T4: the refresh token goes to nobody but the issuer that gave it', async () => {
+    await using other = await startEvilProvider({ clientId: 'postern' });
+    const grant = await connect(provider());
+    const since = provider({ issuer: other.issuer });
+    for (const attempt of [since.refresh(held(grant)), since.revoke(held(grant))]) {
+      expect(await failureOf(attempt)).toMatchObject({ code: 'issuer_mismatch' });
+    }
+    expect(other.requests()).toHaveLength(0);
+  });
+});
+
+describe('N3: answers to a refresh', () => {
+  let evil: EvilProvider;
+  beforeEach(async () => {
+    evil = await startEvilProvider({ clientId: 'postern' });
+  });
+  afterEach(() => evil.close());
+  const refresh = (changes: Partial<ProviderConfigInput> = {}) =>
+    providerFrom({ issuer: evil.issuer, clientSecret, ...changes }, { fetch }).refresh({
+      refreshToken: 'canary-refresh-token',
+      scopes: ['repo'],
+      redirectUri,
+    });
+
+  const codes: Partial<Record<string, string>> = {
+    '20 MiB of JSON': 'outbound_too_large',
+    'success with 500': 'provider_unavailable',
+    redirect: 'outbound_redirect',
+  };
+  it.each(Object.keys(malformedTokenAnswers({})))('%s → rejected, and no reason to give the grant up', async name => {
+    const answers: Record<string, ReturnType<typeof evil.userinfoAnswer>> = malformedTokenAnswers(honestRefresh());
+    const answer = answers[name];
+    if (answer === undefined) throw new Error('the catalogue has changed');
+    evil.tokenAnswer = () => answer;
+    expect(await failureOf(refresh(), ['canary-refresh-token'])).toMatchObject({
+      code: codes[name] ?? 'invalid_token_response',
+    });
+    expect(evil.requests('token')).toHaveLength(1);
+  });
+
+  it('a DPoP token that was not asked for → rejected', async () => {
+    evil.tokenAnswer = () => ({ body: honestRefresh({ token_type: 'DPoP' }) });
+    expect(await failureOf(refresh())).toMatchObject({ code: 'invalid_token_response' });
+  });
+
+  it('a demand for a DPoP nonce where there is no key → an error, not a loop', async () => {
+    evil.tokenAnswer = () => ({ status: 400, headers: { 'dpop-nonce': 'x' }, body: { error: 'use_dpop_nonce' } });
+    expect(await failureOf(refresh())).toMatchObject({ code: 'provider_error', providerError: 'use_dpop_nonce' });
+    expect(evil.requests('token')).toHaveLength(1);
+  });
+
+  it('invalid_grant is a refusal with every status of an error, an own code where configured', async () => {
+    for (const status of [400, 401, 403]) {
+      evil.tokenAnswer = () => ({ status, body: { error: 'invalid_grant' } });
+      expect(await failureOf(refresh())).toMatchObject({ code: 'grant_refused', providerError: 'invalid_grant' });
+    }
+    evil.tokenAnswer = () => ({ status: 400, body: { error: 'token_revoked' } });
+    expect(await failureOf(refresh())).toMatchObject({ code: 'provider_error' });
+    const refused = refresh({ tokenResponse: { refusedErrors: ['token_revoked'] } });
+    expect(await failureOf(refused)).toMatchObject({ code: 'grant_refused', providerError: 'unregistered' });
+  });
+
+  it('goes to an endpoint of its own where configured', async () => {
+    const grant = await refresh({ refresh: { endpoint: `${evil.issuer}/token/refresh` } }).catch(() => undefined);
+    expect(grant).toBeUndefined();
+    expect(evil.requests('token')).toHaveLength(0);
+    expect(evil.requests('other').map(({ url }) => url.pathname)).toEqual(['/token/refresh']);
+  });
+});

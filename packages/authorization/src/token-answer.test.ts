@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { readTokenAnswer } from './token-answer.ts';
+import { tokenResponseConfigSchema } from './token-response-config.ts';
+import { parseUniqueJson } from './unique-json.ts';
+
+type Input = Parameters<typeof tokenResponseConfigSchema.parse>[0];
+const read = (body: unknown, config?: Input, p: { status?: number; contentType?: string } = {}) =>
+  readTokenAnswer(
+    {
+      status: p.status ?? 200,
+      contentType: p.contentType ?? 'application/json',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    },
+    config === undefined ? undefined : tokenResponseConfigSchema.parse(config),
+  );
+const form = 'application/x-www-form-urlencoded; charset=utf-8';
+
+describe('readTokenAnswer', () => {
+  it('takes a standard answer as it is', () => {
+    const answer = { access_token: 'a', token_type: 'Bearer', expires_in: '1' };
+    expect(read(answer)).toMatchObject({ kind: 'tokens', members: answer });
+  });
+
+  it.each([
+    ['a form where configured', 'form', 'text/plain', 'access_token=a&expires_in=60', 60],
+    ['a form where it says so', 'auto', form, 'access_token=a&expires_in=60', 60],
+    ['JSON where it does not', 'auto', 'application/json', '{"access_token":"a","expires_in":60}', 60],
+  ] as const)('%s', (_, format, contentType, body, expires_in) => {
+    const answer = read(body, { format }, { contentType });
+    expect(answer).toMatchObject({ kind: 'tokens', members: { access_token: 'a', expires_in } });
+  });
+
+  it('does not take a form for an answer where none is configured', () => {
+    expect(read('access_token=a&token_type=bearer', undefined, { contentType: form })).toBeUndefined();
+  });
+
+  it('finds members where the configuration says, and nowhere else', () => {
+    const members = { accessToken: 'authed_user.access_token', scope: 'authed_user.scope' };
+    const answer = { access_token: 'of the bot', authed_user: { access_token: 'a', scope: ['b', 'c'] } };
+    expect(read(answer, { members })).toMatchObject({ members: { access_token: 'a', scope: 'b c' } });
+    expect(read({ access_token: 'of the bot' }, { members })).toMatchObject({ members: { access_token: undefined } });
+    expect(read({ authed_user: 'x' }, { members: { accessToken: 'authed_user.length' } })).toMatchObject({
+      members: { access_token: undefined },
+    });
+  });
+
+  it.each([
+    ['a token type', { tokenType: 'bearer' }, { token_type: 'user' }, { token_type: 'bearer' }],
+    ['a lifetime', { lifetimeSeconds: 60 }, {}, { expires_in: 60 }],
+    ['no lifetime over one that is said', { lifetimeSeconds: 60 }, { expires_in: 5 }, { expires_in: 5 }],
+    ['null for nothing', {}, { refresh_token: null }, { refresh_token: undefined }],
+  ] as const)('assumes %s', (_, config, answer, members) => {
+    expect(read(answer, config)).toMatchObject({ members });
+  });
+
+  it.each([
+    ['an error with 200', {}, { error: 'bad_refresh_token' }, 'bad_refresh_token'],
+    ['one beside tokens', {}, { error: 'x', access_token: 'a' }, 'x'],
+    ['one elsewhere', { errorMember: 'meta.code' }, { meta: { code: 'x' } }, 'x'],
+    ['no success', { success: { member: 'ok', equals: true } }, { ok: false, error: 'x', access_token: 'a' }, 'x'],
+    ['no sign of success', { success: { member: 'ok', equals: true } }, { access_token: 'a' }, ''],
+    ['success in words', { success: { member: 'ok', equals: true } }, { ok: 'true' }, ''],
+  ] as const)('%s', (_, config, answer, code) => {
+    expect(read(answer, config)).toEqual({ kind: 'error', code });
+  });
+
+  it('an error with 200 is no answer where none is configured', () => {
+    expect(read({ error: 'invalid_grant' })).toBeUndefined();
+    expect(read({ error: 'invalid_grant' }, undefined, { status: 400 })).toEqual({
+      kind: 'error',
+      code: 'invalid_grant',
+    });
+  });
+
+  it.each(['a=1&a=2', '<html>', '[]', 'null', '"x"', ''])('N3: %j is no answer', body => {
+    expect(read(body)).toBeUndefined();
+    expect(read(body, {}, { status: 400 })).toBeUndefined();
+  });
+
+  it('N3: a name twice is no answer, in a form either', () => {
+    expect(read('access_token=a&access_token=b', { format: 'form' })).toBeUndefined();
+    expect(read('{"access_token":"a","access_token":"b"}')).toBeUndefined();
+  });
+});
+
+describe('parseUniqueJson', () => {
+  it.each([
+    '{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}',
+    '{"a:b":"c:d","e\\":":"\\\\","f":"{\\"g\\":1}"}',
+    '{"__proto__":{"x":1},"constructor":2,"1":3}',
+    '[]',
+    '"a:b"',
+    ' { "a" : [ ] } ',
+  ])('takes %s', json => {
+    expect(parseUniqueJson(json)).toEqual(JSON.parse(json));
+  });
+
+  it.each([
+    '{"a":1,"a":1}',
+    '{"a":{"b":1,"c":2,"b":3}}',
+    '[{"a":1,"a":2}]',
+    '{"a":1,"\\u0061":2}',
+    '{"a":{"b":1},"a":2}',
+    '{"__proto__":1,"__proto__":2}',
+    '{"a":1',
+  ])('refuses %s', json => {
+    expect(() => parseUniqueJson(json)).toThrow(SyntaxError);
+  });
+
+  it('is not brought down by depth or breadth', () => {
+    const depth = 50_000;
+    expect(() => parseUniqueJson(`${'['.repeat(depth)}${']'.repeat(depth)}`)).not.toThrow();
+    expect(parseUniqueJson(`[${'0,'.repeat(300_000)}0]`)).toHaveLength(300_001);
+  });
+});
