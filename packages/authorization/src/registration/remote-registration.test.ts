@@ -14,7 +14,7 @@ import { createOutboundFetch } from '../outbound-fetch.ts';
 import { type ProviderConfigInput, providerConfigSchema } from '../provider-config.ts';
 import { createProviderRegistry } from '../provider-registry.ts';
 import { type ClientPresentation, clientDocument, clientKeySet } from './client-presentation.ts';
-import { createMemoryRegistrationStore } from './memory-registration-store.test-support.ts';
+import { createMemoryRegistrationStore } from './memory-registration-store-fixture.ts';
 import { createRemoteRegistrations } from './remote-registration.ts';
 
 const { state } = canaries;
