@@ -90,14 +90,20 @@ test.each(['', '7', '7F', 'zz', '7f}x', ['7f']])('%j is no shard', shard => {
 });
 
 test('sealed records are known by their keys, and nothing else is', () => {
-  const ids = { connection: `cn_7f${'A'.repeat(43)}`, revocation: `rv_7f${'-'.repeat(43)}` } as const;
+  const ids = {
+    connection: `cn_7f${'A'.repeat(43)}`,
+    revocation: `rv_7f${'-'.repeat(43)}`,
+    registration: 'digest',
+  } as const;
   for (const kind of sealedKinds) {
     expect(keys.parseSealedRecord(keys.sealedRecord(kind, ids[kind]))).toEqual({ kind, id: ids[kind] });
   }
   expect(keys.sealedRecord('connection', ids.connection)).toBe(keys.connection(ids.connection));
   expect(keys.sealedRecord('revocation', ids.revocation)).toBe(keys.revocation(ids.revocation));
+  expect(keys.sealedRecord('registration', ids.registration)).toBe(keys.clientRegistration(ids.registration));
   for (const name of [
     'postern:{7f}:cv:A',
+    'postern:{7f}:rvs',
     'postern:{7f}:cns:A',
     'other:{7f}:cn:A',
     'postern:{7F}:cn:A',

@@ -44,14 +44,18 @@ export function createKeys(prefix: string) {
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     idempotency: (digest: string) => key(shardOfDigest(digest), 'idem', digest),
     /** Pattern of the keys behind which a lasting value is sealed; `parseSealedRecord` knows for sure. */
-    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nv]:*`,
-    sealedRecord: (kind: SealedKind, id: string) => key(id.slice(3, 5) as Shard, sealedNouns[kind], id.slice(5)),
+    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nve]*:*`,
+    sealedRecord: (kind: SealedKind, id: string) =>
+      kind === 'registration'
+        ? key(shardOfDigest(id), sealedNouns[kind], id)
+        : key(id.slice(3, 5) as Shard, sealedNouns[kind], id.slice(5)),
     parseSealedRecord(name: string): { readonly kind: SealedKind; readonly id: string } | undefined {
       const [shard = '', noun = '', secret = ''] = name.startsWith(`${prefix}:`)
         ? (/^\{([0-9a-f]{2})\}:([a-z]+):(.+)$/.exec(name.slice(prefix.length + 1))?.slice(1) ?? [])
         : [];
       const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
-      return kind === undefined ? undefined : { kind, id: `${noun}_${shard}${secret}` };
+      if (kind === undefined) return undefined;
+      return { kind, id: kind === 'registration' ? secret : `${noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
@@ -61,7 +65,7 @@ export function createKeys(prefix: string) {
 }
 
 /** What holds sealed values for longer than one interaction, and the noun of its keys and ids. */
-const sealedNouns = { connection: 'cn', revocation: 'rv' } as const;
+const sealedNouns = { connection: 'cn', revocation: 'rv', registration: 'reg' } as const;
 export type SealedKind = keyof typeof sealedNouns;
 export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
 

@@ -92,12 +92,18 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
         return revocationId;
       }),
     );
+    const digest = operation();
+    await stores.clientRegistrations.putIfAbsent(digest, 'sealed-registration');
     const { records, unreadable } = await walked();
     const met = new Map(records.map(record => [record.id, record]));
     expect(unreadable).toEqual([]);
     expect([...met.keys()].sort()).toEqual(
-      [...connections.slice(100).map(({ connectionId }) => connectionId), ...revocations].sort(),
+      [...connections.slice(100).map(({ connectionId }) => connectionId), ...revocations, digest].sort(),
     );
+    const registration: SealedRecord = { kind: 'registration', id: digest, sealed: 'sealed-registration' };
+    expect(met.get(digest)).toEqual(registration);
+    expect(await stores.sealedRecords.replace(registration, 'next')).toBe(true);
+    expect(await stores.clientRegistrations.read(digest)).toBe('next');
     for (const connection of connections.slice(100)) {
       expect(met.get(connection.connectionId)).toEqual(recordOf(connection));
     }

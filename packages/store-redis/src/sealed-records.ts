@@ -8,9 +8,19 @@ import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 /** A stored value that the vault has sealed for longer than one interaction, with what it is bound to. */
-export interface SealedRecord extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'elicitationId'> {
-  readonly kind: SealedKind;
+export type SealedRecord = SealedTokens | SealedRegistration;
+
+interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'elicitationId'> {
+  readonly kind: 'connection' | 'revocation';
   /** Connection id or revocation id. */
+  readonly id: string;
+  readonly sealed: string;
+}
+
+/** Of the gateway itself, at an authorization server. */
+interface SealedRegistration {
+  readonly kind: 'registration';
+  /** The digest it is stored under, which is all it is bound to. */
   readonly id: string;
   readonly sealed: string;
 }
@@ -22,7 +32,7 @@ export interface SealedRecordsStep {
   readonly unreadable: readonly Pick<SealedRecord, 'kind' | 'id'>[];
 }
 
-const recordSchema = z.object({
+const tokensSchema = z.object({
   owner: z.string(),
   subject: z.object({ issuer: z.string(), subject: z.string() }),
   provider: z.string(),
@@ -33,6 +43,8 @@ const recordSchema = z.object({
   }),
   sealedTokens: z.string(),
 });
+
+const registrationSchema = z.object({ sealedRegistration: z.string() });
 
 /** What a sealed value consists of: it can stand in JSON as it is. */
 const SEALED = /^[A-Za-z0-9_.-]+$/;
@@ -80,7 +92,7 @@ export class SealedRecords {
       if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
     }
     const key = this.#keys.sealedRecord(record.kind, record.id);
-    const values = [memberOf(record.sealed), memberOf(nextSealed)];
+    const values = [memberOf(record.kind, record.sealed), memberOf(record.kind, nextSealed)];
     const reply = await this.#link.run('replaceSealed', [key], values, { repeatable: true });
     return listOf(reply)[0] === 'replaced';
   }
@@ -102,28 +114,34 @@ export class SealedRecords {
         const name = this.#keys.parseSealedRecord(key);
         if (name === undefined) return [];
         const record = await this.#link.call('hget', key, 'record');
-        return isAbsent(record) ? [] : [{ ...name, parsed: parse(textOf(record)) }];
+        return isAbsent(record) ? [] : [{ name, record: parse(name, textOf(record)) }];
       }),
     );
     const read = found.flat();
     return {
-      records: read.flatMap(({ kind, id, parsed }) => {
-        if (parsed === undefined) return [];
-        const { sealedTokens: sealed, ...bound } = parsed;
-        return [{ kind, id, sealed, ...bound }];
-      }),
-      unreadable: read.flatMap(({ kind, id, parsed }) => (parsed === undefined ? [{ kind, id }] : [])),
+      records: read.flatMap(({ record }) => record ?? []),
+      unreadable: read.flatMap(({ name, record }) => (record === undefined ? [name] : [])),
     };
   }
 }
 
 /** As it stands in a record; no text within the record can look like it, because its quotes would be escaped. */
-const memberOf = (sealed: string) => `"sealedTokens":${JSON.stringify(sealed)}`;
+const memberOf = (kind: SealedKind, sealed: string) =>
+  `"${kind === 'registration' ? 'sealedRegistration' : 'sealedTokens'}":${JSON.stringify(sealed)}`;
 
-function parse(json: string): z.infer<typeof recordSchema> | undefined {
+function parse({ kind, id }: Pick<SealedRecord, 'kind' | 'id'>, json: string): SealedRecord | undefined {
+  let record: unknown;
   try {
-    return recordSchema.safeParse(JSON.parse(json)).data;
+    record = JSON.parse(json);
   } catch {
     return undefined;
   }
+  if (kind === 'registration') {
+    const { data } = registrationSchema.safeParse(record);
+    return data && { kind, id, sealed: data.sealedRegistration };
+  }
+  const { data } = tokensSchema.safeParse(record);
+  if (data === undefined) return undefined;
+  const { sealedTokens: sealed, ...bound } = data;
+  return { kind, id, sealed, ...bound };
 }

@@ -4,7 +4,7 @@ import type { SealedRecord, SealedRecordsStep } from '@postern/store-redis';
 import { createKeyRing, createVault, kidOf, type Vault, type VaultKey } from '@postern/vault';
 import { describe, expect, test } from 'vitest';
 import { connectionContext } from './flows/connection-context.ts';
-import { type RewrapOptions, rewrapAll, takeCensus } from './rewrap.ts';
+import { type RewrapOptions, rewrapAll, sealContextOf, takeCensus } from './rewrap.ts';
 
 const key = (kid: string): VaultKey => ({ kid, key: randomBytes(32) });
 const [older, old, current, lost] = [key('older'), key('old'), key('current'), key('lost')];
@@ -12,7 +12,7 @@ const vaultOf = (...keys: VaultKey[]): Vault => createVault(createKeyRing(keys))
 const vault = vaultOf(current, old, older);
 
 let made = 0;
-async function recordUnder(by: VaultKey, kind: SealedRecord['kind'] = 'connection'): Promise<SealedRecord> {
+async function recordUnder(by: VaultKey, kind: 'connection' | 'revocation' = 'connection'): Promise<SealedRecord> {
   made += 1;
   const at = made;
   const bound = {
@@ -69,10 +69,10 @@ describe('takeCensus', () => {
     records.unreadable.push({ kind: 'revocation', id: 'worse' });
     expect(await takeCensus({ records, vault })).toEqual({
       keys: [
-        { kid: 'current', role: 'current', counts: { connection: 3, revocation: 0 } },
-        { kid: 'old', role: 'old', counts: { connection: 2, revocation: 1 } },
-        { kid: 'older', role: 'old', counts: { connection: 0, revocation: 0 } },
-        { kid: 'lost', role: 'unknown', counts: { connection: 1, revocation: 0 } },
+        { kid: 'current', role: 'current', counts: { connection: 3, revocation: 0, registration: 0 } },
+        { kid: 'old', role: 'old', counts: { connection: 2, revocation: 1, registration: 0 } },
+        { kid: 'older', role: 'old', counts: { connection: 0, revocation: 0, registration: 0 } },
+        { kid: 'lost', role: 'unknown', counts: { connection: 1, revocation: 0, registration: 0 } },
       ],
       unreadable: [
         { kind: 'revocation', id: 'worse' },
@@ -88,7 +88,7 @@ describe('rewrapAll', () => {
     expect(await run(records)).toMatchObject({ result: 'done', rewrapped: 11, overtaken: 0 });
     const onlyCurrent = vaultOf(current);
     for (const record of records.records.values())
-      expect(await onlyCurrent.open(record.sealed, connectionContext(record))).toMatch(/^secret /);
+      expect(await onlyCurrent.open(record.sealed, sealContextOf(record))).toMatch(/^secret /);
   });
 
   test('leaves what is under the current key as it is', async () => {
@@ -111,7 +111,7 @@ describe('rewrapAll', () => {
     const records = createRecords(await many(old, 3));
     const renewed = await recordUnder(current);
     records.beforeReplace = ({ id }) => {
-      if (id === [...records.records.keys()][0]) records.records.set(id, { ...renewed, id });
+      if (id === [...records.records.keys()][0]) records.records.set(id, { ...renewed, id } as SealedRecord);
     };
     expect(await run(records)).toMatchObject({ result: 'done', rewrapped: 2, overtaken: 1 });
     expect(records.records.values().next().value?.sealed).toBe(renewed.sealed);
@@ -124,7 +124,8 @@ describe('rewrapAll', () => {
     // Not yet there for the first walk; there for the second.
     let walks = 0;
     records.beforeStep = at => {
-      if (at === 2 && walks++ === 0) records.records.set('moved', { ...leaving, kind: 'revocation', id: 'moved' });
+      if (at === 2 && walks++ === 0)
+        records.records.set('moved', { ...leaving, kind: 'revocation', id: 'moved' } as SealedRecord);
     };
     expect(await run(records)).toMatchObject({ result: 'done', rewrapped: 1 });
   });
@@ -143,7 +144,7 @@ describe('rewrapAll', () => {
     const moved = await recordUnder(old);
     const records = createRecords([
       ...(await many(lost, 3)),
-      { ...moved, provider: 'other' },
+      { ...moved, provider: 'other' } as SealedRecord,
       { ...(await recordUnder(old)), id: 'bad', sealed: 'x' },
       ...(await many(old, 2)),
     ]);

@@ -1,5 +1,6 @@
 import { type SealedKind, type SealedRecord, type SealedRecords, sealedKinds } from '@postern/store-redis';
-import { kidOf, type Vault, VaultError } from '@postern/vault';
+import { kidOf, type SealContext, type Vault, VaultError } from '@postern/vault';
+import { registrationContext } from './flows/client-registrations.ts';
 import { connectionContext } from './flows/connection-context.ts';
 
 /** Whatever stands under a kid in the store, in numbers. */
@@ -120,7 +121,7 @@ async function rewrapWalk(options: RewrapOptions): Promise<RewrapTally & { reado
 
 async function rewrapOne(record: SealedRecord, { records, vault }: RewrapOptions, tally: RewrapTally): Promise<void> {
   try {
-    const next = await vault.reseal(record.sealed, connectionContext(record));
+    const next = await vault.reseal(record.sealed, sealContextOf(record));
     if (next === undefined) return;
     if (await records.replace(record, next)) tally.rewrapped += 1;
     else tally.overtaken += 1;
@@ -134,6 +135,11 @@ async function rewrapOne(record: SealedRecord, { records, vault }: RewrapOptions
   }
 }
 
+/** What the value was sealed for: the very context that those who use it open it with. */
+export function sealContextOf(record: SealedRecord): SealContext {
+  return record.kind === 'registration' ? registrationContext(record.id) : connectionContext(record);
+}
+
 function namedKid({ sealed }: SealedRecord): string | undefined {
   try {
     return kidOf(sealed);
@@ -143,4 +149,4 @@ function namedKid({ sealed }: SealedRecord): string | undefined {
   }
 }
 
-const noCounts = (): Record<SealedKind, number> => ({ connection: 0, revocation: 0 });
+const noCounts = (): Record<SealedKind, number> => ({ connection: 0, revocation: 0, registration: 0 });

@@ -36,7 +36,7 @@ const BATCH = 8;
 
 /**
  * Brings sealed values under the current key in the background, on one replica at a time and slowly enough to disturb
- * nobody: some hundred values a second at most. Names the keys that are no longer needed, and those that are missing.
+ * nobody: 160 values a second at most. Names the keys that are no longer needed, and those that are missing.
  */
 export function startRewrapper(options: RewrapperOptions): Rewrapper {
   const { stores, vault, logger, retryMs = 60_000, restMs = 600_000, stepPauseMs = 50, leaseMs = 30_000 } = options;

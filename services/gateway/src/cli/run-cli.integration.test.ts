@@ -26,7 +26,11 @@ const vaultOf = (...kids: string[]) =>
 
 const statusSchema = z.object({
   keys: z.array(
-    z.object({ kid: z.string(), role: z.string(), counts: z.object({ connection: z.int(), revocation: z.int() }) }),
+    z.object({
+      kid: z.string(),
+      role: z.string(),
+      counts: z.object({ connection: z.int(), revocation: z.int(), registration: z.int() }),
+    }),
   ),
   unreadable: z.array(z.unknown()),
 });
@@ -101,14 +105,14 @@ describe('postern vault', () => {
     expect(code).toBe(0);
     expect(statusSchema.parse(JSON.parse(out))).toEqual({
       keys: [
-        { kid: 'new', role: 'current', counts: { connection: 2, revocation: 0 } },
-        { kid: 'old', role: 'old', counts: { connection: 3, revocation: 0 } },
+        { kid: 'new', role: 'current', counts: { connection: 2, revocation: 0, registration: 0 } },
+        { kid: 'old', role: 'old', counts: { connection: 3, revocation: 0, registration: 0 } },
       ],
       unreadable: [],
     });
     const table = (await run(['vault', 'status', '--config', config])).out.split('\n');
-    expect(table[1]?.split(/\s+/)).toEqual(['new', 'current', '2', '0', '2']);
-    expect(table[2]?.split(/\s+/)).toEqual(['old', 'old', '3', '0', '3']);
+    expect(table[1]?.split(/\s+/)).toEqual(['new', 'current', '2', '0', '0', '2']);
+    expect(table[2]?.split(/\s+/)).toEqual(['old', 'old', '3', '0', '0', '3']);
   });
 
   test('status names a lost key and ends with 1', async () => {
