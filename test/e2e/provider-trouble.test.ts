@@ -169,7 +169,7 @@ describe('when the provider is hostile', () => {
   };
   async function expectNotSentThere(provider: string, hostile: EvilProvider): Promise<void> {
     const { raw, elicitationId } = await askEvil(provider);
-    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    const form = await raw.acceptForm(elicitationId);
     const answer = await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(answer.status).toBe(502);
     expect(noticeOn(answer)).toBe(true);

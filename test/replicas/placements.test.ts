@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMovingBrowser } from '../support/moving-browser.ts';
-import { csrfTokenIn, destinationIn } from '../support/raw-browser.ts';
+import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 /** Requests of one person on the way to a connection, in order. */
@@ -37,7 +37,7 @@ describe('two replicas of the gateway on one Redis', () => {
 
       const signInAnswer = await browser.at(signIn).signInAnswer(issued.elicitationId, user);
       expect(await browser.at(signInCallback).get(signInAnswer)).toMatchObject({ status: 303, location: page });
-      const form = { csrf_token: csrfTokenIn(await browser.at(accept).get(page)) };
+      const form = acceptFormIn(await browser.at(accept).get(page));
       const accepted = await browser.at(accept).post(`${page}/accept`, { form });
       expect(accepted).toMatchObject({ status: 303, location: `${page}/leaving` });
       const destination = destinationIn(await browser.at(leaving).get(`${page}/leaving`));

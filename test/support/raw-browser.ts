@@ -150,7 +150,7 @@ export function createRawBrowser(p: { address: string; publicUrl: string }): Raw
 
 /** @throws when the page asks nothing. */
 export function acceptFormIn(page: RawAnswer): Record<string, string> {
-  const form = /<form method="post" action="[^"]*\/accept">(.*?)<\/form>/s.exec(page.body)?.[1];
+  const form = /<form method="post" action="[^"]*\/accept"[^>]*>(.*?)<\/form>/s.exec(page.body)?.[1];
   if (form === undefined) throw new Error(`the page asks nothing: ${page.status}`);
   return Object.fromEntries(
     [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),

@@ -78,7 +78,7 @@ const accessTokenFacts = {
   tokenType: z.string().describe('`Bearer` (RFC 6750) or `DPoP` (RFC 9449).'),
   expiresAt: z.iso.datetime().optional().describe('Absent where the provider does not say.'),
   scopes: z.array(z.string()),
-  generation: z.int().describe('Counts the token sets of this connection; for `rejectedGeneration`.'),
+  generation: z.int().describe('Names this token set, for `rejectedGeneration`; a later one has a greater number.'),
   dpopProof: z.string().optional().describe('Value of the `DPoP` header; present when `dpop` was asked for.'),
 };
 

@@ -18,6 +18,8 @@ import type { TokenRefresh } from './token-refresh.ts';
 
 /** Longest time a caller is kept waiting for a token, in milliseconds; more than a lease whose holder has died. */
 const PATIENCE_MS = 30_000;
+/** A token set younger than this, in milliseconds, has not become bad by age. */
+const YOUNG_MS = 60_000;
 /** A use is written down once a minute, or when it is another tool's. */
 const USE_MS = 60_000;
 
@@ -46,8 +48,9 @@ export function createAccessTokenFlow(p: {
       return connection;
     };
     const first = await read();
+    const isRejectedOne = (connection: Connection) => tokenSetNumber(connection) === rejectedGeneration;
     const isGood = (connection: Connection) =>
-      connection.generation !== rejectedGeneration && tokenFreshness(connection, p.now()) === 'fresh';
+      !isRejectedOne(connection) && tokenFreshness(connection, p.now()) === 'fresh';
     if (isGood(first)) return first;
 
     const deadline = performance.now() + PATIENCE_MS;
@@ -55,11 +58,13 @@ export function createAccessTokenFlow(p: {
     using watch = notifier.watch(connectionId);
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
-      if (isGood(connection) || connection.generation !== first.generation) return connection;
-      const isRejected = connection.generation === rejectedGeneration;
+      if (isGood(connection) || tokenSetNumber(connection) !== tokenSetNumber(first)) return connection;
+      const isRejected = isRejectedOne(connection);
       const isUsable = !isRejected && tokenFreshness(connection, p.now()) !== 'stale';
       if (!connection.refreshable) {
         if (isUsable) return connection;
+        // What is seconds old and cannot be renewed is not turned away because it is old: asking the person again would not help.
+        if (isRejected && p.now() - connection.updatedAt < YOUNG_MS) return connection;
         if (isRejected) {
           const lost = await connections.markLost({ current: connection, reason: 'rejected' });
           if (lost.result === 'stored') p.events.connectionLost(connection, 'rejected');
@@ -93,7 +98,8 @@ export function createAccessTokenFlow(p: {
       if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
       const connection = await goodConnection(caller, connectionId, request.rejectedGeneration);
       const [tokens] = await Promise.all([p.openedTokens(connection), noteUse(caller, connection, request.tool)]);
-      const { scopes, generation, accessTokenExpiresAt } = connection;
+      const { scopes, accessTokenExpiresAt } = connection;
+      const generation = tokenSetNumber(connection);
       const facts = {
         tokenType: displayType(tokens.tokenType),
         ...(accessTokenExpiresAt === undefined ? {} : { expiresAt: new Date(accessTokenExpiresAt).toISOString() }),
@@ -138,6 +144,15 @@ export function createAccessTokenFlow(p: {
 }
 
 export type AccessTokenFlow = ReturnType<typeof createAccessTokenFlow>;
+
+/**
+ * Names a token set to its caller. A connection that is made anew after a disconnection has the same id and counts from one
+ * again, so its time is in the number: a late report about the old one does not fit the new one. Whole numbers up to 2^53 last
+ * for these until the year 2255.
+ */
+function tokenSetNumber({ createdAt, generation }: Connection): number {
+  return createdAt * 1000 + generation;
+}
 
 /** As RFC 6750 and RFC 9449 write them, whatever case the provider chose. */
 function displayType(tokenType: string): string {

@@ -39,7 +39,7 @@ export function createRevocationFlow(p: {
 }) {
   const { revocations } = p.stores;
   // Two requests (a refresh and an access token, or a nonce challenge) and a margin.
-  const leaseMs = p.requestLimitMs * 2.5;
+  const leaseMs = Math.ceil(p.requestLimitMs * 2.5);
 
   async function tell(revocation: Revocation): Promise<RevocationResult> {
     const { revocationId } = revocation;

@@ -45,7 +45,7 @@ export function createTokenRefresh(p: {
 }) {
   const { connections } = p.stores;
   // A refresh is at most two requests (a DPoP nonce challenge is answered once); half of one more is margin.
-  const leaseMs = p.requestLimitMs * 2.5;
+  const leaseMs = Math.ceil(p.requestLimitMs * 2.5);
   const underWay = new Map<string, Promise<RefreshResult>>();
 
   function refresh(connection: Connection): Promise<RefreshResult> {
