@@ -131,6 +131,7 @@ export function createProvider(p: {
       const requested = scopes.requested(asked);
       const at = await registrations.resolve(redirectUri);
       const { metadata } = at;
+      if (metadata.authorization_endpoint === undefined) throw new TypeError('a device flow has no redirect');
       const indicator = resourceFor(at, resource);
       const codeVerifier = client.randomPKCECodeVerifier();
       const nonce = requested.includes('openid') && canVerifyIdTokens(metadata) ? client.randomNonce() : undefined;

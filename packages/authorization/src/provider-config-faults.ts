@@ -24,6 +24,7 @@ interface RelatedMembers extends ClientCredentials {
   readonly pushedAuthorization: 'auto' | 'required' | 'off';
   readonly dpop: 'off' | 'required';
   readonly tokenResponse?: TokenResponseConfig | undefined;
+  readonly refresh?: { readonly tokenResponse?: TokenResponseConfig | undefined } | undefined;
   readonly revocation?: RevocationConfig | undefined;
   readonly account?: { readonly from: 'id_token' | 'userinfo' | 'token_response' } | undefined;
 }
@@ -99,7 +100,12 @@ function proofFaults(config: RelatedMembers): MemberFault[] {
   // A code that anybody can exchange is kept from thieves by PKCE alone (RFC 7636 section 1).
   if (config.pkce === 'unsupported' && clientAuthenticationOf(config) === 'none')
     faults.push({ member: 'pkce', message: 'cannot be unsupported for a client that does not authenticate' });
-  if (config.dpop === 'required' && config.tokenResponse?.tokenType !== undefined)
-    faults.push({ member: 'tokenResponse', message: 'cannot make a token bearer where dpop is required' });
+  for (const [member, answers] of [
+    ['tokenResponse', config.tokenResponse],
+    ['refresh', config.refresh?.tokenResponse],
+  ] as const) {
+    if (config.dpop === 'required' && answers?.tokenType !== undefined)
+      faults.push({ member, message: 'cannot make a token bearer where dpop is required' });
+  }
   return faults;
 }

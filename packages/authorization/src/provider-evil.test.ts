@@ -103,6 +103,24 @@ describe('S15: iss in the whole flow', () => {
     expect(await failureCodeOf(connect(provider({ requireIss: true })))).toBe('issuer_mismatch');
   });
 
+  it.each([
+    ['wrong', { iss: 'https://other.example', code: canaries.code }],
+    ['with a slash', { iss: 'SLASH', code: canaries.code }],
+    ['wrong on an error', { iss: 'https://other.example', error: 'access_denied' }],
+    ['missing', { code: canaries.code }],
+    ['missing on an error', { error: 'access_denied' }],
+  ])('N5: with explicit endpoints and an issuer, %s → refused', async (_, answer) => {
+    const endpoints = { authorizationEndpoint: `${evil.issuer}/auth`, tokenEndpoint: `${evil.issuer}/token` };
+    evil.authorizationResponse = query => ({
+      state: query.get('state') ?? undefined,
+      ...answer,
+      ...('iss' in answer && { iss: answer.iss.replace('SLASH', `${evil.issuer}/`) }),
+    });
+    const error = await failureOf(connect(provider({ ...endpoints, requireIss: true })));
+    expect([error.code, error.providerError]).toEqual(['issuer_mismatch', undefined]);
+    expect(evil.requests('token')).toHaveLength(0);
+  });
+
   it('T4: what was recorded at the start counts, not what the metadata says later', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: [] });
@@ -297,6 +315,25 @@ describe('S19: granted scopes', () => {
   ] as const)('%s', async (_, scope, scopeSeparator, scopes) => {
     evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { scope }) });
     expect((await connect(provider({ scopeSeparator }))).scopes).toEqual(scopes);
+  });
+});
+
+describe('S19: incremental grants', () => {
+  it('without a scope in the answer, those held before are granted still', async () => {
+    const scopes = ['gist'];
+    const request = { redirectUri, state, scopes, heldScopes: ['repo', 'profile'] };
+    const grantedBy = async (changes: Partial<ProviderConfigInput>) => {
+      const at = provider(changes);
+      const start = await at.start(request);
+      const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
+      return (await at.finish({ ...start, callbackUrl, ...request })).scopes;
+    };
+    expect(await grantedBy({ incrementalScopes: true })).toEqual(['gist', 'repo', 'profile']);
+    expect(await grantedBy({})).toEqual(['gist']);
+    evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { scope: 'gist repo' }) });
+    const unreported = { incrementalScopes: true, unreportedScopes: ['profile'] };
+    expect(await grantedBy(unreported)).toEqual(['gist', 'repo', 'profile']);
+    expect(provider(unreported).scopesToRequest(scopes, ['repo'])).toEqual(['gist']);
   });
 });
 

@@ -1,0 +1,180 @@
+import { driveAuthorization, type OddProvider, type OddStyleName, startOddProvider } from '@postern/testkit/providers';
+import { afterAll, describe, expect, it } from 'vitest';
+import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
+import { canaries, failureOf } from './failure-of.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import type { Provider } from './provider.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
+
+const { clientSecret } = canaries;
+const fetch = createOutboundFetch({ allowLoopback: true });
+const connect = connectBy(driveAuthorization);
+afterAll(() => fetch.close());
+const now = Date.now();
+
+const start = (style: OddStyleName, accessTokenTtlSeconds?: number) =>
+  startOddProvider({
+    ...{ style, clientId: 'postern', clientSecret, redirectUris: [redirectUri.href] },
+    ...(accessTokenTtlSeconds !== undefined && { accessTokenTtlSeconds }),
+  });
+
+function providerAt({ endpoints }: OddProvider, changes: Partial<ProviderConfigInput>): Provider {
+  const members = { authorizationEndpoint: endpoints.authorization, tokenEndpoint: endpoints.token, clientSecret };
+  return providerFrom({ ...members, ...changes }, { fetch, now: () => now });
+}
+
+describe('forms, errors with 200, commas (GitHub)', () => {
+  const github = (odd: OddProvider, changes: Partial<ProviderConfigInput> = {}) =>
+    providerAt(odd, {
+      userinfoEndpoint: odd.endpoints.account,
+      scopeSeparator: ',',
+      scopeImplies: { user: ['read:user'] },
+      tokenResponse: { format: 'auto', refusedErrors: ['bad_refresh_token'] },
+      account: { from: 'userinfo', idClaim: 'id', nameClaim: 'login' },
+      revocation: {
+        endpoint: odd.endpoints.revocation.replace('postern', '{clientId}'),
+        style: 'custom',
+        method: 'DELETE',
+        body: 'json',
+        parameter: 'access_token',
+        token: 'access_token',
+        reach: 'grant',
+        unknownTokenStatuses: [404, 422],
+      },
+      ...changes,
+    });
+
+  it('are a grant without an end', async () => {
+    await using odd = await start('github');
+    const grant = await connect(github(odd), { scopes: ['repo', 'user'] });
+    expect(grant).toEqual({
+      accessToken: expect.stringMatching(/^gho_/),
+      tokenType: 'bearer',
+      scopes: ['repo', 'user', 'read:user'],
+      account: { id: '583231', name: 'octo' },
+    });
+  });
+
+  it('an error with 200 is one, at the exchange and at a refresh', async () => {
+    await using odd = await start('github');
+    const wrong = connect(github(odd, { clientSecret: 'another secret' }));
+    expect(await failureOf(wrong)).toMatchObject({ code: 'provider_error', providerError: 'unregistered' });
+    odd.fault({ endpoint: 'token', status: 200, body: '{"error":"bad_refresh_token"}' });
+    const refresh = github(odd).refresh({ refreshToken: 'x', scopes: [], redirectUri });
+    expect(await failureOf(refresh)).toMatchObject({ code: 'grant_refused' });
+  });
+
+  it('S24: revoked in its own way, and again', async () => {
+    await using odd = await start('github');
+    const at = github(odd);
+    const { accessToken } = await connect(at);
+    expect([at.revocationReach, at.isRevocable]).toEqual(['grant', true]);
+    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(odd.tokens.isLive(accessToken)).toBe(false);
+    expect(odd.requests('revocation')).toMatchObject([
+      {
+        method: 'DELETE',
+        body: JSON.stringify({ access_token: accessToken }),
+        url: { pathname: '/applications/postern/grant' },
+      },
+    ]);
+    expect(odd.requests('revocation')[0]?.headers['authorization']).toMatch(/^Basic /);
+    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+  });
+
+  it('S24: a wrong secret is no revocation', async () => {
+    await using odd = await start('github');
+    const { accessToken } = await connect(github(odd));
+    const attempt = github(odd, { clientSecret: 'another secret' }).revoke({ accessToken, redirectUri });
+    expect(await failureOf(attempt, [accessToken])).toMatchObject({ code: 'invalid_revocation_response' });
+    expect(odd.tokens.isLive(accessToken)).toBe(true);
+  });
+});
+
+describe('a user token inside another object, ok instead of a status (Slack)', () => {
+  const answers = { tokenType: 'bearer', success: { member: 'ok', equals: true } } as const;
+  const slack = (odd: OddProvider, changes: Partial<ProviderConfigInput> = {}) =>
+    providerAt(odd, {
+      clientAuthentication: 'client_secret_post',
+      scopeParameter: 'user_scope',
+      scopeSeparator: ',',
+      requestScopeSeparator: ',',
+      tokenResponse: {
+        ...answers,
+        members: {
+          accessToken: 'authed_user.access_token',
+          expiresIn: 'authed_user.expires_in',
+          refreshToken: 'authed_user.refresh_token',
+          scope: 'authed_user.scope',
+        },
+      },
+      refresh: { tokenResponse: { ...answers, refusedErrors: ['invalid_refresh_token'] } },
+      account: { from: 'token_response', idClaim: 'authed_user.id', nameClaim: 'team.name' },
+      revocation: {
+        endpoint: odd.endpoints.revocation,
+        style: 'custom',
+        body: 'none',
+        authentication: 'bearer',
+        token: 'access_token',
+        success: { member: 'ok', equals: true },
+        unknownTokenErrors: ['token_revoked'],
+      },
+      ...changes,
+    });
+
+  it('is the grant; refreshes answer differently', async () => {
+    await using odd = await start('slack', 43_200);
+    const at = slack(odd);
+    const grant = await connect(at, { scopes: ['chat:write', 'users:read'] });
+    expect(odd.requests('authorization')[0]?.url.searchParams.get('user_scope')).toBe('chat:write,users:read');
+    expect(grant).toMatchObject({
+      tokenType: 'bearer',
+      scopes: ['chat:write', 'users:read'],
+      expiresAt: now + 43_200_000,
+      account: { id: 'U583231', name: 'Test Team' },
+    });
+    const refreshed = await at.refresh(held(grant));
+    expect(odd.tokens.statusOf(refreshed.accessToken)).toBe('current');
+    expect(refreshed).toMatchObject({ tokenType: 'bearer', scopes: ['chat:write', 'users:read'] });
+    const again = at.refresh(held(grant));
+    expect(await failureOf(again, [grant.refreshToken ?? ''])).toMatchObject({ code: 'grant_refused' });
+  });
+
+  it('ok: false is an error', async () => {
+    await using odd = await start('slack');
+    expect(await failureOf(connect(slack(odd, { clientSecret: 'another secret' })))).toMatchObject({
+      code: 'provider_error',
+      providerError: 'unregistered',
+    });
+  });
+
+  it('a provider that knows no PKCE gets none', async () => {
+    await using odd = await start('slack');
+    const grant = await connect(slack(odd, { pkce: 'unsupported' }));
+    expect(grant.accessToken).toMatch(/^xoxp-/);
+    expect([...(odd.requests('authorization')[0]?.url.searchParams.keys() ?? [])].join()).not.toContain('challenge');
+    expect(odd.requests('token')[0]?.form).not.toHaveProperty('code_verifier');
+  });
+
+  it('S24: revoked by its bearer, and again', async () => {
+    await using odd = await start('slack');
+    const at = slack(odd);
+    const { accessToken } = await connect(at);
+    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(odd.tokens.isLive(accessToken)).toBe(false);
+    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    odd.fault({ endpoint: 'revocation', times: 1, status: 200, body: '{"ok":false,"error":"fatal_error"}' });
+    expect(await failureOf(at.revoke({ accessToken, redirectUri }))).toMatchObject({ code: 'provider_error' });
+  });
+});
+
+describe('no lifetime, though there is one (Salesforce)', () => {
+  it('is assumed', async () => {
+    await using odd = await start('salesforce');
+    const at = providerAt(odd, { tokenResponse: { lifetimeSeconds: 7200 } });
+    const grant = await connect(at, { scopes: ['api', 'refresh_token'] });
+    expect(grant.expiresAt).toBe(now + 7_200_000);
+    expect(await at.refresh(held(grant))).toMatchObject({ expiresAt: now + 7_200_000 });
+    expect(await providerAt(odd, {}).refresh(held(grant))).not.toHaveProperty('expiresAt');
+  });
+});
