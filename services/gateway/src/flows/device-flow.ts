@@ -1,4 +1,4 @@
-import { AuthorizationError, type Provider, type ProviderRegistry } from '@postern/authorization';
+import { AuthorizationError, type Provider, type ProviderRegistry, slowDownMs } from '@postern/authorization';
 import {
   type Clock,
   DomainError,
@@ -136,9 +136,10 @@ export function createDeviceFlow(p: {
         return 'settled';
       };
       if (p.now() >= secret.expiresAt) return comeBack('start_again');
-      // RFC 8628 section 3.5: never sooner than the interval, however many tabs are open; and one at a time, so that the one grant
+      // RFC 8628 section 3.5: never sooner than the interval, and what a `slow_down` adds to it, however many tabs are open; and one at a time, so that the one grant
       // has one taker.
-      if (!(await p.stores.oneTime.claim(digestOf(`device poll ${attempt}`), secret.intervalMs))) return 'wait';
+      if (!(await p.stores.oneTime.claim(digestOf(`device poll ${attempt}`), secret.intervalMs + slowDownMs)))
+        return 'wait';
       try {
         const answer = await providerOf(elicitation).pollDevice({
           deviceCode: secret.deviceCode,

@@ -70,23 +70,23 @@ export function createTokenRefresh(p: {
       case 'superseded':
       case 'missing':
         return { result: 'changed' };
-      case 'begun': {
-        // A process that was stopped for so long must not use what is left of its lease.
-        if (performance.now() - askedAt > p.requestLimitMs / 4)
-          return later(current, holder, begun.troubles, 'too_late');
-        return ask(begun.connection, holder, begun.troubles);
-      }
+      case 'begun':
+        return ask(begun.connection, { holder, troubles: begun.troubles, askedAt });
     }
   }
 
-  async function ask(connection: Connection, holder: string, troubles: number): Promise<RefreshResult> {
+  async function ask(connection: Connection, lease: Lease): Promise<RefreshResult> {
     const provider = p.providers.get(connection.provider);
-    if (provider === undefined) return later(connection, holder, troubles, 'unknown_provider');
+    if (provider === undefined) return later(connection, lease, 'unknown_provider');
     let tokens: TokenSet;
     let grant: RefreshedGrant;
     try {
       tokens = await p.tokenSets.open(connection);
       if (tokens.refreshToken === undefined) throw new TypeError('the connection says that it can be refreshed');
+      // Discovery may take several requests. Whoever has used up the margin with it, or was stopped for so long, must not use what
+      // is left of the lease; the next one finds everything at hand.
+      await provider.destinationHost();
+      if (performance.now() - lease.askedAt > p.requestLimitMs / 4) return later(connection, lease, 'too_late');
       grant = await provider.refresh({
         refreshToken: tokens.refreshToken,
         scopes: connection.scopes,
@@ -97,12 +97,12 @@ export function createTokenRefresh(p: {
       });
     } catch (error) {
       if (!(error instanceof AuthorizationError)) {
-        await later(connection, holder, troubles, 'internal_error');
+        await later(connection, lease, 'internal_error');
         throw error;
       }
       // Another authorization server than the one that issued the tokens cannot renew them, whatever the operator meant by it.
       if (error.code !== 'grant_refused' && error.code !== 'issuer_mismatch')
-        return later(connection, holder, troubles, error.code);
+        return later(connection, lease, error.code);
       const lost = await connections.markLost({ current: connection, reason: 'refused' });
       if (lost.result === 'stored') p.events.connectionLost(connection, 'refused');
       return { result: 'changed' };
@@ -158,7 +158,7 @@ export function createTokenRefresh(p: {
     }
   }
 
-  async function later(connection: Connection, holder: string, troubles: number, code: string): Promise<RefreshResult> {
+  async function later(connection: Connection, { holder, troubles }: Lease, code: string): Promise<RefreshResult> {
     const full = Math.min(FIRST_BACK_OFF_MS * 2 ** troubles, LONGEST_BACK_OFF_MS);
     // Half of it is left to chance, so that many connections of one provider do not come back at once.
     const delayMs = Math.round(full / 2 + (full / 2) * ((p.entropy(1)[0] ?? 0) / 255));
@@ -174,6 +174,14 @@ export function createTokenRefresh(p: {
       await Promise.allSettled(underWay.values());
     },
   };
+}
+
+interface Lease {
+  readonly holder: string;
+  /** Failures in a row before. */
+  readonly troubles: number;
+  /** Just before it was taken, on the monotonic clock. */
+  readonly askedAt: number;
 }
 
 export type TokenRefresh = ReturnType<typeof createTokenRefresh>;
