@@ -1,5 +1,6 @@
 import { type ProblemCode, problems } from '@postern/api';
 import { DomainError, type DomainErrorCode, TooManyElicitationsError } from '@postern/elicitation';
+import { VaultError } from '@postern/vault';
 import { errorCodes } from 'fastify';
 import { ProblemError } from './problem-error.ts';
 
@@ -61,6 +62,9 @@ export function problemOf(error: unknown): Problem | undefined {
       error instanceof TooManyElicitationsError ? error.retryAfterMs : code === 'unavailable' ? 1000 : undefined;
     return { code, status: problems[code].status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
+  // A key service comes back. A key that is lost does not: that is a surprise, named in the log.
+  if (error instanceof VaultError && error.code === 'key_service_unavailable')
+    return { code: 'unavailable', status: problems.unavailable.status, retryAfterMs: 1000 };
   const code =
     error instanceof Error && 'code' in error && typeof error.code === 'string'
       ? byFastifyCode.get(error.code)
