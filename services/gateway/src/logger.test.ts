@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
 import { createEvents, pseudonym } from './events.ts';
 import { createLogger } from './logger.ts';
@@ -40,6 +41,12 @@ describe('S53: what an error may say in the log', () => {
     expect(text()).not.toContain('SECRET');
     expect(lines()).toMatchObject([{ event: 'x', [member]: { name: 'Error', code: 'OAUTH_RESPONSE_BODY_ERROR' } }]);
     expect(lines()[0]?.[member]).toHaveProperty(['at', 0], expect.stringMatching(/^at /));
+  });
+
+  it('S51: names the key that is lost', () => {
+    const { logger, lines } = recorder();
+    logger.error({ event: 'x', error: new VaultError('unknown_key', 'No such key.', '2025-11') }, 'failed');
+    expect(lines()).toMatchObject([{ error: { name: 'VaultError', code: 'unknown_key', kid: '2025-11' } }]);
   });
 
   it('is nothing of a message that looks like positions', () => {

@@ -1,3 +1,4 @@
+import { VaultError } from '@postern/vault';
 import { type Logger, pino } from 'pino';
 
 export type { Logger };
@@ -27,7 +28,9 @@ function safeError(error: unknown): object {
     .filter(line => /^\s+at /.test(line))
     .slice(0, 8)
     .map(line => line.trim());
-  return { name: error.name, ...(code === undefined ? {} : { code }), at };
+  // Which key is lost is what the operator must know, and names of keys are no secrets.
+  const kid = error instanceof VaultError ? error.kid : undefined;
+  return { name: error.name, ...(code === undefined ? {} : { code }), ...(kid === undefined ? {} : { kid }), at };
 }
 
 /** The stack without the message it begins with, which may have lines that look like positions. */
