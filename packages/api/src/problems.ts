@@ -15,6 +15,7 @@ export const problems = {
   method_not_allowed: { status: 405, title: 'The method is not allowed here.' },
   already_ended: { status: 409, title: 'The elicitation has already ended.' },
   illegal_transition: { status: 409, title: 'The elicitation cannot do that now.' },
+  request_changed: { status: 409, title: 'More is asked than what was agreed to.' },
   idempotency_in_flight: { status: 409, title: 'A request with this Idempotency-Key is in flight.' },
   reauthorization_required: { status: 409, title: 'The user must authorize again.' },
   verification_unknown: { status: 409, title: 'The verification is unknown, used or over.' },

@@ -17,7 +17,7 @@ const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
   wrong_person: 'wrong_person',
   illegal_transition: 'illegal_transition',
   already_ended: 'already_ended',
-  request_changed: 'illegal_transition',
+  request_changed: 'request_changed',
   unknown_provider: 'unknown_provider',
   provider_not_allowed: 'provider_not_allowed',
   kind_not_allowed: 'kind_not_allowed',
