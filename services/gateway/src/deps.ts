@@ -18,7 +18,7 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
-import { createKeyRing, createVault, type Vault } from '@postern/vault';
+import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
@@ -81,6 +81,8 @@ export interface DepsOptions {
   /** Replaces the clocks of process and store, in tests. */
   readonly now?: Clock;
   readonly entropy?: Entropy;
+  /** Instead of the keys of the configuration: for keys that stay in a key service. */
+  readonly keyRing?: KeyRing;
 }
 
 /**
@@ -92,7 +94,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const now = options.now ?? Date.now;
   const entropy = options.entropy ?? systemEntropy;
   const events = createEvents(logger);
-  const vault = createVault(createKeyRing(config.vault.keys));
+  const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const fetch = createOutboundFetch({
     allowLoopback: isLoopbackUrl(config.publicUrl),

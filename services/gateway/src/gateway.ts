@@ -4,6 +4,7 @@ import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
+import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
 
 export interface Gateway extends AsyncDisposable {
@@ -20,13 +21,14 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
   warnOfFootguns(config, options);
   const sweepers = startSweepers(deps);
+  const rewrapper = startRewrapper(deps);
   const app = await buildApp(deps);
   const address = await app.listen({ host: config.listen.host, port: config.listen.port });
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
       await app.close();
-      await Promise.all(sweepers.map(sweeper => sweeper.stop()));
+      await Promise.all([...sweepers, rewrapper].map(worker => worker.stop()));
       await deps[Symbol.asyncDispose]();
       await redis?.[Symbol.asyncDispose]();
     })();

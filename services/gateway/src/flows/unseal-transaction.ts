@@ -15,7 +15,8 @@ export async function unsealTransaction<T extends { expiresAt: number }>(
     const transaction = schema.parse(JSON.parse(await p.vault.open(sealed, context)));
     return transaction.expiresAt > p.now() ? transaction : undefined;
   } catch (error) {
-    if (error instanceof VaultError) return undefined;
+    // A key service that is away says nothing about what was brought.
+    if (error instanceof VaultError && error.code !== 'key_service_unavailable') return undefined;
     throw error;
   }
 }
