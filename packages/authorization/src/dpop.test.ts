@@ -200,6 +200,8 @@ describe('dpopProof', () => {
     for (const dpopKey of [publicKey, {}, { kty: 'oct', k: 'x' }]) {
       const proof = { dpopKey, accessToken: 'x', method: 'GET', url: 'https://api.example' };
       await expect(at.dpopProof(proof)).rejects.toThrow(TypeError);
+      const refresh = { refreshToken: 'x', scopes: [], redirectUri, dpopKey };
+      await expect(at.refresh(refresh)).rejects.toThrow(TypeError);
     }
   });
 });

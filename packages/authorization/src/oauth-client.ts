@@ -4,7 +4,7 @@ import type { ResolvedClient } from './client-registration.ts';
 import { type CodeGrantRequest, exchangeCode } from './code-exchange.ts';
 import { type DeviceAuthorization, startDevice } from './device/device-authorization.ts';
 import { type DeviceGrantRequest, type DevicePoll, pollDevice } from './device/device-poll.ts';
-import type { DpopKey } from './dpop.ts';
+import { type DpopKey, dpopKeyPair } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import { createOauthConfigurations } from './oauth-configuration.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
@@ -50,8 +50,9 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
     async userinfo(at, accessToken, dpopKey) {
       const endpoint = at.metadata.userinfo_endpoint;
       if (endpoint === undefined) throw new AuthorizationError('invalid_userinfo');
+      const keyPair = dpopKey && (await dpopKeyPair(dpopKey));
       try {
-        return await configurations.run(at, { dpopKey }, async ({ configuration, dpop }) => {
+        return await configurations.run(at, { keyPair }, async ({ configuration, dpop }) => {
           const answer = await client.fetchProtectedResource(
             configuration,
             accessToken,

@@ -1,7 +1,6 @@
 import * as client from 'openid-client';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
-import { type DpopKey, dpopKeyPair } from './dpop.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { isInsecure, unlessUnavailable } from './server-metadata.ts';
 
@@ -20,11 +19,12 @@ export interface OauthConfigurations {
   plain(at: ResolvedClient): client.Configuration;
   /**
    * Runs an operation through the guarded fetch; an answer of 429 or 5xx is none.
+   * @param keyPair proven with DPoP.
    * @param wrap what stands between the library and the guarded fetch.
    */
   run<T>(
     at: ResolvedClient,
-    p: { dpopKey?: DpopKey | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
+    p: { keyPair?: CryptoKeyPair | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
     operation: (p: OauthOperation) => Promise<T>,
   ): Promise<T>;
   readonly fetch: client.CustomFetch;
@@ -62,9 +62,9 @@ export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => 
     fetch: guardedFetch,
     clockLead,
 
-    async run(at, { dpopKey, wrap }, operation) {
+    async run(at, { keyPair, wrap }, operation) {
       const configuration = configure(at, wrap ? wrap(guardedFetch) : guardedFetch);
-      const dpop = dpopKey && { DPoP: client.getDPoPHandle(configuration, await dpopKeyPair(dpopKey)) };
+      const dpop = keyPair && { DPoP: client.getDPoPHandle(configuration, keyPair) };
       try {
         return await operation({ configuration, dpop: dpop ?? {} });
       } finally {

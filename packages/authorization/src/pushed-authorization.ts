@@ -2,7 +2,7 @@ import * as client from 'openid-client';
 import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
-import type { DpopKey } from './dpop.ts';
+import { type DpopKey, dpopKeyPair } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { errorFromProvider } from './provider-error.ts';
@@ -44,6 +44,7 @@ export async function pushAuthorization(
   dpopKey: DpopKey | undefined,
 ): Promise<URL> {
   const endpoint = new URL(at.metadata.pushed_authorization_request_endpoint ?? '').href;
+  const keyPair = dpopKey && (await dpopKeyPair(dpopKey));
   const wrap =
     (fetch: client.CustomFetch): client.CustomFetch =>
     async (url, options) => {
@@ -58,13 +59,13 @@ export async function pushAuthorization(
       }
       const code = answer.status >= 400 && typeof members?.['error'] === 'string' ? members['error'] : '';
       // The library meets the challenge itself.
-      if (dpopKey !== undefined && isNonceChallenge(answer, code)) {
+      if (keyPair !== undefined && isNonceChallenge(answer, code)) {
         return new Response(body, { status: answer.status, headers: answer.headers });
       }
       throw code === '' ? unreadable(answer, 'invalid_pushed_authorization') : errorFromProvider(code);
     };
   try {
-    return await configurations.run(at, { dpopKey, wrap }, ({ configuration, dpop }) =>
+    return await configurations.run(at, { keyPair, wrap }, ({ configuration, dpop }) =>
       client.buildAuthorizationUrlWithPAR(configuration, parameters, dpop),
     );
   } catch (error) {

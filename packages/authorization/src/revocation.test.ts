@@ -124,6 +124,13 @@ describe('S24: other ways', () => {
     });
   });
 
+  it('as bearer of a token that has ended: no revocation, because a refresh token may live on', async () => {
+    evil.revocationAnswer = () => ({ status: 401, body: { error: 'invalid_token' } });
+    expect(await failureCodeOf(revoke({ revocation: { style: 'bearer' } }))).toBe('provider_error');
+    const unknown = { style: 'bearer', unknownTokenErrors: ['invalid_token'] } as const;
+    expect(await revoke({ revocation: unknown })).toBe('revoked');
+  });
+
   it('as bearer of a bound token: with a proof, and once more with the nonce', async () => {
     const at = providerFrom({ issuer: evil.issuer, clientSecret, revocation: { style: 'bearer' } }, { fetch });
     evil.answerNext('revocation', { status: 401, headers: { 'dpop-nonce': 'a-nonce' }, body: '' });

@@ -1,5 +1,4 @@
 import * as client from 'openid-client';
-import { AuthorizationError } from './authorization-error.ts';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopProof } from './dpop.ts';
@@ -7,6 +6,7 @@ import { fromLibraryError } from './library-error.ts';
 import { errorFromProvider } from './provider-error.ts';
 import { clientIdPlaceholder, type RevocationConfig, revocationConfigSchema } from './revocation-config.ts';
 import { jsonMembers, memberAt } from './token-answer.ts';
+import { unreadable } from './token-endpoint.ts';
 import type { OauthTools } from './token-request.ts';
 
 export interface RevocationRequest {
@@ -38,35 +38,39 @@ export async function revokeToken(
   if (url === undefined) return 'unsupported';
 
   const isRefreshToken = config.token === 'refresh_token' && refreshToken !== undefined;
-  const token = isRefreshToken ? refreshToken : accessToken;
-  const hint = isRefreshToken ? 'refresh_token' : 'access_token';
-  const order = orderOf(config);
+  const order = orderOf(config, isRefreshToken ? 'refresh_token' : 'access_token');
+  const parameters = {
+    ...(order.body !== 'none' && { [order.parameter]: isRefreshToken ? refreshToken : accessToken }),
+    ...(order.hint !== undefined && { token_type_hint: order.hint }),
+  };
+  const boundTo = order.authentication === 'bearer' ? dpopKey : undefined;
   const send = async (nonce?: string): Promise<Response> => {
+    const form = new URLSearchParams(parameters);
     const headers = new Headers({ accept: 'application/json' });
-    const parameters = new URLSearchParams();
-    if (order.body !== 'none') parameters.set(order.parameter, token);
-    if (order.hinted) parameters.set('token_type_hint', hint);
-    if (order.authentication === 'client') await authenticate(tools, at, parameters, headers);
+    if (order.authentication === 'client') await authenticate(tools, at, form, headers);
     if (order.authentication === 'bearer') {
-      headers.set('authorization', `${dpopKey === undefined ? 'Bearer' : 'DPoP'} ${accessToken}`);
-      if (dpopKey !== undefined) {
-        const proof = { dpopKey, accessToken, method: order.method, url, nonce };
-        headers.set('dpop', await dpopProof(proof, tools.now()));
-      }
+      headers.set('authorization', `${boundTo === undefined ? 'Bearer' : 'DPoP'} ${accessToken}`);
     }
-    const body = bodyOf(order.body, parameters, headers);
+    if (boundTo !== undefined) {
+      const proof = { dpopKey: boundTo, accessToken, method: order.method, url, nonce };
+      headers.set('dpop', await dpopProof(proof, tools.now()));
+    }
+    const body = bodyOf(order.body, form, headers);
     return tools.configurations.fetch(url, { method: order.method, headers: plain(headers), body, redirect: 'manual' });
   };
 
   try {
     const first = await send();
-    const nonce = dpopKey !== undefined && first.status === 401 ? first.headers.get('dpop-nonce') : null;
-    const answer = nonce === null ? first : await send(nonce);
-    return await outcomeOf(answer, config);
+    // RFC 9449 section 9: the resource server may ask for a nonce of its own.
+    const nonce = boundTo !== undefined && first.status === 401 ? first.headers.get('dpop-nonce') : null;
+    return await outcomeOf(nonce === null ? first : await send(nonce), config);
   } catch (error) {
     throw fromLibraryError(error, 'invalid_revocation_response');
   }
 }
+
+/** RFC 7009 section 2.1. */
+type TokenHint = 'access_token' | 'refresh_token';
 
 /** What is sent, with nothing left open. */
 interface Order {
@@ -74,18 +78,18 @@ interface Order {
   readonly body: 'form' | 'json' | 'none';
   readonly parameter: string;
   readonly authentication: 'client' | 'bearer' | 'none';
-  readonly hinted: boolean;
+  readonly hint?: TokenHint;
 }
 
-function orderOf(config: RevocationConfig): Order {
+function orderOf(config: RevocationConfig, hint: TokenHint): Order {
   switch (config.style) {
     case 'rfc7009':
-      return { method: 'POST', body: 'form', parameter: 'token', authentication: 'client', hinted: true };
+      return { method: 'POST', body: 'form', parameter: 'token', authentication: 'client', hint };
     case 'bearer':
-      return { method: 'POST', body: 'none', parameter: 'token', authentication: 'bearer', hinted: false };
+      return { method: 'POST', body: 'none', parameter: 'token', authentication: 'bearer' };
     case 'custom': {
       const { method = 'POST', body = 'form', parameter = 'token', authentication = 'client' } = config;
-      return { method, body, parameter, authentication, hinted: false };
+      return { method, body, parameter, authentication };
     }
   }
 }
@@ -122,8 +126,10 @@ async function outcomeOf(answer: Response, config: RevocationConfig): Promise<Re
   if (isDone && isMeant) return 'revoked';
 
   const code = members?.['error'];
-  if (typeof code !== 'string') throw new AuthorizationError('invalid_revocation_response');
-  if (code === 'invalid_token' || config.unknownTokenErrors.includes(code)) return 'revoked';
+  if (typeof code !== 'string') throw unreadable(answer, 'invalid_revocation_response');
+  // Of a bearer it says only that its access token has ended; a refresh token may live on.
+  if (config.style === 'rfc7009' && code === 'invalid_token') return 'revoked';
+  if (config.unknownTokenErrors.includes(code)) return 'revoked';
   // RFC 7009 section 2.2.1: tokens of this kind cannot be revoked.
   if (code === 'unsupported_token_type') return 'unsupported';
   throw errorFromProvider(code);

@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
-import type { DpopKey } from './dpop.ts';
+import { type DpopKey, dpopKeyPair } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OauthConfigurations, OauthOperation } from './oauth-configuration.ts';
 import { guardTokenEndpoint, type IssuedTokens, type TokenEndpointRules } from './token-endpoint.ts';
@@ -64,12 +64,13 @@ export async function guardedGrant(
   p: TokenRequestOptions & Pick<TokenEndpointRules, 'keepsIdToken' | 'grantStands'>,
   grant: (operation: OauthOperation) => Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>,
 ): Promise<TokenGrant> {
+  const keyPair = p.dpopKey && (await dpopKeyPair(p.dpopKey));
   let issued: () => IssuedTokens | undefined = () => undefined;
   const wrap = (fetch: client.CustomFetch): client.CustomFetch => {
     const guarded = guardTokenEndpoint(
       {
         endpoint: at.metadata.token_endpoint,
-        tokenType: p.dpopKey === undefined ? 'bearer' : 'dpop',
+        tokenType: keyPair === undefined ? 'bearer' : 'dpop',
         answers: p.tokenResponse,
         keepsIdToken: p.keepsIdToken,
         grantStands: p.grantStands,
@@ -80,7 +81,7 @@ export async function guardedGrant(
     return guarded.fetch;
   };
   try {
-    return await configurations.run(at, { dpopKey: p.dpopKey, wrap }, async operation => {
+    return await configurations.run(at, { keyPair, wrap }, async operation => {
       if (p.keepsIdToken) client.enableNonRepudiationChecks(operation.configuration);
       const claims = (await grant(operation)).claims();
       const tokens = issued();
