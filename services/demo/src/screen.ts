@@ -25,7 +25,9 @@ Try it in a second terminal
       waiting call go on. Choose 1 again: nobody is asked.
   2.  Choose 2: a further permission, a new link. Copy it into a private window and
       sign in as Bob: he is refused. Then answer it as Alice.
-  3.  npx -y pnpm@12 demo:host --era 2025-11-25${url}
+  3.  Open ${posternUrl}/me: what is connected, and which tool used it last.
+      Disconnect, then choose 1 again: you are asked anew.
+  4.  npx -y pnpm@12 demo:host --era 2025-11-25${url}
       The same with an MCP client of the revision before.
 
 From another MCP client (VS Code, MCP Inspector, …): streamable HTTP, sign-in by OAuth

@@ -23,9 +23,7 @@ export function createRepositoryHelper(p: { gate: Gate; forgeUrl: string }): Mcp
       const forge = await ctx.gate.authorize('forge', { scopes: ['repo'], message: 'To list your repositories' });
       if (forge.action !== 'accept') return forge.toToolResult();
 
-      const response = await fetch(`${p.forgeUrl}/api/repositories`, {
-        headers: { authorization: `Bearer ${await forge.accessToken()}` },
-      });
+      const response = await forge.fetch(`${p.forgeUrl}/api/repositories`);
       if (!response.ok) return failure(`Code Forge answered ${response.status}.`);
       const { repositories } = repositoriesSchema.parse(await response.json());
       const lines = repositories.map(
@@ -49,9 +47,9 @@ export function createRepositoryHelper(p: { gate: Gate; forgeUrl: string }): Mcp
       const forge = await ctx.gate.authorize('forge', { scopes: ['repo', 'issues'], message: 'To create an issue' });
       if (forge.action !== 'accept') return forge.toToolResult();
 
-      const response = await fetch(`${p.forgeUrl}/api/issues`, {
+      const response = await forge.fetch(`${p.forgeUrl}/api/issues`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${await forge.accessToken()}`, 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify(issue),
       });
       if (!response.ok) return failure(`Code Forge answered ${response.status}.`);

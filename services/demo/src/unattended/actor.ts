@@ -124,6 +124,22 @@ export class Actor implements AsyncDisposable {
     checkEqual(browser.host, new URL(this.#world.posternUrl).host, 'the last page');
   }
 
+  /** Says no on the page that asks. */
+  async decline(): Promise<void> {
+    await this.browser.press('Decline');
+    await this.browser.see('You declined');
+  }
+
+  /** Ends the one connection that `/me` lists. */
+  async disconnect(): Promise<void> {
+    const { browser } = this;
+    await browser.follow('Disconnect');
+    await browser.see(/Disconnect your .*Code Forge/);
+    await browser.press('Disconnect');
+    await browser.see(/Your .*Code Forge.* account is disconnected/);
+    await browser.read('ended the access as well');
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#host[Symbol.asyncDispose]();
     await this.browser[Symbol.asyncDispose]();

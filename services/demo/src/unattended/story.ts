@@ -1,4 +1,5 @@
 import type { Browser } from 'playwright-core';
+import { forgeScopes } from '../code-forge/code-forge.ts';
 import { type Constellation, MCP_SERVER_NAME, startConstellation } from '../constellation.ts';
 import { choosePorts } from '../ports.ts';
 import { Actor, type Role } from './actor.ts';
@@ -42,6 +43,8 @@ export async function playStory(report: Report): Promise<void> {
   const alice = stack.use(await aliceConnects(stage));
   const bob = stack.use(await bobConnects(stage));
   await bobOpensAliceLink(stage, alice, bob);
+  await aliceStaysConnected(stage, alice);
+  await aliceDisconnects(stage, alice);
   await nothingLeaked(stage);
 }
 
@@ -150,8 +153,7 @@ async function bobOpensAliceLink({ report, world, chromium, log }: Stage, alice:
   await report.step('Alice’s link still works; she declines on the page', async () => {
     await alice.browser.open(question.url);
     await alice.browser.read(matchCode);
-    await alice.browser.press('Decline');
-    await alice.browser.see('You declined');
+    await alice.decline();
   });
   await report.step('The held call reports that she declined; no issue was created', async () => {
     const { text, isError } = await result();
@@ -159,6 +161,55 @@ async function bobOpensAliceLink({ report, world, chromium, log }: Stage, alice:
     check(/declined/.test(text), 'the result does not say that she declined');
     check(!text.includes(elicitationId), 'the result repeats the link');
     checkEqual(world.codeForge.authorizedCalls(), 3, 'API calls at Code Forge');
+  });
+}
+
+async function aliceStaysConnected({ report, world: { codeForge } }: Stage, alice: Actor): Promise<void> {
+  report.chapter('Alice’s access token comes to its end');
+  await report.step('Code Forge no longer accepts it, as when its time is over', async () => {
+    check((await codeForge.endAccessTokens(ALICE.forgeAccount)) > 0, 'there was no access token');
+  });
+  const before = codeForge.refreshes();
+  await report.step('Two calls at once still list her repositories; nobody is asked', async () => {
+    for (const text of await Promise.all([alice.call('list_repositories'), alice.call('list_repositories')]))
+      checkRepositories(text, ALICE, BOB);
+  });
+  await report.step('Code Forge was asked for new tokens exactly once', async () => {
+    checkEqual(codeForge.refreshes() - before, 1, 'refreshes');
+  });
+}
+
+async function aliceDisconnects({ report, world, log }: Stage, alice: Actor): Promise<void> {
+  report.chapter('Alice looks after her connections');
+  const { codeForge } = world;
+  await report.step('At /me she sees her account at Code Forge, who may use it, and which tool did last', async () => {
+    const { browser } = alice;
+    checkEqual(await browser.open(`${world.posternUrl}/me`), 200, 'status');
+    await browser.see('Your connections');
+    const page = await browser.everything();
+    for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo, 'list_repositories'])
+      check(page.includes(trace), `the page does not say “${trace}”`);
+    check(!page.includes(BOB.forgeAccount), 'the page tells about Bob');
+  });
+  await report.step(
+    'She disconnects it; from then on Code Forge accepts none of her tokens, and still Bob’s',
+    async () => {
+      check((await codeForge.liveTokens(ALICE.forgeAccount)) > 0, 'there was nothing to end');
+      await alice.disconnect();
+      checkEqual(await codeForge.liveTokens(ALICE.forgeAccount), 0, 'tokens of Alice that Code Forge accepts');
+      check((await codeForge.liveTokens(BOB.forgeAccount)) > 0, 'Bob’s tokens have ended as well');
+      check(log.text().includes('connection.disconnected'), 'there is no audit event of it');
+    },
+  );
+  const { question, matchCode, result } = await report.step('Her next call asks her again, with a new URL', () =>
+    alice.callAndBeAsked('list_repositories'),
+  );
+  await report.step('This time she declines, and the call says so', async () => {
+    await alice.browser.open(question.url);
+    await alice.browser.read(matchCode);
+    await alice.decline();
+    const { text, isError } = await result();
+    check(isError && /declined/.test(text), 'the result does not say that she declined');
   });
 }
 
@@ -170,9 +221,9 @@ async function nothingLeaked({ report, world, frames, log }: Stage): Promise<voi
   await report.step(
     `Code Forge issued ${secrets.length} codes and tokens, and its API was called with them`,
     async () => {
-      // Two people: each at least a code, an access token and a refresh token. Three listings.
-      check(secrets.length >= 6, 'too few for this to prove anything');
-      checkEqual(world.codeForge.authorizedCalls(), 3, 'API calls');
+      // Two people: each a code, an access token and a refresh token; one of them a second generation. Five listings.
+      check(secrets.length >= 8, 'too few for this to prove anything');
+      checkEqual(world.codeForge.authorizedCalls(), 5, 'API calls');
     },
   );
   await report.step(
