@@ -84,7 +84,7 @@ describe.each([
     const start = await at.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
     const stolen = { ...start, dpopKey: await newDpopKey(), callbackUrl, redirectUri, state, scopes: ['repo'] };
-    expect(await failureCodeOf(at.finish(stolen), [JSON.stringify(start.dpopKey)])).toBe('provider_error');
+    expect(await failureCodeOf(at.finish(stolen), [String(start.dpopKey?.['d'])])).toBe('provider_error');
   });
 
   it('a refresh token of a public client is worth nothing without its key', async () => {

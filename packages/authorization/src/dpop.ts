@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import * as z from 'zod';
 
 /** A private JWK that tokens are bound to (RFC 9449). Secret; kept beside the tokens, which are worth nothing without it. */
@@ -22,8 +22,14 @@ export async function newDpopKey(): Promise<DpopKey> {
   return { kty, crv, x, y, d };
 }
 
+/** A DPoP key, ready to sign. */
+export interface DpopKeyPair {
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
+}
+
 /** The key as the library takes it. @throws {TypeError} for what `newDpopKey` has not made. */
-export async function dpopKeyPair(dpopKey: DpopKey): Promise<CryptoKeyPair> {
+export async function dpopKeyPair(dpopKey: DpopKey): Promise<DpopKeyPair> {
   const { d, ...publicJwk } = parseDpopKey(dpopKey);
   const options = { extractable: true };
   const [privateKey, publicKey] = await Promise.all([

@@ -1,6 +1,7 @@
 import * as client from 'openid-client';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
+import type { DpopKeyPair } from './dpop.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { isInsecure, unlessUnavailable } from './server-metadata.ts';
 
@@ -24,7 +25,7 @@ export interface OauthConfigurations {
    */
   run<T>(
     at: ResolvedClient,
-    p: { keyPair?: CryptoKeyPair | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
+    p: { keyPair?: DpopKeyPair | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
     operation: (p: OauthOperation) => Promise<T>,
   ): Promise<T>;
   readonly fetch: client.CustomFetch;

@@ -127,8 +127,8 @@ describe('S24: other ways', () => {
   it('as bearer of a token that has ended: no revocation, because a refresh token may live on', async () => {
     evil.revocationAnswer = () => ({ status: 401, body: { error: 'invalid_token' } });
     expect(await failureCodeOf(revoke({ revocation: { style: 'bearer' } }))).toBe('provider_error');
-    const unknown = { style: 'bearer', unknownTokenErrors: ['invalid_token'] } as const;
-    expect(await revoke({ revocation: unknown })).toBe('revoked');
+    const revocation = { style: 'bearer' as const, unknownTokenErrors: ['invalid_token'] };
+    expect(await revoke({ revocation })).toBe('revoked');
   });
 
   it('as bearer of a bound token: with a proof, and once more with the nonce', async () => {
