@@ -11,6 +11,7 @@ import {
   type TokenSetOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -35,6 +36,7 @@ const STORE_RETRY_MS = 250;
  * 4.14.2) do not happen.
  */
 export function createTokenRefresh(p: {
+  config: Pick<GatewayConfig, 'providers'>;
   stores: Pick<RedisStores, 'connections' | 'revocations'>;
   providers: ProviderRegistry;
   tokenSets: TokenSets;
@@ -100,9 +102,7 @@ export function createTokenRefresh(p: {
         await later(connection, lease, 'internal_error');
         throw error;
       }
-      // Another authorization server than the one that issued the tokens cannot renew them, whatever the operator meant by it.
-      if (error.code !== 'grant_refused' && error.code !== 'issuer_mismatch')
-        return later(connection, lease, error.code);
+      if (!isOver(error, connection.provider)) return later(connection, lease, error.code);
       const lost = await connections.markLost({ current: connection, reason: 'refused' });
       if (lost.result === 'stored') p.events.connectionLost(connection, 'refused');
       return { result: 'changed' };
@@ -156,6 +156,14 @@ export function createTokenRefresh(p: {
         await delay(STORE_RETRY_MS);
       }
     }
+  }
+
+  /** Whether only its person can mend it. */
+  function isOver({ code }: AuthorizationError, name: string): boolean {
+    // A remote MCP server may name another authorization server one day, and what the former has issued is then over. Where the
+    // operator wrote down another issuer, it may be a slip, and is no reason to lose what everybody has granted.
+    const isNamedByOthers = p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
+    return code === 'grant_refused' || (code === 'issuer_mismatch' && isNamedByOthers);
   }
 
   async function later(connection: Connection, { holder, troubles }: Lease, code: string): Promise<RefreshResult> {
