@@ -32,6 +32,7 @@ export {
   wrongPersonPage,
 } from './pages/refusal-pages.ts';
 export {
+  type SignInChoice,
   type SignInFailedView,
   type SignInView,
   signedOutPage,

@@ -255,6 +255,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         connections: [connectionOf(text), { ...connectionOf(text), scopes: Array(5).fill({ scope: text }) }],
       },
     ),
+    signInPage(english, { choices: [{ name: text, href: '/login' }] }),
     disconnectPage(
       { ...english, branding: { name: text } },
       {

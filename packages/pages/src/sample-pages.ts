@@ -36,6 +36,15 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'sign-in': context => signInPage(context, { continueHref: '/login', destinationHost: 'login.northwind.example' }),
   'sign-in-connections': context => signInPage(context, { continueHref: '/login', purpose: 'connections' }),
   'sign-in-plain': context => signInPage(context, { continueHref: '/login' }),
+  'sign-in-choice': context =>
+    signInPage(context, {
+      purpose: 'connections',
+      choices: [
+        { name: 'Northwind staff', href: '/login?to=me&idp=staff' },
+        { name: 'Northwind customers', href: '/login?to=me&idp=customers' },
+        { name: longWord, href: '/login?to=me&idp=long' },
+      ],
+    }),
   connect: context => connectPage(context, sampleConnect),
   'connect-loopback': context => {
     const { person: _person, switchAccountAction: _action, message: _message, ...view } = sampleConnect;

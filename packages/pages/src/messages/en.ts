@@ -98,6 +98,8 @@ export const en = {
   'signIn.text': 'An app you use has a question for you. Sign in, so that it reaches you and nobody else.',
   'signIn.connections': 'Then you can see which of your accounts are connected, and disconnect them.',
   'signIn.continue': 'Continue to sign-in',
+  'signIn.choose': 'Choose the account that you use for your apps here.',
+  'signIn.with': 'Sign in with {name}',
   'signInFailed.heading': 'Sign-in did not work',
   'signInFailed.text':
     'The sign-in service did not answer, or it turned the sign-in down. Wait a moment, then try again.',

@@ -92,6 +92,8 @@ export const zhHans: Messages = {
   'signIn.text': '您使用的一个应用有问题需要您来回答。请登录，以确保只有您本人能看到。',
   'signIn.connections': '登录后，您可以查看已连接的账户，也可以断开连接。',
   'signIn.continue': '前往登录',
+  'signIn.choose': '请选择您在此处使用应用时所用的账户。',
+  'signIn.with': '使用 {name} 登录',
   'signInFailed.heading': '登录未成功',
   'signInFailed.text': '登录服务没有响应，或拒绝了此次登录。请稍等片刻再试。',
   'signInFailed.retry': '重试',

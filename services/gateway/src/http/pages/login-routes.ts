@@ -21,15 +21,19 @@ const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
   const { signInFlow, externalVerification, events } = deps;
 
+  // `/me` asks which one, where there are several identity providers; an elicitation knows.
   const retryOf = (returnTo: ReturnTo | undefined) =>
     returnTo === undefined
       ? {}
-      : { retryHref: `/login?${new URLSearchParams(returnTo === 'me' ? { to: returnTo } : { e: returnTo })}` };
+      : { retryHref: returnTo === 'me' ? '/me' : `/login?${new URLSearchParams({ e: returnTo })}` };
 
   // Writes nothing: the transaction travels in a sealed cookie.
   app.get('/login', async (request, reply) => {
     const query = loginQuerySchema.safeParse(request.query);
     if (!query.success) throw new PageError('bad_request');
+    // Which of several, only the person can know.
+    if (query.data.to === 'me' && query.data.idp === undefined && deps.identityProviders.length > 1)
+      return reply.redirect('/me', 303);
     const elicitationId = parseElicitationId(query.data.e ?? '');
     const returnTo = query.data.to ?? elicitationId;
     const elicitation = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);

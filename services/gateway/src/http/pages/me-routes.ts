@@ -3,6 +3,7 @@ import {
   type ConnectionView,
   disconnectedPage,
   disconnectPage,
+  displayHost,
   mePage,
   signInPage,
   type WaitingView,
@@ -25,9 +26,19 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browse
   const { connections } = deps.stores;
 
   function sendSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const [first, ...others] = deps.identityProviders;
     // Without identity providers nobody can show here who they are.
-    if (deps.identityProviders.length === 0) throw new NotFoundError('connection');
-    return reply.send(signInPage(views.context(request), { continueHref: '/login?to=me', purpose: 'connections' }));
+    if (first === undefined) throw new NotFoundError('connection');
+    const choices = [first, ...others].map(({ config }) => ({
+      name: config.displayName ?? displayHost(new URL(config.issuer)),
+      href: `/login?${new URLSearchParams({ to: 'me', idp: config.name })}`,
+    }));
+    return reply.send(
+      signInPage(views.context(request), {
+        purpose: 'connections',
+        ...(others.length === 0 ? { continueHref: '/login?to=me' } : { choices }),
+      }),
+    );
   }
 
   /** What this sign-in may see: an application vouches for its own MCP server only. */

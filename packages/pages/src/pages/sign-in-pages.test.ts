@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { locales } from '../locale.ts';
+import { sampleContext } from '../sample-views.ts';
+import { signInPage } from './sign-in-pages.ts';
+
+const hrefsOf = (page: string) => [...page.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
+
+describe('the sign-in page', () => {
+  test.each(locales)('leads on by one link, in %s', locale => {
+    const page = signInPage({ ...sampleContext, locale }, { continueHref: '/login?to=me', purpose: 'connections' });
+    expect(hrefsOf(page)).toEqual(['/login?to=me']);
+  });
+
+  test.each(locales)('lets the person choose among several, none preferred, in %s', locale => {
+    const page = signInPage(
+      { ...sampleContext, locale },
+      {
+        choices: [
+          { name: 'Staff', href: '/login?to=me&idp=staff' },
+          { name: 'Customers', href: '/login?to=me&idp=customers' },
+        ],
+      },
+    );
+    expect(hrefsOf(page).map(href => href?.replaceAll(/&#?\w+;/g, '&'))).toEqual([
+      '/login?to=me&idp=staff',
+      '/login?to=me&idp=customers',
+    ]);
+    expect(page).not.toContain('button accent');
+    expect(page).toContain('<span translate="no"><bdi>Staff</bdi></span>');
+    expect(page).toContain('<span translate="no"><bdi>Customers</bdi></span>');
+  });
+
+  test('a choice leads to a web address or a path of our own only', () => {
+    expect(() => signInPage(sampleContext, { choices: [{ name: 'x', href: 'javascript:alert(1)' }] })).toThrow(
+      TypeError,
+    );
+  });
+});
