@@ -25,12 +25,16 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     fault('redis', 'url and cluster exclude each other');
 
   const recognitionOf = new Map<string, string>();
-  const providers = new Set(config.providers.map(provider => provider.name));
+  const providers = new Map(config.providers.map(provider => [provider.name, provider]));
   const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
     for (const name of server.providers)
       if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
+    // The application is asked when the browser comes back with a code, and from the device flow none comes back.
+    for (const name of server.providers)
+      if (server.identity.mode === 'external' && providers.get(name)?.flow === 'device')
+        fault(`${path}.providers`, `"${name}" has no redirect, which identity mode external needs`);
     // A connection is only as sure of its person as the MCP server it was made for, so all that share it must be as sure.
     if (server.group !== undefined) {
       const first = recognitionOf.get(server.group) ?? recognition(server);

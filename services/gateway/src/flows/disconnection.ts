@@ -12,7 +12,7 @@ export type DisconnectedBy = 'person' | { readonly mcpServerId: string };
  * Ends a connection: here at once and whatever the provider does, there as soon as it answers.
  */
 export function createDisconnection(p: {
-  stores: Pick<RedisStores, 'connections'>;
+  stores: Pick<RedisStores, 'connections' | 'revocations'>;
   providers: ProviderRegistry;
   revocationFlow: RevocationFlow;
   events: Events;
@@ -27,24 +27,33 @@ export function createDisconnection(p: {
   return {
     /** What disconnecting will mean at the provider. Changes nothing. */
     async outlook(connection: Connection): Promise<'revoke' | 'unsupported' | 'shared'> {
-      if (p.providers.get(connection.provider)?.isRevocable === false) return 'unsupported';
-      return (await isShared(connection)) ? 'shared' : 'revoke';
+      if (await isShared(connection)) return 'shared';
+      const provider = p.providers.get(connection.provider);
+      return provider === undefined || provider.isRevocable === false ? 'unsupported' : 'revoke';
     },
 
     /** @throws NotFoundError when it is gone already. */
     async disconnect(connection: Connection, by: DisconnectedBy): Promise<RevocationState> {
       const { connectionId, subject, provider } = connection;
-      const shared = await isShared(connection);
-      const isTold = !shared && p.providers.get(provider) !== undefined;
-      const revocationId = isTold ? newRevocationId(shardIn(connectionId), p.entropy) : undefined;
+      const isKnown = p.providers.get(provider) !== undefined;
+      const wasShared = await isShared(connection);
+      const revocationId = newRevocationId(shardIn(connectionId), p.entropy);
       const removed = await p.stores.connections.remove({
         connectionId,
-        ...(revocationId === undefined ? {} : { revocationId }),
+        ...(isKnown && !wasShared ? { revocationId } : {}),
       });
       if (removed === undefined) throw new NotFoundError('connection');
       p.events.disconnected({ connectionId, provider, subject, by });
-      if (shared) return 'shared';
-      return revocationId === undefined ? 'unsupported' : p.revocationFlow.attempt(revocationId);
+      if (wasShared) {
+        // Those that shared the grant may have been disconnected at the same time, each leaving it to the other.
+        if (await isShared(removed)) return 'shared';
+        const { owner, elicitationId, sealedTokens, resource } = removed;
+        await p.stores.revocations.add({
+          ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens },
+          ...(resource === undefined ? {} : { resource }),
+        });
+      }
+      return isKnown ? p.revocationFlow.attempt(revocationId) : 'unsupported';
     },
   };
 }

@@ -52,6 +52,10 @@ export function createRevocationFlow(p: {
       await end('abandoned', 'unknown_provider');
       return 'unsupported';
     }
+    if (provider.revocationReach === 'grant' && (await isGrantInUse(revocation))) {
+      await end('abandoned', 'grant_in_use');
+      return 'unsupported';
+    }
     let tokens: TokenSet;
     try {
       tokens = await p.tokenSets.open(revocation);
@@ -77,13 +81,25 @@ export function createRevocationFlow(p: {
       return result;
     } catch (error) {
       if (!(error instanceof AuthorizationError)) throw error;
-      if (p.now() - revocation.createdAt < GIVE_UP_MS) return postpone(revocation, error.code);
-      await end('abandoned', error.code);
-      return 'unsupported';
+      return postpone(revocation, error.code);
     }
   }
 
+  /**
+   * Whether the person has connected there again since. What is revoked would then be the new grant too. Older connections were
+   * looked at when the revocation was decided on.
+   */
+  async function isGrantInUse({ provider, subject, createdAt }: Revocation): Promise<boolean> {
+    const all = await p.stores.connections.list(subject);
+    return all.some(connection => connection.provider === provider && connection.updatedAt >= createdAt);
+  }
+
   async function postpone(revocation: Revocation, reason: string): Promise<RevocationResult> {
+    if (p.now() - revocation.createdAt >= GIVE_UP_MS) {
+      await revocations.finish(revocation.revocationId);
+      p.events.revocationEnded(revocation, { outcome: 'abandoned', reason });
+      return 'unsupported';
+    }
     const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (revocation.attempts - 1), LONGEST_RETRY_MS);
     p.events.revocationPostponed(revocation, { reason, delayMs });
     await revocations.postpone(revocation.revocationId, delayMs);
