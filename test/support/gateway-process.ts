@@ -13,6 +13,9 @@ export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
   /** Ends it as a crash would: nothing is finished, nothing is said. */
   kill(): Promise<void>;
+  /** Stops it in its tracks, as a paused virtual machine is; time goes on without it. */
+  suspend(): void;
+  resume(): void;
 }
 
 const main = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'main.ts');
@@ -36,6 +39,8 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
   return {
     address: `http://127.0.0.1:${port}`,
     kill: () => kill(child),
+    suspend: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     async [Symbol.asyncDispose]() {
       await kill(child);
       await rm(directory, { recursive: true, force: true });

@@ -73,6 +73,8 @@ export function createAccessTokenFlow(p: {
         }
         throw reauthorize();
       }
+      // A token that is good for now does not wait for a provider that takes its time.
+      if (isUsable && p.tokenRefresh.isUnderWay(connection)) return connection;
       const refreshed = await p.tokenRefresh.refresh(connection);
       if (refreshed.result === 'refreshed') return refreshed.connection;
       if (refreshed.result === 'changed') continue;

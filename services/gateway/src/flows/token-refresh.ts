@@ -7,10 +7,10 @@ import {
   newRevocationId,
   StoreUnavailableError,
   shardIn,
-  type TokenSetChange,
   type TokenSetOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
+import { VaultError } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
@@ -25,9 +25,12 @@ export type RefreshResult =
 
 const FIRST_BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
-/** What the provider has issued is worth the patience: a store that is away comes back within this time, or the grant is lost. */
-const STORE_PATIENCE_MS = 30_000;
-const STORE_RETRY_MS = 250;
+/**
+ * What the provider has issued is worth the patience: a store or key service that is away comes back within this time, or the
+ * grant is lost.
+ */
+const KEEP_PATIENCE_MS = 30_000;
+const KEEP_RETRY_MS = 250;
 
 /**
  * Renews token sets. Of all callers on all replicas one asks the provider: within this process they share one promise, between
@@ -50,8 +53,10 @@ export function createTokenRefresh(p: {
   const leaseMs = Math.ceil(p.requestLimitMs * 2.5);
   const underWay = new Map<string, Promise<RefreshResult>>();
 
+  const keyOf = ({ connectionId, createdAt, generation }: TokenSetOf) => `${connectionId} ${createdAt} ${generation}`;
+
   function refresh(connection: Connection): Promise<RefreshResult> {
-    const key = `${connection.connectionId} ${connection.createdAt} ${connection.generation}`;
+    const key = keyOf(connection);
     let attempt = underWay.get(key);
     if (attempt === undefined) {
       attempt = begin(connection).finally(() => underWay.delete(key));
@@ -118,13 +123,20 @@ export function createTokenRefresh(p: {
       tokenType: grant.tokenType,
       ...(grant.refreshToken === undefined ? {} : { refreshToken: grant.refreshToken }),
     };
-    const sealedTokens = await p.tokenSets.seal(tokens, connection);
-    const change = await finish(connection, {
-      sealedTokens,
-      scopes: [...grant.scopes].sort(),
-      refreshable: true,
-      ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
-    });
+    const sealedTokens = await patiently(() => p.tokenSets.seal(tokens, connection));
+    const operationId = newOperationId(p.entropy);
+    const change = await patiently(() =>
+      connections.finishRefresh({
+        current: connection,
+        tokens: {
+          sealedTokens,
+          scopes: [...grant.scopes].sort(),
+          refreshable: true,
+          ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
+        },
+        operationId,
+      }),
+    );
     switch (change.result) {
       case 'stored':
         p.events.tokensRefreshed(change.connection);
@@ -136,24 +148,26 @@ export function createTokenRefresh(p: {
         const { owner, subject, provider, resource, elicitationId } = connection;
         const revocationId = newRevocationId(shardIn(connection.connectionId), p.entropy);
         const unwanted = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
-        await p.stores.revocations.add({ ...unwanted, ...(resource === undefined ? {} : { resource }) });
+        await patiently(() =>
+          p.stores.revocations.add({ ...unwanted, ...(resource === undefined ? {} : { resource }) }),
+        );
         return { result: 'changed' };
       }
     }
   }
 
-  async function finish(
-    current: TokenSetOf,
-    tokens: Parameters<typeof connections.finishRefresh>[0]['tokens'],
-  ): Promise<TokenSetChange> {
-    const operationId = newOperationId(p.entropy);
-    const giveUpAt = performance.now() + STORE_PATIENCE_MS;
+  /** Repeats a step that may be repeated, while what it needs is away. */
+  async function patiently<T>(step: () => Promise<T>): Promise<T> {
+    const giveUpAt = performance.now() + KEEP_PATIENCE_MS;
     while (true) {
       try {
-        return await connections.finishRefresh({ current, tokens, operationId });
+        return await step();
       } catch (error) {
-        if (!(error instanceof StoreUnavailableError) || performance.now() > giveUpAt) throw error;
-        await delay(STORE_RETRY_MS);
+        const isAway =
+          error instanceof StoreUnavailableError ||
+          (error instanceof VaultError && error.code === 'key_service_unavailable');
+        if (!isAway || performance.now() > giveUpAt) throw error;
+        await delay(KEEP_RETRY_MS);
       }
     }
   }
@@ -177,6 +191,8 @@ export function createTokenRefresh(p: {
 
   return {
     refresh,
+    /** Whether this process is renewing this token set now. */
+    isUnderWay: (connection: TokenSetOf): boolean => underWay.has(keyOf(connection)),
     /** Waits for the requests under way: what they bring must not get lost with the process. */
     async drain(): Promise<void> {
       await Promise.allSettled(underWay.values());
