@@ -2,7 +2,10 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
+import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
+import { findLeaks, type Secret } from '../support/secret-recorder.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { expireAccessToken } from '../support/token-expiry.ts';
 import { askFor } from '../support/world.ts';
 
 let stage: Stage;
@@ -172,5 +175,48 @@ describe('S49, S50: tokens at rest', () => {
     expect(JSON.stringify(answer.body)).not.toContain('planted');
     // Nobody is told that a connection serves which cannot be opened later, and the other one is untouched.
     expect((await stage.api.accessToken(other.connectionId)).status).toBe(200);
+  });
+});
+
+describe('S49: at rest and in motion', () => {
+  /** What Redis keeps on its disk, and what it was told meanwhile. */
+  async function sinksOf(commands: { readonly text: () => string }): Promise<Record<string, string>> {
+    const { url } = stage.world.redis;
+    return { aof: await appendOnlyFile(url), rdb: await snapshot(url), monitor: commands.text() };
+  }
+  const everywhere = (kind: string) => ['aof', 'rdb', 'monitor'].map(sink => ({ sink, kind }));
+
+  it('no generation of a token can be read, before or after its connection is gone', async () => {
+    using commands = await watchCommands(stage.world.redis.url);
+    const { provider } = stage.world;
+    const { connectionId } = await connection();
+    const secrets: Secret[] = [];
+    for (const round of ['first', 'second', 'third']) {
+      const { status, body } = await stage.api.accessToken(connectionId);
+      expect(status).toBe(200);
+      expect(secrets.map(({ value }) => value)).not.toContain(body.accessToken);
+      secrets.push({ kind: `${round} access token`, value: body.accessToken });
+      await expireAccessToken(stage.world.redis.url, connectionId);
+    }
+    for (const { form } of provider.requests('token'))
+      if (form['refresh_token'] !== undefined)
+        secrets.push({ kind: `refresh token ${secrets.length}`, value: form['refresh_token'] });
+    expect(secrets.length).toBeGreaterThanOrEqual(5);
+    expect(findLeaks(await sinksOf(commands), secrets)).toEqual([]);
+
+    provider.fault({ endpoint: 'revocation', status: 503, times: 1 });
+    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    expect(await redis.keys(`*:cn:${connectionId.slice(5)}`)).toEqual([]);
+    expect(findLeaks(await sinksOf(commands), secrets)).toEqual([]);
+  });
+
+  it('and what was written there by mistake would be found in all three', async () => {
+    using commands = await watchCommands(stage.world.redis.url);
+    const value = 'canary-0123456789-abcdefghij';
+    await redis.hset('planted', 'token', JSON.stringify({ value }));
+    await redis.ping();
+    const leaks = findLeaks(await sinksOf(commands), [{ kind: 'planted', value }]);
+    await redis.del('planted');
+    expect(leaks).toEqual(everywhere('planted'));
   });
 });

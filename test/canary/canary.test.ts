@@ -1,14 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
+import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { type Answer, type Api, askFor, keyOf } from '../support/world.ts';
+import { prepareLastingStory } from './lasting-story.ts';
 
 const REDIS_PASSWORD = 'canary-redis-password-93f1';
 const FROM_PROVIDER = 'canary-text-of-the-provider-7c2e';
@@ -146,26 +146,20 @@ async function story(): Promise<void> {
   expect((await api.accessToken(connectionId)).status).toBe(500);
 }
 
-async function appendOnlyFile(): Promise<string> {
-  const redis = new Redis(stage.world.redis.url);
-  const [, directory = ''] = (await redis.config('GET', 'dir')) as string[];
-  redis.disconnect();
-  const home = join(directory, 'appendonlydir');
-  return readdirSync(home)
-    .map(name => readFileSync(join(home, name), 'latin1'))
-    .join('\n');
-}
-
 beforeAll(async () => {
   recorder = createSecretRecorder();
   redisServer = await startRedis({ args: ['--requirepass', REDIS_PASSWORD] });
+  const redisUrl = `redis://:${REDIS_PASSWORD}@127.0.0.1:${redisServer.port}`;
+  using commands = await watchCommands(redisUrl);
   let vaultKey = '';
+  const lasting = await prepareLastingStory(recorder.note);
   stage = await startStage({
+    ...lasting.options,
     plantsLeaks: true,
-    redisUrl: `redis://:${REDIS_PASSWORD}@127.0.0.1:${redisServer.port}`,
-    config: ({ base }) => {
-      vaultKey = base.vault.keys[0]?.key ?? '';
-      return {};
+    redisUrl,
+    config: parts => {
+      vaultKey = parts.base.vault.keys[0]?.key ?? '';
+      return typeof lasting.options.config === 'function' ? lasting.options.config(parts) : {};
     },
   });
   recorder.note('Redis password', REDIS_PASSWORD);
@@ -176,16 +170,24 @@ beforeAll(async () => {
   recorder.note('text of the provider', FROM_PROVIDER);
   recorder.watchProvider('provider', stage.world.provider);
   recorder.watchProvider('identity provider', stage.world.identityProvider);
+  const browser = () => recorder.watchBrowser(stage.raw());
+  await lasting.play({ stage, api: recorded(stage.api), recorder, browser });
   await story();
+  await recorded(stage.api).call('GET', '/v1/connections?provider=nobody');
 
-  const dump = await dumpRedis(stage.world.redis.url);
-  const aof = await appendOnlyFile();
+  const dump = await dumpRedis(redisUrl);
+  const aof = await appendOnlyFile(redisUrl);
+  const rdb = await snapshot(redisUrl);
+  const openApi = await (await fetch(`${stage.world.gateways[0]?.address}/openapi.json`)).text();
   await redisServer.kill();
   await recorded(stage.api).read(`el_00${'d'.repeat(43)}`);
   sinks = {
     log: stage.world.log(),
     'Redis keys and values': JSON.stringify(dump),
     'append-only file': aof,
+    'RDB snapshot': rdb,
+    MONITOR: commands.text(),
+    '/openapi.json': openApi,
     'event streams': JSON.stringify(Object.entries(dump).filter(([name]) => name.endsWith(':events'))),
     'answers of the API': answers.join('\n'),
     'URLs of the gateway': recorder.targets.filter(target => !/^\/(login\/)?callback[/?]/.test(target)).join('\n'),
@@ -222,6 +224,13 @@ describe('S13, S49, S53: after the whole story', () => {
       'vault key',
       'Redis password',
       'client secret',
+      'client key',
+      'client secret of the device client',
+      'DPoP private key',
+      'provider DPoP proof',
+      'provider client_assertion',
+      'provider device_code',
+      'provider user_code',
     ])
       expect(kinds, [...kinds].join(', ')).toContain(kind);
     expect(recorder.secrets().length).toBeGreaterThan(100);
@@ -231,7 +240,13 @@ describe('S13, S49, S53: after the whole story', () => {
     for (const [sink, text] of Object.entries(sinks)) expect(text.length, sink).toBeGreaterThan(500);
     expect(sinks['log']).toContain('http.surprise');
     expect(sinks['log']).toContain('callback.refused');
+    for (const event of ['refreshed', 'lost', 'disconnected']) expect(sinks['log']).toContain(`connection.${event}`);
+    for (const event of ['revocation.postponed', 'revocation.ended']) expect(sinks['log']).toContain(event);
     expect(sinks['event streams']).toContain('"status","completed"');
+    // Connections, and the revocation that the provider was down for.
+    for (const sink of ['Redis keys and values', 'append-only file', 'RDB snapshot', 'MONITOR'])
+      expect(sinks[sink], sink).toMatch(/\}:cn:[\s\S]*\}:rv:|\}:rv:[\s\S]*\}:cn:/);
+    expect(sinks['/openapi.json']).toContain('access-token');
   });
 
   it('none of them can be read anywhere', () => {
@@ -239,8 +254,9 @@ describe('S13, S49, S53: after the whole story', () => {
   });
 
   it('no page shows a code, a token, a cookie or a key', () => {
-    // Pages carry the CSRF token in their form, and the leaving page the request to the provider with state and nonce.
-    const secrets = recorder.secrets().filter(({ kind }) => !/CSRF|state|nonce/.test(kind));
+    // Pages carry the CSRF token in their form, the leaving page the request to the provider with state and nonce, and the
+    // device page the code for its person.
+    const secrets = recorder.secrets().filter(({ kind }) => !/CSRF|state|nonce|user_code/.test(kind));
     expect(findLeaks({ pages: recorder.pages.join('\n') }, secrets)).toEqual([]);
   });
 

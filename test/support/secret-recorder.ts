@@ -30,6 +30,21 @@ export interface SecretRecorder extends Disposable {
 
 /** Shorter values would be found by chance. */
 const MIN_LENGTH = 12;
+/** What people type is shorter; these have a hyphen in the middle (RFC 8628 section 6.1), which chance seldom has. */
+const MIN_USER_CODE_LENGTH = 9;
+
+const SECRET_PARAMETERS: ReadonlySet<string> = new Set([
+  'client_assertion',
+  'client_secret',
+  'code',
+  'code_verifier',
+  'device_code',
+  'nonce',
+  'refresh_token',
+  'state',
+  'token',
+  'user_code',
+]);
 
 export function createSecretRecorder(): SecretRecorder {
   const secrets = new Map<string, string>();
@@ -38,13 +53,12 @@ export function createSecretRecorder(): SecretRecorder {
   const watchedGateways = new Set<number>();
   const watchedProviders = new Map<number, { of: string; provider: TestProvider }>();
   const note = (kind: string, value: string | null | undefined): void => {
-    if (typeof value === 'string' && value.length >= MIN_LENGTH && !secrets.has(value)) secrets.set(value, kind);
+    const atLeast = kind.endsWith(' user_code') ? MIN_USER_CODE_LENGTH : MIN_LENGTH;
+    if (typeof value === 'string' && value.length >= atLeast && !secrets.has(value)) secrets.set(value, kind);
   };
 
   function noteParameters(parameters: Iterable<[string, string]>, of: string): void {
-    for (const [name, value] of parameters)
-      if (['code', 'state', 'nonce', 'code_verifier', 'client_secret', 'refresh_token', 'token'].includes(name))
-        note(`${of} ${name}`, value);
+    for (const [name, value] of parameters) if (SECRET_PARAMETERS.has(name)) note(`${of} ${name}`, value);
   }
 
   function noteGiven(setCookies: readonly string[], body: string): void {
@@ -91,7 +105,9 @@ export function createSecretRecorder(): SecretRecorder {
   subscribe('http.server.request.start', onRequest);
 
   function noteTokens(body: string, of: string): void {
-    for (const [, name, value] of body.matchAll(/"(access_token|refresh_token|id_token)":"([^"]+)"/g))
+    for (const [, name, value] of body.matchAll(
+      /"(access_token|refresh_token|id_token|device_code|user_code)":"([^"]+)"/g,
+    ))
       note(`${of} ${name}`, value);
   }
 
@@ -102,6 +118,7 @@ export function createSecretRecorder(): SecretRecorder {
         noteParameters(url.searchParams, of);
         noteParameters(Object.entries(form), of);
         note(`${of} credentials`, headers['authorization']?.toString().replace(/^\S+ /, ''));
+        note(`${of} DPoP proof`, headers['dpop']?.toString());
       }
     }
   }

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { driveDevice } from '@postern/testkit/providers';
+import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
+import type { SecretRecorder } from '../support/secret-recorder.ts';
+import type { Stage, StageOptions } from '../support/stage.ts';
+import { expireAccessToken } from '../support/token-expiry.ts';
+import { type Api, askFor, freePort } from '../support/world.ts';
+
+const DEVICE_SECRET = 'canary-secret-of-the-device-client';
+
+/** Private keys that anybody in this process has exported, by the `x` of their public half. */
+export function watchPrivateKeys(): { readonly privateOf: (x: string | undefined) => string | undefined } & Disposable {
+  const { subtle } = globalThis.crypto;
+  const { exportKey } = subtle;
+  const known = new Map<string, string>();
+  subtle.exportKey = (async (...args: Parameters<typeof exportKey>) => {
+    const exported: ArrayBuffer | JWK = await exportKey.apply(subtle, args);
+    if ('d' in exported && exported.x !== undefined && exported.d !== undefined) known.set(exported.x, exported.d);
+    return exported;
+  }) as typeof exportKey;
+  return {
+    privateOf: x => (x === undefined ? undefined : known.get(x)),
+    [Symbol.dispose]() {
+      subtle.exportKey = exportKey;
+    },
+  };
+}
+
+export interface LastingStage {
+  readonly options: StageOptions;
+  /** To be called when the stage is there. */
+  readonly play: (p: { stage: Stage; api: Api; recorder: SecretRecorder; browser: () => RawBrowser }) => Promise<void>;
+}
+
+/**
+ * One authorization server with three ways in: by redirect with a client secret, by device code, and with DPoP, pushed
+ * requests and `private_key_jwt`. Connections there are renewed, turned away and ended.
+ */
+export async function prepareLastingStory(recorderNote: SecretRecorder['note']): Promise<LastingStage> {
+  const publicUrl = `http://localhost:${await freePort()}`;
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const clientKey = { ...(await exportJWK(privateKey)), alg: 'ES256', kid: 'canary' };
+  recorderNote('client key', clientKey.d);
+  recorderNote('client secret of the device client', DEVICE_SECRET);
+  const redirectTo = (name: string) => [`${publicUrl}/callback/tracker/${name}`];
+  return {
+    options: {
+      publicUrl,
+      provider: {
+        deviceFlow: true,
+        dpop: 'offered',
+        dpopNonce: true,
+        pushedAuthorization: 'offered',
+        clients: [
+          { clientId: 'postern-at-forge', clientSecret: 'forge-client-secret', redirectUris: redirectTo('forge') },
+          { clientId: 'postern-device', clientSecret: DEVICE_SECRET, redirectUris: redirectTo('device') },
+          {
+            clientId: 'postern-bound',
+            jwks: { keys: [{ ...(await exportJWK(publicKey)), alg: 'ES256', kid: 'canary' }] },
+            dpopBound: true,
+            redirectUris: redirectTo('bound'),
+          },
+        ],
+      },
+      mcpServer: { providers: ['forge', 'device', 'bound'] },
+      config: ({ base }) => {
+        const forge: Readonly<Record<string, unknown>> = Object.assign({}, base.providers?.[0]);
+        const { clientSecret: _, ...withoutSecret } = forge;
+        return {
+          providers: [
+            forge,
+            { ...forge, name: 'device', flow: 'device', clientId: 'postern-device', clientSecret: DEVICE_SECRET },
+            {
+              ...withoutSecret,
+              name: 'bound',
+              clientId: 'postern-bound',
+              clientAuthentication: 'private_key_jwt',
+              clientKey: JSON.stringify(clientKey),
+              dpop: 'required',
+              pushedAuthorization: 'required',
+            },
+          ],
+        };
+      },
+    },
+    play: async p => {
+      using privateKeys = watchPrivateKeys();
+      await renewedAndTurnedAway(p);
+      await byDeviceCode(p);
+      const x = await boundToKey(p);
+      recorderNote('DPoP private key', privateKeys.privateOf(x));
+    },
+  };
+}
+
+type Players = Parameters<LastingStage['play']>[0];
+
+async function connectionOf(api: Api, elicitationId: string): Promise<string> {
+  const { status, outcome } = (await api.read(elicitationId)).body;
+  if (status !== 'completed' || outcome?.connectionId === undefined) throw new Error(`not connected: ${status}`);
+  return outcome.connectionId;
+}
+
+async function asked({ stage, api }: Players, user: string, provider: string): Promise<string> {
+  const ask = askFor(stage.world, user, { authorization: { provider, scopes: ['repo'] } });
+  return (await api.issue(ask, { 'idempotency-key': randomUUID() })).body.elicitationId;
+}
+
+async function byRedirect(p: Players, user: string, provider: string): Promise<{ id: string; browser: RawBrowser }> {
+  const elicitationId = await asked(p, user, provider);
+  const browser = p.browser();
+  await browser.signIn(elicitationId, user);
+  await browser.get(await browser.decideAtProvider(await browser.accept(elicitationId), 'alice'));
+  return { id: await connectionOf(p.api, elicitationId), browser };
+}
+
+/** The token, and its generation; fails when there is none. */
+async function taken({ api }: Players, connectionId: string, request?: Parameters<Api['accessToken']>[1]) {
+  const { status, body } = await api.accessToken(connectionId, request);
+  if (status !== 200) throw new Error(`no access token: ${status} ${body.code ?? ''}`);
+  return body;
+}
+
+/** Three generations of one grant; then it is ended while the provider is down, and what is to be told waits in Redis. */
+async function renewedAndTurnedAway(p: Players): Promise<void> {
+  const { api, stage } = p;
+  const { provider, redis } = stage.world;
+  const { id, browser } = await byRedirect(p, stage.subject(), 'forge');
+  const first = await taken(p, id);
+  await expireAccessToken(redis.url, id);
+  const second = await taken(p, id);
+  const third = await taken(p, id, { rejectedGeneration: second.generation, tool: 'list_issues' });
+  if (new Set([first, second, third].map(({ accessToken }) => accessToken)).size !== 3)
+    throw new Error('nothing was renewed');
+  await browser.get('/me');
+  const down = { endpoint: 'revocation', status: 503, body: 'canary-text-of-the-provider-7c2e' } as const;
+  provider.fault({ ...down, times: 1 });
+  await api.remove(id);
+  await api.accessToken(id);
+
+  // Another person ends theirs at `/me`; and a grant that the provider has ended is lost.
+  const theirs = await byRedirect(p, stage.subject(), 'forge');
+  const page = await theirs.browser.get(`/me/connections/${theirs.id}/disconnect`);
+  const form = { csrf_token: csrfTokenIn(page) };
+  const gone = await theirs.browser.post(`/me/connections/${theirs.id}/disconnect`, { form });
+  if (gone.status !== 200) throw new Error(`not disconnected: ${gone.status}`);
+  const lost = await byRedirect(p, stage.subject(), 'forge');
+  provider.fault({
+    endpoint: 'token',
+    grantType: 'refresh_token',
+    times: 1,
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ error: 'invalid_grant', error_description: 'canary-text-of-the-provider-7c2e' }),
+  });
+  await expireAccessToken(redis.url, lost.id);
+  const { status, body } = await api.accessToken(lost.id);
+  if (body.code !== 'reauthorization_required') throw new Error(`it was not lost: ${status} ${body.code ?? ''}`);
+}
+
+async function byDeviceCode(p: Players): Promise<void> {
+  const user = p.stage.subject();
+  const elicitationId = await asked(p, user, 'device');
+  const browser = p.browser();
+  await browser.signIn(elicitationId, user);
+  await browser.post(`/e/${elicitationId}/accept`, { form: await browser.acceptForm(elicitationId) });
+  const page = await browser.get(`/e/${elicitationId}/device`);
+  const userCode = /class="user-code"[^>]*>(?:<bdi>)?([^<]+)</.exec(page.body)?.[1];
+  if (userCode === undefined) throw new Error(`there is no code: ${page.status}`);
+  await driveDevice({ verificationUri: `${p.stage.world.provider.issuer}/device`, userCode }, 'alice');
+  const form = { csrf_token: csrfTokenIn(page) };
+  await browser.post(`/e/${elicitationId}/device`, { form });
+  const id = await connectionOf(p.api, elicitationId);
+  await expireAccessToken(p.stage.world.redis.url, id);
+  await taken(p, id);
+}
+
+/** @returns `x` of the key that the tokens are bound to */
+async function boundToKey(p: Players): Promise<string | undefined> {
+  const { id } = await byRedirect(p, p.stage.subject(), 'bound');
+  await expireAccessToken(p.stage.world.redis.url, id);
+  const { dpopProof } = await taken(p, id, { dpop: { method: 'GET', url: `${p.stage.world.provider.issuer}/api/me` } });
+  if (dpopProof === undefined) throw new Error('there is no proof');
+  return decodeProtectedHeader(dpopProof).jwk?.x;
+}
