@@ -176,5 +176,6 @@ export function ownLinksIn(page: RawAnswer): string[] {
   return [...page.body.matchAll(/ href="(\/[^"]*)"/g)].map(([, href = '']) => unescapeHtml(href));
 }
 
-const unescapeHtml = (text: string): string =>
+/** The text that stands behind references in our pages. */
+export const unescapeHtml = (text: string): string =>
   text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));

@@ -1,0 +1,436 @@
+import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import {
+  connected,
+  connectionEntriesIn,
+  disconnectPathOf,
+  disconnectPathsIn,
+  signInForMe,
+  textOf,
+} from '../support/connections.ts';
+import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
+import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
+import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { type Stage, stageUsers, startStage } from '../support/stage.ts';
+import { askFor, freePort, keyOf } from '../support/world.ts';
+
+let browser: Browser;
+let application: ExternalApplication;
+let stage: Stage;
+let ahead = 0;
+
+beforeAll(async () => {
+  application = await startExternalApplication();
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({
+      now: () => Date.now() + ahead,
+      otherMcpServers: [
+        { id: 'wiki', name: 'Team Wiki', url: 'http://localhost:7002/mcp' },
+        { id: 'desk', name: 'Help Desk', url: 'http://localhost:7003/mcp', group: 'support' },
+        { id: 'phone', name: 'Phone Log', url: 'http://localhost:7004/mcp', group: 'support' },
+        {
+          id: 'embedded',
+          name: 'Embedded App',
+          url: 'http://localhost:7005/mcp',
+          identity: { mode: 'external', verifyUrl: application.verifyUrl },
+        },
+      ],
+    }),
+  ]);
+  application.connect({
+    gateway: stage.world.gateways[0]?.address ?? '',
+    apiKey: keyOf('embedded'),
+    issuer: stage.world.identityProvider.issuer,
+  });
+});
+afterEach(() => {
+  ahead = 0;
+  Object.assign(stage.world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await application?.[Symbol.asyncDispose]();
+});
+
+const apiOf = (mcpServerId: string) => stage.world.api({ apiKey: keyOf(mcpServerId) });
+
+describe('/me, by somebody who is not signed in', () => {
+  it('asks to sign in and comes back', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const page = await raw.get('/me');
+    expect(page.status).toBe(200);
+    expect(ownLinksIn(page)).toContain('/login?to=me');
+    expect(await signInForMe(raw, user)).toMatchObject({ status: 303, location: '/me' });
+    const mine = await raw.get('/me');
+    expect(mine.status).toBe(200);
+    expect(textOf(mine)).toContain(`${user} Example`);
+    expect(connectionEntriesIn(mine)).toEqual([]);
+  });
+
+  it('when the identity provider is down: says so, and the way back leads here', async () => {
+    const raw = stage.raw();
+    const { identityProvider } = stage.world;
+    const { location } = await raw.get('/login?to=me');
+    const state = new URL(location ?? '').searchParams.get('state') ?? '';
+    const refused = await raw.get(
+      `/login/callback?${new URLSearchParams({ error: 'access_denied', state, iss: identityProvider.issuer })}`,
+    );
+    expect(refused.status).toBe(400);
+    expect(ownLinksIn(refused)).toContain('/me');
+  });
+
+  it('one connection or none, real or invented: the page that asks before it ends looks the same', async () => {
+    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const invented = `cn_00${'A'.repeat(43)}`;
+    const pages = await Promise.all(
+      [connectionId, invented, 'nonsense'].map(id => stage.raw().get(disconnectPathOf(id))),
+    );
+    for (const page of pages) expect(page).toMatchObject({ status: 200, body: pages[0]?.body });
+  });
+});
+
+describe('/me, by its person', () => {
+  it('shows every connection, whichever MCP server it belongs to, with the account and scopes in plain words', async () => {
+    const user = stage.subject();
+    const { raw } = await connected(stage, { user });
+    await connected(stage, { user, raw, api: apiOf('wiki'), scopes: ['repo', 'issues'] });
+    // Two MCP servers of one group have one connection between them.
+    await connected(stage, { user, raw, api: apiOf('desk'), scopes: ['issues'] });
+
+    const entries = connectionEntriesIn(await raw.get('/me'));
+    expect(entries).toHaveLength(3);
+    for (const entry of entries) {
+      expect(entry).toContain('Code Forge');
+      expect(entry).toContain('Alice');
+      expect(entry).not.toMatch(/\boffline_access\b|\bopenid\b/);
+    }
+    const of = (name: string) => entries.find(entry => entry.includes(name)) ?? '';
+    expect(of('Issue Tracker')).toContain('read the list of your repositories');
+    expect(of('Issue Tracker')).not.toContain('create issues in your name');
+    expect(of('Team Wiki')).toContain('read the list of your repositories');
+    expect(of('Team Wiki')).toContain('create issues in your name');
+    expect(of('Help Desk')).toContain('Phone Log');
+    expect(of('Help Desk')).toBe(of('Phone Log'));
+    expect(of('Help Desk')).toContain('localhost:7003');
+  });
+
+  it('says when it was last used, by whom, and the tool as what the MCP server says', async () => {
+    const user = stage.subject();
+    const { raw, connectionId } = await connected(stage, { user });
+    expect(textOf(await raw.get('/me'))).toContain('Last used Not yet');
+    await stage.api.accessToken(connectionId);
+    expect(textOf(await raw.get('/me'))).toContain('by Issue Tracker');
+    await stage.api.accessToken(connectionId, { tool: 'create_issue' });
+    expect(textOf(await raw.get('/me'))).toContain('for create_issue, as Issue Tracker says');
+    const chinese = await raw.get('/me', { headers: { 'accept-language': 'zh-CN' } });
+    expect(chinese.body).toContain('读取你的代码库列表');
+  });
+
+  it.each(['refused', 'rejected', 'expired'] as const)(
+    'says of a connection that is of no use why: %s',
+    async reason => {
+      const user = stage.subject();
+      const { provider } = stage.world;
+      if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
+      if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
+      const { connectionId } = await connected(stage, { user });
+      const { accessToken, generation } = (await stage.api.accessToken(connectionId)).body;
+      const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
+      ahead = 3 * 60_000;
+      if (reason === 'refused') await provider.endGrant(grantId);
+      const answer = await stage.api.accessToken(
+        connectionId,
+        reason === 'rejected' ? { rejectedGeneration: generation } : {},
+      );
+      expect(answer.body.code).toBe('reauthorization_required');
+
+      const raw = stage.raw();
+      await signInForMe(raw, user);
+      const [entry = ''] = connectionEntriesIn(await raw.get('/me'));
+      expect(entry).toContain('Needs to be connected again');
+      expect(entry).not.toContain('Works');
+      const words = {
+        refused: 'no longer accepts this connection',
+        rejected: 'turned this connection away',
+        expired: 'for a limited time',
+      };
+      for (const [name, text] of Object.entries(words)) expect(entry.includes(text)).toBe(name === reason);
+    },
+  );
+
+  it('shows what waits for an answer, until it is answered, withdrawn or over', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    await signInForMe(raw, user);
+    const waiting = await stage.ask(user);
+    const withdrawn = (await apiOf('wiki').issue(askFor(stage.world, user))).body;
+    const linksOf = async () => ownLinksIn(await raw.get('/me')).filter(href => href.startsWith('/e/'));
+    expect((await linksOf()).sort()).toEqual(
+      [waiting, withdrawn].map(({ elicitationId }) => `/e/${elicitationId}`).sort(),
+    );
+
+    await apiOf('wiki').cancel(withdrawn.elicitationId);
+    expect(await linksOf()).toEqual([`/e/${waiting.elicitationId}`]);
+    await raw.post(`/e/${waiting.elicitationId}/decline`, {
+      form: { csrf_token: await raw.csrfToken(waiting.elicitationId) },
+    });
+    expect(await linksOf()).toEqual([]);
+
+    const brief = await stage.ask(user, { ttlSeconds: 60 });
+    expect(await linksOf()).toEqual([`/e/${brief.elicitationId}`]);
+    ahead = 61_000;
+    expect(await linksOf()).toEqual([]);
+  });
+
+  it('another person sees nothing of it, and cannot end it', async () => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    const { connectionId } = await connected(stage, { user });
+    const waiting = await apiOf('wiki').issue(askFor(stage.world, user));
+    const raw = stage.raw();
+    await signInForMe(raw, other);
+    const page = await raw.get('/me');
+    expect(connectionEntriesIn(page)).toEqual([]);
+    expect(page.body).not.toContain(connectionId);
+    expect(page.body).not.toContain(waiting.body.elicitationId);
+    expect((await raw.get(disconnectPathOf(connectionId))).status).toBe(404);
+    const form = { csrf_token: csrfTokenIn(page) };
+    const invented = `cn_00${'A'.repeat(43)}`;
+    for (const id of [connectionId, invented, 'nonsense'])
+      expect(await raw.post(disconnectPathOf(id), { form })).toMatchObject({ status: 303, location: '/me' });
+    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+  });
+
+  it('a browser for which an application vouches sees and ends what is that application’s, and nothing else', async () => {
+    const user = stage.subject();
+    const { connectionId: foreign } = await connected(stage, { user });
+    const wiki = (await apiOf('wiki').issue(askFor(stage.world, user))).body;
+
+    const raw = stage.raw();
+    const embedded = apiOf('embedded');
+    const { elicitationId } = (await embedded.issue(askFor(stage.world, user))).body;
+    const questionIn = (location = '') => {
+      const query = new URL(location).searchParams;
+      return { elicitationId, verificationId: query.get('verificationId') ?? '', subject: user };
+    };
+    const opened = await application.verify(questionIn((await raw.get(`/login?e=${elicitationId}`)).location));
+    await raw.get(new URL(opened.body.continueUrl ?? ''));
+    const open = ownLinksIn(await raw.get('/me')).filter(href => href.startsWith('/e/'));
+    expect(open).toEqual([`/e/${elicitationId}`]);
+    const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
+    await application.verify(questionIn((await raw.get(callback)).location));
+    const own = (await embedded.read(elicitationId)).body.outcome?.connectionId ?? '';
+
+    const page = await raw.get('/me');
+    expect(disconnectPathsIn(page)).toEqual([disconnectPathOf(own)]);
+    expect(page.body).not.toContain(wiki.elicitationId);
+    expect(page.body).not.toContain('Team Wiki');
+    expect((await raw.get(disconnectPathOf(foreign))).status).toBe(404);
+    const form = { csrf_token: csrfTokenIn(page) };
+    expect((await raw.post(disconnectPathOf(foreign), { form })).location).toBe('/me');
+    expect((await stage.api.accessToken(foreign)).status).toBe(200);
+    expect((await raw.post(disconnectPathOf(own), { form })).status).toBe(200);
+    expect((await embedded.accessToken(own)).status).toBe(404);
+
+    // Who signs in with us sees both.
+    const everything = stage.raw();
+    await signInForMe(everything, user);
+    expect(disconnectPathsIn(await everything.get('/me'))).toEqual([disconnectPathOf(foreign)]);
+  });
+});
+
+describe('/me and its forms', () => {
+  let raw: RawBrowser;
+  let connectionId: string;
+  let user: string;
+
+  beforeAll(async () => {
+    user = stage.subject();
+    ({ raw, connectionId } = await connected(stage, { user }));
+    await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+  });
+
+  it('S25: looking, a hundred times, changes nothing', async () => {
+    const before = await dumpRedis(stage.world.redis.url);
+    await writesSince(stage.world.redis.url);
+    const invented = `cn_00${'A'.repeat(43)}`;
+    const paths = ['/me', ...[connectionId, invented, 'x'].map(disconnectPathOf), '/login?to=me'];
+    const visitors = [raw, stage.raw()];
+    for (let round = 0; round < 50; round += 1)
+      await Promise.all(
+        visitors.flatMap(visitor =>
+          paths.flatMap(path => ['GET', 'HEAD'].map(method => visitor.request(method, path))),
+        ),
+      );
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    const writes = await writesSince(stage.world.redis.url);
+    expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
+  });
+
+  it('S26: a form counts only from our own page, with the token of this browser', async () => {
+    const path = disconnectPathOf(connectionId);
+    const csrf_token = csrfTokenIn(await raw.get(path));
+    const form = { csrf_token };
+    const stranger = stage.raw();
+    await signInForMe(stranger, stage.subject());
+    const theirs = csrfTokenIn(await stranger.get('/me'));
+    const refused: [number, Parameters<RawBrowser['post']>[1]][] = [
+      [403, { form, headers: { 'sec-fetch-site': 'cross-site' } }],
+      [403, { form, headers: { 'sec-fetch-site': 'same-site' } }],
+      [403, { form, headers: { 'sec-fetch-site': undefined, origin: 'https://evil.example' } }],
+      [403, { form, headers: { 'sec-fetch-site': undefined, origin: 'null' } }],
+      [403, { form, headers: { 'sec-fetch-site': undefined, origin: undefined } }],
+      [403, { form: { csrf_token: theirs } }],
+      [403, { form: { csrf_token: `${csrf_token.slice(0, -1)}${csrf_token.endsWith('A') ? 'B' : 'A'}` } }],
+      [403, { form: { csrf_token: '' } }],
+      [400, { form: {} }],
+      [400, { form: { ...form, more: 'x' } }],
+      [400, { form: `csrf_token=${csrf_token}&csrf_token=${csrf_token}` }],
+      [415, { form: JSON.stringify(form), headers: { 'content-type': 'application/json' } }],
+    ];
+    for (const [status, request] of refused)
+      expect([request, (await raw.post(path, request)).status]).toEqual([request, status]);
+    expect((await stage.raw().post(path, { form })).status).toBe(401);
+    expect((await raw.request('DELETE', path)).status).toBe(404);
+    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+  });
+
+  it('S29: headers of every page of it', async () => {
+    const { connectionId: ended } = await connected(stage, { user, raw, api: apiOf('wiki') });
+    const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
+    for (const page of [
+      await raw.get('/me'),
+      await stage.raw().get('/me'),
+      await raw.get(disconnectPathOf(connectionId)),
+      await raw.get(disconnectPathOf('x')),
+      await raw.post(disconnectPathOf(ended), { form }),
+      await raw.post(disconnectPathOf(ended), { form }),
+      await raw.post(disconnectPathOf(ended), { form: {} }),
+    ])
+      expect(page.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-security-policy': expect.stringMatching(/default-src 'none'.*frame-ancestors 'none'/),
+        'cross-origin-opener-policy': 'same-origin',
+        'referrer-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+      });
+  });
+
+  it('S26: works in a browser without JavaScript, from signing in to the end of a connection', async () => {
+    const someone = stage.subject();
+    const { connectionId: theirs } = await connected(stage, { user: someone });
+    await using person = await newPerson(browser, someone, { javaScriptEnabled: false });
+    const { page } = person;
+    await page.goto(`${stage.world.publicUrl}/me`);
+    await signIn(page, someone);
+    await page.waitForURL(/\/me$/);
+    await page.locator('a[href$="/disconnect"]').click();
+    // The safe answer comes first.
+    await page.keyboard.press('Tab');
+    await page.getByRole('link', { name: 'Keep it connected' }).click();
+    await page.waitForURL(/\/me$/);
+    await page.locator('a[href$="/disconnect"]').click();
+    await page.getByRole('button', { name: 'Disconnect' }).click();
+    expect(await page.locator('h1').textContent()).toContain('disconnected');
+    await page.getByRole('link', { name: 'Back to your connections' }).click();
+    expect(await page.locator('a[href$="/disconnect"]').count()).toBe(0);
+    expect((await stage.api.accessToken(theirs)).status).toBe(404);
+  });
+});
+
+describe('/me where nobody can sign in', () => {
+  it('is not there: a machine of one person has no identity provider', async () => {
+    await using lone = await startStage({
+      mcpServer: { identity: { mode: 'loopback' } },
+      config: { identityProviders: [] },
+    });
+    const raw = lone.raw();
+    const { elicitationId } = await lone.ask(lone.subject());
+    await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
+    const { outcome } = (await lone.api.read(elicitationId)).body;
+    const path = disconnectPathOf(outcome?.connectionId ?? '');
+    expect(ownLinksIn(await raw.get(`/e/${elicitationId}`))).not.toContain('/me');
+    expect((await raw.get('/me')).status).toBe(404);
+    expect((await raw.get(path)).status).toBe(404);
+    expect((await raw.get('/login?to=me')).status).toBe(404);
+    expect((await raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(404);
+    expect((await lone.api.accessToken(outcome?.connectionId ?? '')).status).toBe(200);
+  });
+});
+
+describe('/me with several identity providers', () => {
+  let second: TestProvider;
+  let both: Stage;
+
+  beforeAll(async () => {
+    const publicUrl = `http://localhost:${await freePort()}`;
+    second = await startOpenIdProvider({
+      name: 'Other ID',
+      consent: 'skip',
+      users: stageUsers,
+      clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [`${publicUrl}/login/callback`] }],
+    });
+    both = await startStage({
+      publicUrl,
+      mcpServer: { issuers: [second.issuer] },
+      otherMcpServers: [{ id: 'wiki', name: 'Team Wiki' }],
+      config: ({ base }) => ({
+        identityProviders: [
+          ...(base.identityProviders ?? []),
+          { name: 'other-id', issuer: second.issuer, clientId: 'postern', clientSecret: 'other-secret' },
+        ],
+      }),
+    });
+  });
+  afterAll(async () => {
+    await both?.[Symbol.asyncDispose]();
+    await second?.close();
+  });
+
+  it('lets the person choose, and each account sees its own', async () => {
+    const user = both.subject();
+    const wiki = both.world.api({ apiKey: keyOf('wiki') });
+    const mine = await connected(both, { user, api: wiki });
+
+    const raw = both.raw();
+    const page = await raw.get('/me');
+    const choices = ownLinksIn(page).filter(href => href.startsWith('/login'));
+    expect(choices).toEqual(['/login?to=me&idp=example-id', '/login?to=me&idp=other-id']);
+    expect(textOf(page)).toContain('Sign in with Example ID');
+    expect(textOf(page)).toContain(`Sign in with ${new URL(second.issuer).host}`);
+
+    const before = second.requests('authorization').length;
+    expect(await signInForMe(raw, user, choices[1])).toMatchObject({ location: '/me' });
+    expect(second.requests('authorization').length).toBeGreaterThan(before);
+    // The same name at another issuer is another person.
+    expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
+    expect((await raw.get(disconnectPathOf(mine.connectionId))).status).toBe(404);
+
+    const again = both.raw();
+    await signInForMe(again, user, choices[0]);
+    expect(disconnectPathsIn(await again.get('/me'))).toEqual([disconnectPathOf(mine.connectionId)]);
+  });
+
+  it('a link that names none leads to the choice, one that names an unknown one nowhere', async () => {
+    const raw = both.raw();
+    expect(await raw.get('/login?to=me')).toMatchObject({ status: 303, location: '/me' });
+    expect((await raw.get('/login?to=me&idp=nobody')).status).toBe(404);
+    expect(raw.cookies.size).toBe(0);
+  });
+
+  it('after a sign-in that failed the person may choose anew', async () => {
+    const raw = both.raw();
+    const { location } = await raw.get('/login?to=me&idp=other-id');
+    const state = new URL(location ?? '').searchParams.get('state') ?? '';
+    const refused = await raw.get(
+      `/login/callback?${new URLSearchParams({ error: 'access_denied', state, iss: second.issuer })}`,
+    );
+    expect(refused.status).toBe(400);
+    expect(ownLinksIn(refused)).toContain('/me');
+  });
+});

@@ -1,0 +1,80 @@
+import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
+import { type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
+import type { Stage } from './stage.ts';
+import { type Api, askFor } from './world.ts';
+
+export interface ConnectOptions {
+  readonly user: string;
+  /** At the provider. Default `alice`. */
+  readonly account?: string;
+  readonly scopes?: readonly string[];
+  /** Default `forge`. */
+  readonly provider?: string;
+  /** Of the MCP server that asks. Default `tracker`. */
+  readonly api?: Api;
+  /** Default: a new one. */
+  readonly raw?: RawBrowser;
+}
+
+export interface Connected {
+  readonly connectionId: string;
+  readonly elicitationId: string;
+  /** Signed in as the person. */
+  readonly raw: RawBrowser;
+}
+
+/** Asks, signs in where nobody is yet, agrees everywhere, and comes back with a connection. @throws when there is none */
+export async function connected(stage: Stage, p: ConnectOptions): Promise<Connected> {
+  const { user, account = 'alice', provider = 'forge', api = stage.api, raw = stage.raw() } = p;
+  const scopes = [...(p.scopes ?? ['repo'])];
+  const issued = await api.issue(askFor(stage.world, user, { authorization: { provider, scopes } }));
+  if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
+  const { elicitationId } = issued.body;
+  const asked = await raw.get(`/e/${elicitationId}`);
+  if (!asked.body.includes('/accept')) await raw.signIn(elicitationId, user);
+  await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), account));
+  return { connectionId: await connectionIdOf(api, elicitationId), elicitationId, raw };
+}
+
+/** @throws when the elicitation did not end with a connection. */
+export async function connectionIdOf(api: Api, elicitationId: string): Promise<string> {
+  const { status, outcome } = (await api.read(elicitationId)).body;
+  if (outcome?.connectionId === undefined) throw new Error(`no connection: ${status}`);
+  return outcome.connectionId;
+}
+
+/** From the sign-in page of `/me` and back, with a browser of its own at the identity provider. */
+export async function signInForMe(raw: RawBrowser, user: string, href = '/login?to=me'): Promise<RawAnswer> {
+  const { location, status } = await raw.get(href);
+  if (location === undefined) throw new Error(`sign-in did not start: ${status}`);
+  return raw.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
+}
+
+/** What the entries of `/me` lead to, in the order of the page. */
+export function disconnectPathsIn(page: RawAnswer): string[] {
+  return [...page.body.matchAll(/href="(\/me\/connections\/[^"]+\/disconnect)"/g)].map(([, href = '']) =>
+    unescapeHtml(href),
+  );
+}
+
+export const disconnectPathOf = (connectionId: string): string => `/me/connections/${connectionId}/disconnect`;
+
+/** What a person reads on a page: no tags, single spaces. */
+export function textOf(page: RawAnswer): string {
+  return unescapeHtml(
+    page.body
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll(/ ([,.:?])/g, '$1'),
+  );
+}
+
+/** The entries of the connected accounts, each as its text. */
+export function connectionEntriesIn(page: RawAnswer): string[] {
+  const [, section = ''] =
+    /<section class="group" aria-labelledby="connections-heading">(.*?)<\/section>/s.exec(page.body) ?? [];
+  return section
+    .split('<li class="entry">')
+    .slice(1)
+    .map(body => textOf({ ...page, body }));
+}
