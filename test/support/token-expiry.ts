@@ -1,15 +1,31 @@
 import { parseConnectionId, shardIn } from '@postern/elicitation';
 import { Redis } from 'ioredis';
 
-/** Lets the access token of a connection be over, without anybody having to wait for it. */
-export async function expireAccessToken(redisUrl: string, connectionId: string): Promise<void> {
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+/** Lets the access token of a connection be over, without anybody having to wait for it. `now` is that of the gateways. */
+export function expireAccessToken(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
+  return setLifetime(redisUrl, connectionId, { from: now - HOUR_MS, to: now - 1 });
+}
+
+/** Lets the access token of a connection be good for another two minutes of its hour: it is time to renew it. */
+export function ageAccessToken(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
+  return setLifetime(redisUrl, connectionId, { from: now - HOUR_MS + 2 * MINUTE_MS, to: now + 2 * MINUTE_MS });
+}
+
+async function setLifetime(
+  redisUrl: string,
+  connectionId: string,
+  { from, to }: { from: number; to: number },
+): Promise<void> {
   const id = parseConnectionId(connectionId);
   if (id === undefined) throw new TypeError('not the id of a connection');
   const redis = new Redis(redisUrl);
   try {
     const key = `postern:{${shardIn(id)}}:cn:${id.slice(5)}`;
     const record = JSON.parse((await redis.hget(key, 'record')) ?? '') as { accessTokenExpiresAt?: number };
-    await redis.hset(key, 'record', JSON.stringify({ ...record, accessTokenExpiresAt: Date.now() - 1 }));
+    await redis.hset(key, { record: JSON.stringify({ ...record, accessTokenExpiresAt: to }), updatedAt: from });
   } finally {
     redis.disconnect();
   }

@@ -1,0 +1,254 @@
+import { tokenDigest } from '@postern/testkit/providers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
+import { createApi, keyOf } from '../support/world.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+let stage: Stage;
+/** How far the clock of gateways and store is ahead of that of the provider. */
+let ahead = 0;
+
+beforeAll(async () => {
+  stage = await startStage({ replicas: 2, now: () => Date.now() + ahead });
+});
+beforeEach(() => {
+  const { provider } = stage.world;
+  ahead = 0;
+  provider.clearFaults();
+  provider.clearRequests();
+  provider.onRefresh(undefined);
+  Object.assign(provider.switches, { refreshTokens: 'rotate-strict', rewriteTokenAnswer: undefined });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const expire = ({ connectionId }: ConnectedPerson) =>
+  expireAccessToken(stage.world.redis.url, connectionId, Date.now() + ahead);
+const age = ({ connectionId }: ConnectedPerson) =>
+  ageAccessToken(stage.world.redis.url, connectionId, Date.now() + ahead);
+const refreshRequests = () =>
+  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
+const grantOf = (accessToken: string) => {
+  const grant = stage.world.provider.tokens.grantOf(accessToken);
+  if (grant === undefined) throw new Error('the provider knows no such token');
+  return grant;
+};
+const statusOf = (accessToken: string) => stage.world.provider.tokens.statusOf(accessToken);
+
+/** Holds the next answer to a refresh back. Resolves when the provider has rotated. */
+function holdRefresh(): { rotated: Promise<void>; release: () => void } {
+  const rotated = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  stage.world.provider.onRefresh(() => {
+    stage.world.provider.onRefresh(undefined);
+    rotated.resolve();
+    return released.promise;
+  });
+  return { rotated: rotated.promise, release: released.resolve };
+}
+
+describe('S22: a token that is over', () => {
+  it('is renewed before anybody gets it, and the one before is never handed out again', async () => {
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    await expire(person);
+    const second = await person.token();
+    expect(second.generation).toBe(first.generation + 1);
+    expect(statusOf(second.accessToken)).toBe('current');
+    expect(await person.token()).toEqual(second);
+    expect(refreshRequests()).toHaveLength(1);
+  });
+
+  it('is renewed again and again, each time with the newest refresh token', async () => {
+    const person = await connectPerson(stage);
+    for (let round = 1; round <= 5; round += 1) {
+      await expire(person);
+      const { accessToken } = await person.token();
+      expect(grantOf(accessToken)).toMatchObject({ rotations: round, reuses: 0, status: 'live' });
+    }
+  });
+
+  it.each(['static', 'static-repeated'] as const)('is renewed with a refresh token that stays (%s)', async mode => {
+    stage.world.provider.switches.refreshTokens = mode;
+    const person = await connectPerson(stage);
+    for (let round = 1; round <= 3; round += 1) {
+      await expire(person);
+      const { accessToken } = await person.token();
+      expect(statusOf(accessToken)).toBe('current');
+      expect(grantOf(accessToken).refreshes).toHaveLength(round);
+    }
+    expect(new Set(refreshRequests().map(({ form }) => form['refresh_token'])).size).toBe(1);
+  });
+
+  it('without a refresh token needs its person, and the page says that it was for a limited time', async () => {
+    stage.world.provider.switches.refreshTokens = 'no-refresh';
+    const person = await connectPerson(stage);
+    await expire(person);
+    expect(await person.refusal()).toMatchObject({ status: 409, code: 'reauthorization_required' });
+    expect((await person.listed())?.status).toBe('reauthorization_required');
+    const { elicitationId, page } = await person.askedAgain();
+    expect(page).toContain('was for a limited time');
+    await person.connectAgain(elicitationId);
+    expect(statusOf((await person.token()).accessToken)).toBe('current');
+    expect(refreshRequests()).toHaveLength(0);
+  });
+
+  it('never is where the provider does not say when; a report renews it', async () => {
+    stage.world.provider.switches.rewriteTokenAnswer = ({ expires_in: _, ...answer }) => answer;
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    expect(first.expiresAt).toBeUndefined();
+    ahead = 30 * DAY_MS;
+    expect(await person.token()).toEqual(first);
+    expect(refreshRequests()).toHaveLength(0);
+    const second = await person.token({ rejectedGeneration: first.generation });
+    expect(second.generation).toBe(first.generation + 1);
+    expect(statusOf(second.accessToken)).toBe('current');
+  });
+});
+
+describe('S22: a token that soon will be over', () => {
+  it('is renewed ahead of time, by one call', async () => {
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    await age(person);
+    const second = await person.token();
+    expect(second.generation).toBe(first.generation + 1);
+    expect(await person.token()).toEqual(second);
+    expect(refreshRequests()).toHaveLength(1);
+  });
+
+  it('is handed out meanwhile, by the replica that renews it and by any other', async () => {
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    await age(person);
+    const { rotated, release } = holdRefresh();
+    const renewing = person.token();
+    await rotated;
+    const other = stage.world.api({ replica: 1 });
+    expect(await person.token()).toMatchObject({ accessToken: first.accessToken, generation: first.generation });
+    expect((await other.accessToken(person.connectionId)).body.accessToken).toBe(first.accessToken);
+    release();
+    expect((await renewing).generation).toBe(first.generation + 1);
+    expect(await person.token()).toEqual(await renewing);
+    expect(refreshRequests()).toHaveLength(1);
+  });
+});
+
+describe('S22: a token that the API turned away', () => {
+  it('is renewed when it is reported, and no other is', async () => {
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    const second = await person.token({ rejectedGeneration: first.generation });
+    expect(second.generation).toBe(first.generation + 1);
+    // Late reports of the one before, and of none that ever was.
+    expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
+    expect(await person.token({ rejectedGeneration: second.generation + 1 })).toEqual(second);
+    expect(refreshRequests()).toHaveLength(1);
+  });
+
+  it('is renewed once, however many report it at once on whichever replica', async () => {
+    const person = await connectPerson(stage);
+    const { generation } = await person.token();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, nth) =>
+        stage.world.api({ replica: nth % 2 }).accessToken(person.connectionId, { rejectedGeneration: generation }),
+      ),
+    );
+    expect(new Set(answers.map(({ body }) => body.generation))).toEqual(new Set([generation + 1]));
+    expect(refreshRequests()).toHaveLength(1);
+    expect(grantOf(answers[0]?.body.accessToken ?? '')).toMatchObject({ reuses: 0, status: 'live' });
+  });
+
+  it('without a refresh token needs its person, unless it is brand-new', async () => {
+    stage.world.provider.switches.refreshTokens = 'no-refresh';
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    expect(await person.token({ rejectedGeneration: first.generation })).toEqual(first);
+
+    ahead = MINUTE_MS + 1;
+    expect(await person.refusal({ rejectedGeneration: first.generation })).toMatchObject({
+      status: 409,
+      code: 'reauthorization_required',
+    });
+    // Nobody gets it any more, whoever asks how.
+    expect(await person.refusal()).toMatchObject({ status: 409 });
+    const { elicitationId, page } = await person.askedAgain();
+    expect(page).toContain('although you connected your account');
+    await person.connectAgain(elicitationId);
+    const second = await person.token();
+    expect(statusOf(second.accessToken)).toBe('current');
+    // A late report does not end the new one.
+    ahead = 3 * MINUTE_MS;
+    expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
+  });
+
+  it('is not mistaken for one of another connection with the same id', async () => {
+    const person = await connectPerson(stage);
+    const first = await person.token();
+    expect((await stage.api.remove(person.connectionId)).status).toBe(200);
+    const { elicitationId } = await person.askedAgain();
+    await person.connectAgain(elicitationId);
+    const second = await person.token();
+    expect(second.generation).toBeGreaterThan(first.generation);
+    expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
+    expect(refreshRequests()).toHaveLength(0);
+  });
+});
+
+describe('what a renewal changes', () => {
+  it('S19: fewer scopes are noticed, and a tool that needs more asks the person', async () => {
+    const { provider } = stage.world;
+    const person = await connectPerson(stage);
+    provider.switches.rewriteTokenAnswer = answer => ({ ...answer, scope: 'openid profile' });
+    await expire(person);
+    expect((await person.token()).scopes).not.toContain('repo');
+    expect((await person.listed())?.scopes).not.toContain('repo');
+    provider.switches.rewriteTokenAnswer = undefined;
+    const { elicitationId } = await person.askedAgain();
+    await person.connectAgain(elicitationId);
+    expect((await person.token()).scopes).toContain('repo');
+  });
+
+  it('the token handed out is the one that the provider issued last', async () => {
+    const person = await connectPerson(stage);
+    await expire(person);
+    const { accessToken } = await person.token();
+    const last = grantOf(accessToken).refreshes.at(-1);
+    expect(last).toMatchObject({ accessToken: tokenDigest(accessToken), answer: 'sent' });
+    expect(await callApi(accessToken)).toBe(200);
+  });
+});
+
+describe('last use', () => {
+  it('is shown with the connection, to the minute; nothing before the first', async () => {
+    const person = await connectPerson(stage);
+    expect((await person.listed())?.lastUsedAt).toBeUndefined();
+    await person.token({ tool: 'list_repositories' });
+    const first = (await person.listed())?.lastUsedAt ?? '';
+    expect(first).toMatch(/^\d{4}-/);
+    ahead = MINUTE_MS / 2;
+    await person.token({ tool: 'list_repositories' });
+    expect((await person.listed())?.lastUsedAt).toBe(first);
+    ahead = 2 * MINUTE_MS;
+    await person.token({ tool: 'list_repositories' });
+    const second = (await person.listed())?.lastUsedAt ?? '';
+    expect(Date.parse(second) - Date.parse(first)).toBeGreaterThanOrEqual(2 * MINUTE_MS);
+  });
+
+  it('is not what a refused caller does', async () => {
+    const person = await connectPerson(stage);
+    const stranger = createApi(stage.world.gateways[0]?.address ?? '', keyOf('nobody'));
+    expect((await stranger.accessToken(person.connectionId)).status).toBe(401);
+    expect((await person.listed())?.lastUsedAt).toBeUndefined();
+  });
+});
+
+/** Status of the provider's API for a token. */
+async function callApi(accessToken: string): Promise<number> {
+  const { origin } = stage.world.provider;
+  return (await fetch(`${origin}/api/me`, { headers: { authorization: `Bearer ${accessToken}` } })).status;
+}

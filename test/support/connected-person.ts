@@ -1,0 +1,68 @@
+import type { AccessTokenRequest, ConnectionBody, IssueElicitationInput, PlainAccessToken } from '@postern/api';
+import { connectAccount } from './person-at-gateway.ts';
+import type { RawBrowser } from './raw-browser.ts';
+import type { Stage } from './stage.ts';
+import { askFor } from './world.ts';
+
+/** A person who has connected an account, as the MCP server `tracker` sees them. */
+export interface ConnectedPerson {
+  readonly user: string;
+  readonly connectionId: string;
+  readonly raw: RawBrowser;
+  /** @throws unless a token is handed out. */
+  token(request?: AccessTokenRequest): Promise<PlainAccessToken>;
+  /** Status and code of an answer that hands out nothing. */
+  refusal(
+    request?: AccessTokenRequest,
+  ): Promise<{ status: number; code: string | undefined; retryAfter: string | null }>;
+  /** As it stands in the list of connections. */
+  listed(): Promise<ConnectionBody | undefined>;
+  /** Asks again, which the person has to answer, and opens the page. @throws when nobody has to be asked. */
+  askedAgain(): Promise<{ elicitationId: string; page: string }>;
+  /** The person agrees to what was asked again. */
+  connectAgain(elicitationId: string): Promise<void>;
+}
+
+export async function connectPerson(
+  stage: Stage,
+  ask: Partial<IssueElicitationInput> = {},
+  account = 'alice',
+): Promise<ConnectedPerson> {
+  const user = stage.subject();
+  const raw = stage.raw();
+  const { elicitationId: first } = await stage.ask(user, ask);
+  await connectAccount(raw, first, user, account);
+  const connectionId = (await stage.api.read(first)).body.outcome?.connectionId;
+  if (connectionId === undefined) throw new Error('not connected');
+
+  return {
+    user,
+    connectionId,
+    raw,
+    async token(request) {
+      const { status, body } = await stage.api.accessToken(connectionId, request);
+      if (status !== 200) throw new Error(`no token: ${status} ${body.code ?? ''}`);
+      return body;
+    },
+    async refusal(request) {
+      const { status, body, headers } = await stage.api.accessToken(connectionId, request);
+      return { status, code: body.code, retryAfter: headers.get('retry-after') };
+    },
+    async listed() {
+      const { issuer } = stage.world.identityProvider;
+      const { body } = await stage.api.connections({ issuer, subject: user });
+      return body.connections.find(connection => connection.connectionId === connectionId);
+    },
+    async askedAgain() {
+      const issued = await stage.api.issue(askFor(stage.world, user, ask));
+      if (issued.status !== 201) throw new Error(`nobody is asked: ${issued.status} ${issued.body.status}`);
+      const { elicitationId } = issued.body;
+      return { elicitationId, page: (await raw.get(`/e/${elicitationId}`)).body };
+    },
+    async connectAgain(elicitationId) {
+      await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), account));
+      const { status } = (await stage.api.read(elicitationId)).body;
+      if (status !== 'completed') throw new Error(`not connected again: ${status}`);
+    },
+  };
+}
