@@ -18,6 +18,17 @@ const redis = () => {
 };
 const health = (path: string) => fetch(`${stage.world.gateways[0]?.address}${path}`);
 
+/** A dump in which the connection has been used; every other member of it as it was. */
+function withLastUse(dump: Record<string, unknown>, connectionId: string, use: RegExp): Record<string, unknown> {
+  const keys = Object.keys(dump).filter(key => key.endsWith(`:cn:${connectionId.slice(5)}`));
+  expect(keys).toHaveLength(1);
+  const [key = ''] = keys;
+  const [type, members, expiry] = dump[key] as [string, [string, unknown][], number];
+  expect(members.map(([name]) => name)).not.toContain('lastUse');
+  const used = [...members, ['lastUse', expect.stringMatching(use)] as [string, unknown]];
+  return { ...dump, [key]: [type, used.sort(([a], [b]) => (a < b ? -1 : 1)), expiry] };
+}
+
 async function untilReady(): Promise<void> {
   while ((await health('/readyz')).status !== 200);
 }
@@ -44,11 +55,12 @@ describe('S61: without Redis', () => {
       ['cancelElicitation', await stage.api.cancel(pending.elicitationId)],
       ['listConnections', await stage.api.call('GET', `/v1/connections?${query}`)],
       ['getAccessToken', await stage.api.accessToken(connectionId)],
+      ['removeConnection', await stage.api.remove(connectionId)],
     ] as const) {
       expectInContract(operationId, answer);
       expectProblem(answer, 'unavailable');
     }
-    for (const path of [`/e/${pending.elicitationId}`, `/login?e=${pending.elicitationId}`]) {
+    for (const path of [`/e/${pending.elicitationId}`, `/login?e=${pending.elicitationId}`, '/me']) {
       const page = await browser.get(path);
       expect(page.status).toBe(503);
       expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -62,8 +74,13 @@ describe('S61: without Redis', () => {
     const before = await dumpRedis(stage.world.redis.url);
     expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
     expect((await stage.api.read(pending.elicitationId)).body.status).toBe('pending');
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
     expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    // Who took the token is written down, once, and nothing else with it.
+    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+    const used = await dumpRedis(stage.world.redis.url);
+    expect(used).toEqual(withLastUse(before, connectionId, /^\d{13} \{"mcpServerId":"tracker"\}$/));
+    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(used);
     const issued = await stage.api.issue(ask, key);
     const again = await stage.api.issue(ask, key);
     expect([issued.status, again.body]).toEqual([201, issued.body]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RawBrowser } from '../support/raw-browser.ts';
+import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { askFor } from '../support/world.ts';
 
 let stage: Stage;
 
@@ -46,13 +47,54 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
     expect(await isServed(user, 'issues')).toBe(true);
   });
 
-  it('may both be waiting for an answer before either has one', async () => {
+  it('are answered by one elicitation while nobody has agreed to it yet', async () => {
     const user = stage.subject();
     const raw = stage.raw();
     const first = await stage.ask(user, asking('repo'));
-    const second = await stage.ask(user, asking('issues'));
+    const second = await stage.api.issue(askFor(stage.world, user, asking('issues')));
+    expect([second.status, second.body.elicitationId]).toEqual([200, first.elicitationId]);
     await raw.signIn(first.elicitationId, user);
-    expect(await connect(raw, first.elicitationId)).toEqual(['openid', 'profile', 'repo']);
+    const page = await raw.get(`/e/${first.elicitationId}`);
+    expect(page.body).toContain('read the list of your repositories');
+    expect(page.body).toContain('create issues in your name');
+    expect(await connect(raw, first.elicitationId)).toEqual(['issues', 'openid', 'profile', 'repo']);
+    expect(await isServed(user, 'issues', 'repo')).toBe(true);
+  });
+
+  it('put the question again when one came after the page was drawn: agreed is only to what was seen', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, asking('repo'));
+    await raw.signIn(elicitationId, user);
+    const form = await raw.acceptForm(elicitationId);
+    await stage.api.issue(askFor(stage.world, user, asking('issues')));
+
+    stage.world.provider.clearRequests();
+    const answer = await raw.post(`/e/${elicitationId}/accept`, { form });
+    expect(answer.status).toBe(409);
+    expect(answer.body).toContain('create issues in your name');
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await raw.get(`/e/${elicitationId}/leaving`)).location).toBe(`/e/${elicitationId}`);
+    // The page that came instead is one to agree to.
+    const accepted = await raw.post(`/e/${elicitationId}/accept`, { form: acceptFormIn(answer) });
+    expect(accepted.location).toBe(`/e/${elicitationId}/leaving`);
+  });
+
+  it('have one each when the first is being answered already, and neither takes the other’s away', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const first = await stage.ask(user, asking('repo'));
+    await raw.signIn(first.elicitationId, user);
+    const underWay = await raw.accept(first.elicitationId);
+    // Asking for no more than what is being agreed to just now is no other question.
+    const same = await stage.api.issue(askFor(stage.world, user, asking('repo')));
+    expect([same.status, same.body.elicitationId]).toEqual([200, first.elicitationId]);
+    const second = await stage.ask(user, asking('issues'));
+    expect(second.elicitationId).not.toBe(first.elicitationId);
+
+    expect(underWay.searchParams.get('scope')?.split(' ').sort()).toEqual(['openid', 'profile', 'repo']);
+    await raw.get(await raw.decideAtProvider(underWay, 'alice'));
+    expect((await stage.api.read(first.elicitationId)).body.outcome?.scopes).toEqual(['openid', 'profile', 'repo']);
     expect(await connect(raw, second.elicitationId)).toEqual(['issues', 'openid', 'profile', 'repo']);
     expect(await isServed(user, 'issues', 'repo')).toBe(true);
   });

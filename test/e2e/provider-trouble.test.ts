@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const noticeOn = (page: { body: string }) => page.body.includes('<p class="notice">');
+const noticeOn = (page: { body: string }) => page.body.includes('<div class="notice">');
 
 describe('when the provider makes trouble', () => {
   // First of all: metadata that was read once is kept.

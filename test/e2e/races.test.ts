@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { destinationIn, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { type Answer, askFor, type ElicitationAnswer, keyOf } from '../support/world.ts';
 
@@ -35,8 +35,12 @@ async function signedIn(): Promise<{ user: string; raw: RawBrowser; elicitationI
   await raw.signIn(elicitationId, user);
   return { user, raw, elicitationId };
 }
-const decide = (raw: RawBrowser, elicitationId: string, verb: 'accept' | 'decline', csrf_token: string) =>
-  raw.post(`/e/${elicitationId}/${verb}`, { form: { csrf_token } });
+const decide = (
+  raw: RawBrowser,
+  elicitationId: string,
+  verb: 'accept' | 'decline',
+  form: Readonly<Record<string, string>>,
+) => raw.post(`/e/${elicitationId}/${verb}`, { form });
 const eventsOf = (elicitationId: string, event: string) =>
   stage.world
     .log()
@@ -71,8 +75,8 @@ describe('one-time things, raced', () => {
 
   it('accept: every attempt is begun in turn, the last one counts, and its answer completes', async () => {
     const { raw, elicitationId } = await signedIn();
-    const token = await raw.csrfToken(elicitationId);
-    const answers = await all(() => decide(raw, elicitationId, 'accept', token));
+    const form = await raw.acceptForm(elicitationId);
+    const answers = await all(() => decide(raw, elicitationId, 'accept', form));
     for (const answer of answers) expectClear(answer);
     expect(answers.some(({ location }) => location === `/e/${elicitationId}/leaving`)).toBe(true);
     expect((await read(elicitationId)).status).toBe('active');
@@ -85,20 +89,20 @@ describe('one-time things, raced', () => {
 
   it('decline: one end, everybody is led to it', async () => {
     const { raw, elicitationId } = await signedIn();
-    const token = await raw.csrfToken(elicitationId);
-    const answers = await all(() => decide(raw, elicitationId, 'decline', token));
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    const answers = await all(() => decide(raw, elicitationId, 'decline', form));
     expect(count(answers)).toEqual({ 303: AT_ONCE });
     expect(await read(elicitationId)).toMatchObject({ status: 'declined' });
   });
 
   it('accept against decline: either a decline or an attempt, and a decline is never undone', async () => {
     const { raw, elicitationId } = await signedIn();
-    const token = await raw.csrfToken(elicitationId);
-    const answers = await all(n => decide(raw, elicitationId, n % 2 === 0 ? 'accept' : 'decline', token));
+    const form = await raw.acceptForm(elicitationId);
+    const answers = await all(n => decide(raw, elicitationId, n % 2 === 0 ? 'accept' : 'decline', form));
     for (const answer of answers) expectClear(answer);
     const ended = await read(elicitationId);
     expect(ended.status).toBe('declined');
-    await decide(raw, elicitationId, 'accept', token);
+    await decide(raw, elicitationId, 'accept', form);
     expect(await read(elicitationId)).toEqual(ended);
   });
 
@@ -151,6 +155,42 @@ describe('one-time things, raced', () => {
     expect(new Set(answers.map(({ body }) => body.elicitationId)).size).toBe(1);
   });
 
+  it('issue of asks for different scopes, over two replicas: one elicitation that asks for all of them', async () => {
+    const user = stage.subject();
+    const asked = [['repo'], ['issues'], ['issues', 'repo']];
+    const answers = await all(n =>
+      replica(n).issue(
+        askFor(stage.world, user, { authorization: { provider: 'forge', scopes: asked[n % asked.length] ?? [] } }),
+      ),
+    );
+    expect(count(answers)).toEqual({ 200: AT_ONCE - 1, 201: 1 });
+    const [elicitationId = '', ...others] = new Set(answers.map(({ body }) => body.elicitationId));
+    expect(others).toEqual([]);
+    const raw = stage.raw();
+    await raw.signIn(elicitationId, user);
+    const destination = await raw.accept(elicitationId);
+    expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(['issues', 'openid', 'profile', 'repo']);
+  });
+
+  it('accept against an ask for more: nobody is sent off to agree to less than is asked then', async () => {
+    const { user, raw, elicitationId } = await signedIn();
+    const form = await raw.acceptForm(elicitationId);
+    const more = askFor(stage.world, user, { authorization: { provider: 'forge', scopes: ['issues', 'repo'] } });
+    const [accepted, asked] = await Promise.all([decide(raw, elicitationId, 'accept', form), replica(1).issue(more)]);
+    if (asked.status === 200) {
+      // It was widened first: what was agreed to is no longer what is asked.
+      expect(asked.body.elicitationId).toBe(elicitationId);
+      expect(accepted.status).toBe(409);
+      expect((await read(elicitationId)).status).toBe('pending');
+    } else {
+      expect(asked.status).toBe(201);
+      expect(asked.body.elicitationId).not.toBe(elicitationId);
+      expect(accepted).toMatchObject({ status: 303, location: `/e/${elicitationId}/leaving` });
+      const leaving = destinationIn(await raw.get(`/e/${elicitationId}/leaving`));
+      expect(leaving.searchParams.get('scope')?.split(' ').sort()).toEqual(['openid', 'profile', 'repo']);
+    }
+  });
+
   it('S43: issue with the same Idempotency-Key: one elicitation; others get it or are told to come back', async () => {
     const user = stage.subject();
     const headers = { 'idempotency-key': `race-${user}` };
@@ -186,10 +226,10 @@ describe('one-time things, raced', () => {
 
   it('cancel against decline: one end, and both sides hear of it', async () => {
     const { raw, elicitationId } = await signedIn();
-    const token = await raw.csrfToken(elicitationId);
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
     const waiting = Promise.all([replica(0).read(elicitationId, 50), replica(1).read(elicitationId, 50)]);
     const answers = await all<{ status: number }>(n =>
-      n % 2 === 0 ? decide(raw, elicitationId, 'decline', token) : replica(n).cancel(elicitationId),
+      n % 2 === 0 ? decide(raw, elicitationId, 'decline', form) : replica(n).cancel(elicitationId),
     );
     expect(Object.keys(count(answers)).filter(status => !['200', '303', '409'].includes(status))).toEqual([]);
     const ended = await read(elicitationId);

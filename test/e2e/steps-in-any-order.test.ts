@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { destinationIn, type RawBrowser } from '../support/raw-browser.ts';
+import { acceptFormIn, destinationIn, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { askFor } from '../support/world.ts';
 
 const RUNS = 25;
+/** What the provider is asked for: the base scopes of the configuration, and those of one tool or of two. */
+const FIRST = ['openid', 'profile', 'repo'];
+const WIDENED = ['issues', ...FIRST];
 let stage: Stage;
 
 beforeAll(async () => {
@@ -14,16 +18,22 @@ afterAll(() => stage?.[Symbol.asyncDispose]());
 /** What the elicitation must look like, told by hand and not by the code under test. */
 interface Model {
   status: 'pending' | 'active' | 'completed' | 'declined' | 'cancelled';
+  /** Of what is asked, and of what Alice has before her eyes. */
+  scopes: readonly string[];
+  shown: readonly string[];
   /** One per acceptance; only an unspent answer of the last one counts. */
   attempts: { isSpent: boolean }[];
   tokenRequests: number;
+  /** Granted with the completion: what the attempt that counted had been agreed for. */
+  granted: readonly string[];
 }
 
 interface Real {
   readonly elicitationId: string;
+  readonly aliceName: string;
   readonly alice: RawBrowser;
   readonly bob: RawBrowser;
-  readonly aliceForm: Record<string, string>;
+  aliceForm: Record<string, string>;
   readonly bobForm: Record<string, string>;
   readonly answers: URL[];
   readonly tokenRequestsBefore: number;
@@ -35,13 +45,17 @@ const isOpen = ({ status }: Model) => status === 'pending' || status === 'active
 async function expectAsModelled(model: Model, real: Real): Promise<void> {
   const { body } = await stage.api.read(real.elicitationId);
   expect(body.status).toBe(model.status);
-  expect(body.outcome === undefined).toBe(model.status !== 'completed');
+  expect(body.outcome?.scopes).toEqual(model.status === 'completed' ? model.granted : undefined);
   expect(stage.world.provider.requests('token').length - real.tokenRequestsBefore).toBe(model.tokenRequests);
 }
 
-function step(name: string, act: (model: Model, real: Real) => Promise<void>): Command {
+function step(
+  name: string,
+  act: (model: Model, real: Real) => Promise<void>,
+  check: (model: Readonly<Model>) => boolean = () => true,
+): Command {
   return {
-    check: () => true,
+    check,
     async run(model, real) {
       await act(model, real);
       await expectAsModelled(model, real);
@@ -64,18 +78,28 @@ function answerStep(
 }
 
 const steps = [
-  step('Alice looks', async (_, { alice, elicitationId }) => {
-    expect((await alice.get(`/e/${elicitationId}`)).status).toBe(200);
+  step('Alice looks', async (model, real) => {
+    const page = await real.alice.get(`/e/${real.elicitationId}`);
+    expect(page.status).toBe(200);
+    if (!isOpen(model)) return;
+    real.aliceForm = acceptFormIn(page);
+    model.shown = model.scopes;
   }),
   step('Bob looks', async (_, { bob, elicitationId }) => {
     expect((await bob.get(`/e/${elicitationId}`)).status).toBe(403);
   }),
   step('Alice accepts', async (model, { alice, elicitationId, aliceForm, answers }) => {
     const answer = await alice.post(`/e/${elicitationId}/accept`, { form: aliceForm });
+    if (isOpen(model) && model.shown !== model.scopes) {
+      expect(answer.status).toBe(409);
+      return;
+    }
     expect(answer.location).toBe(isOpen(model) ? `/e/${elicitationId}/leaving` : `/e/${elicitationId}`);
     if (!isOpen(model)) return;
     const leaving = await alice.get(`/e/${elicitationId}/leaving`);
-    answers.push(await alice.decideAtProvider(destinationIn(leaving), 'alice'));
+    const destination = destinationIn(leaving);
+    expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(model.scopes);
+    answers.push(await alice.decideAtProvider(destination, 'alice'));
     model.attempts.push({ isSpent: false });
     model.status = 'active';
   }),
@@ -88,6 +112,17 @@ const steps = [
     for (const verb of ['accept', 'decline'])
       expect((await bob.post(`/e/${elicitationId}/${verb}`, { form: bobForm })).status).toBe(403);
   }),
+  step(
+    'another tool asks for more',
+    async (model, { aliceName, elicitationId }) => {
+      const more = askFor(stage.world, aliceName, { authorization: { provider: 'forge', scopes: ['issues'] } });
+      const { status, body } = await stage.api.issue(more);
+      expect([status, body.elicitationId]).toEqual([200, elicitationId]);
+      model.scopes = WIDENED;
+    },
+    // While it is being answered, or was, the ask is another elicitation, which is not this one's matter.
+    ({ status }) => status === 'pending',
+  ),
   step('the MCP server cancels', async (model, { elicitationId }) => {
     const { status } = await stage.api.cancel(elicitationId);
     expect(status).toBe(isOpen(model) || model.status === 'cancelled' ? 200 : 409);
@@ -102,6 +137,7 @@ const steps = [
       if (!counts) return;
       model.tokenRequests += 1;
       model.status = 'completed';
+      model.granted = model.scopes;
     }),
   ),
   ...[0, 1].map(back =>
@@ -139,13 +175,21 @@ describe('S11: steps cannot be skipped, repeated or reordered to any effect', ()
             await alice.signIn(elicitationId, aliceName);
             await bob.signIn(bait.elicitationId, bobName);
             return {
-              model: { status: 'pending', attempts: [], tokenRequests: 0 } satisfies Model as Model,
+              model: {
+                status: 'pending',
+                scopes: FIRST,
+                shown: FIRST,
+                attempts: [],
+                tokenRequests: 0,
+                granted: [],
+              } satisfies Model as Model,
               real: {
                 elicitationId,
+                aliceName,
                 alice,
                 bob,
-                aliceForm: { csrf_token: await alice.csrfToken(elicitationId) },
-                bobForm: { csrf_token: await bob.csrfToken(bait.elicitationId) },
+                aliceForm: await alice.acceptForm(elicitationId),
+                bobForm: await bob.acceptForm(bait.elicitationId),
                 answers: [],
                 tokenRequestsBefore: stage.world.provider.requests('token').length,
               } satisfies Real as Real,
