@@ -1,5 +1,6 @@
 import { parseConnectionId } from '@postern/elicitation';
 import {
+  type EvilAnswer,
   type EvilProvider,
   honestRefresh,
   honestTokens,
@@ -8,10 +9,13 @@ import {
 } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
 
 const LONGEST_BACK_OFF_MS = 60_000;
+/** Revocations that could not be told at once are told by a sweeper. */
+const UNTIL_SWEPT = { timeout: 20_000 };
 
 let stage: Stage;
 let evil: EvilProvider;
@@ -21,6 +25,7 @@ let logged = 0;
 
 beforeAll(async () => {
   evil = await startEvilProvider({ clientId: 'postern-at-evil' });
+  evil.offer('revocation_endpoint');
   stage = await startStage({
     now: () => Date.now() + ahead,
     mcpServer: { providers: ['forge', 'evil'] },
@@ -35,6 +40,7 @@ beforeAll(async () => {
           clientSecret: 'evil-client-secret',
           baseScopes: ['openid'],
           account: { from: 'id_token' as const },
+          revocation: { reach: 'grant' as const },
         },
       ],
     }),
@@ -79,6 +85,12 @@ const refreshesAt = (provider: Pick<EvilProvider, 'requests'>) =>
   provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 const fail = (fault: { status: number; body?: string; headers?: Record<string, string>; times?: number }) =>
   stage.world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
+
+/** Of the evil provider, which also issues refresh tokens. */
+async function honest(form: URLSearchParams): Promise<EvilAnswer> {
+  if (form.get('grant_type') === 'refresh_token') return { body: honestRefresh() };
+  return { body: await honestTokens(evil, { refresh_token: 'evil-refresh-token' }) };
+}
 
 /** As if the provider had been in trouble for a while already: the next failure is followed by the longest back-off. */
 async function hasFailedOften({ connectionId }: ConnectedPerson): Promise<void> {
@@ -215,8 +227,10 @@ describe('T10: a grant that the provider ends', () => {
     expect((await person.refusal({ rejectedGeneration: first.generation })).status).toBe(409);
     expect((await person.refusal()).status).toBe(409);
   });
+});
 
-  it('a disconnection while the provider answers ends what was just issued as well', async () => {
+describe('a disconnection while the provider answers', () => {
+  it('ends what was just issued as well', async () => {
     const { provider } = stage.world;
     const person = await connectPerson(stage);
     const first = await person.token();
@@ -226,7 +240,36 @@ describe('T10: a grant that the provider ends', () => {
       expect((await stage.api.remove(person.connectionId)).status).toBe(200);
     });
     expect(await person.refusal()).toMatchObject({ status: 404 });
-    await expect.poll(() => provider.tokens.grantOf(first.accessToken)?.status).toBe('revoked');
+    const issued = provider.tokens.grantOf(first.accessToken)?.refreshes.at(-1);
+    await expect
+      .poll(() => provider.revocations().map(({ digest }) => digest), UNTIL_SWEPT)
+      .toContain(issued?.successor);
+  });
+
+  it('does not end what its person has connected anew, at a provider that revokes everything at once', async () => {
+    evil.tokenAnswer = honest;
+    const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
+    await expire(person);
+    const asked = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    evil.tokenAnswer = async form => {
+      if (form.get('grant_type') !== 'refresh_token') return honest(form);
+      asked.resolve();
+      await released.promise;
+      return honest(form);
+    };
+    const late = person.token();
+    await asked.promise;
+    expect((await stage.api.remove(person.connectionId)).status).toBe(200);
+    expect(evil.requests('revocation')).toHaveLength(1);
+    const { elicitationId } = await person.askedAgain();
+    await person.connectAgain(elicitationId);
+    released.resolve();
+    // The call that waited gets the token of the new connection.
+    expect(await late).toEqual(await person.token());
+    // What the gateways are still to tell providers lies in Redis: nothing.
+    expect(Object.keys(await dumpRedis(stage.world.redis.url)).filter(key => key.includes(':rv:'))).toEqual([]);
+    expect(evil.requests('revocation')).toHaveLength(1);
   });
 });
 
@@ -234,12 +277,7 @@ describe('N3: malformed answers to a refresh', () => {
   const answers = malformedTokenAnswers(honestRefresh());
 
   it(`none of ${Object.keys(answers).length} ends the grant or is stored; the honest one afterwards is`, async () => {
-    evil.tokenAnswer = async form => ({
-      body:
-        form.get('grant_type') === 'refresh_token'
-          ? honestRefresh()
-          : await honestTokens(evil, { refresh_token: 'evil-refresh-token' }),
-    });
+    evil.tokenAnswer = honest;
     const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
     const first = await person.token();
     audited();

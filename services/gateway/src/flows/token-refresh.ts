@@ -13,6 +13,7 @@ import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
+import { mayShareGrant } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 export type RefreshResult =
@@ -144,7 +145,8 @@ export function createTokenRefresh(p: {
       case 'superseded':
         return { result: 'changed' };
       case 'missing': {
-        // Its person disconnected meanwhile: what was just issued must end as well.
+        // Its person disconnected meanwhile: what was just issued must end as well, unless more would end with it.
+        if (await patiently(() => restsOnGrant(connection))) return { result: 'changed' };
         const { owner, subject, provider, resource, elicitationId } = connection;
         const revocationId = newRevocationId(shardIn(connection.connectionId), p.entropy);
         const unwanted = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
@@ -154,6 +156,12 @@ export function createTokenRefresh(p: {
         return { result: 'changed' };
       }
     }
+  }
+
+  /** Whether a connection of the same person, this one made anew perhaps, would end with what was issued for this one. */
+  async function restsOnGrant(connection: Connection): Promise<boolean> {
+    if (p.providers.get(connection.provider)?.revocationReach !== 'grant') return false;
+    return (await connections.list(connection.subject)).some(other => mayShareGrant(connection, other));
   }
 
   /** Repeats a step that may be repeated, while what it needs is away. */
