@@ -127,7 +127,7 @@ describe('the happy path', () => {
     expect(actions.map(action => action.split('/').at(-1))).toEqual(['decline', 'accept']);
   });
 
-  it('S19: asks for the configured scopes only, stores and shows what was granted', async () => {
+  it('S19: asks for the configured scopes only, keeps nothing less, stores and shows what was granted', async () => {
     const user = stage.subject();
     const raw = stage.raw();
     const issued = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
@@ -144,12 +144,40 @@ describe('the happy path', () => {
       redirect_uri: `${stage.world.publicUrl}/callback/tracker/forge`,
     });
 
+    stage.world.provider.clearRequests();
     const callback = await raw.decideAtProvider(destination, 'alice', { grantScopes: ['repo', 'profile', 'openid'] });
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
     const { body } = await stage.api.read(issued.elicitationId);
-    expect(body.outcome?.scopes).toContain('repo');
-    expect(body.outcome?.scopes).not.toContain('issues');
+    // A tool that got less than it asked for would find out in the middle of its work.
+    expect(body.status).toBe('pending');
+    expect(body.outcome).toBeUndefined();
+    const { issuer } = stage.world.identityProvider;
+    expect((await stage.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
+    const again = await raw.get(`/e/${issued.elicitationId}`);
+    expect(again.body).toContain('<div class="notice">');
+    expect(again.body).toContain('create issues in your name');
+    // Ended at the provider before the person can go back there: what they grant next must not end with it.
+    expect(stage.world.provider.requests('revocation').map(({ status }) => status)).toContain(200);
+
+    await raw.get(await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice'));
+    const completed = await stage.api.read(issued.elicitationId);
+    expect(completed.body.outcome?.scopes).toEqual(['issues', 'openid', 'profile', 'repo']);
+    const { accessToken } = (await stage.api.accessToken(completed.body.outcome?.connectionId ?? '')).body;
+    expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
     const page = await raw.get(`/e/${issued.elicitationId}`);
+    for (const words of ['read the list of your repositories', 'create issues in your name'])
+      expect(page.body).toContain(words);
+  });
+
+  it('S19: stores and shows nothing that was neither asked for nor granted', async () => {
+    const user = stage.subject();
+    const raw = stage.raw();
+    const { elicitationId } = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo'] } });
+    await raw.signIn(elicitationId, user);
+    await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
+    const { body } = await stage.api.read(elicitationId);
+    expect(body.outcome?.scopes).toEqual(['openid', 'profile', 'repo']);
+    const page = await raw.get(`/e/${elicitationId}`);
     expect(page.body).toContain('read the list of your repositories');
     expect(page.body).not.toContain('create issues in your name');
   });

@@ -106,12 +106,14 @@ export function createRevocationFlow(p: {
     return 'pending';
   }
 
+  async function attempt(revocationId: RevocationId): Promise<RevocationResult> {
+    const revocation = await revocations.claimOne(revocationId, leaseMs);
+    return revocation === undefined ? 'pending' : tell(revocation);
+  }
+
   return {
     /** Tries one that was just stored. */
-    async attempt(revocationId: RevocationId): Promise<RevocationResult> {
-      const revocation = await revocations.claimOne(revocationId, leaseMs);
-      return revocation === undefined ? 'pending' : tell(revocation);
-    },
+    attempt,
 
     /** Those of a shard that are due, for this caller alone. One at a time: the lease is that of one. */
     due: (shard: Shard): Promise<readonly Revocation[]> => revocations.claim(shard, { limit: 1, leaseMs }),
@@ -120,7 +122,9 @@ export function createRevocationFlow(p: {
 
     /**
      * A grant that no connection holds must not go on living at the provider. Left alone where the same person has a connection
-     * there: many providers end all tokens of a person and client with one of them.
+     * there: many providers end all tokens of a person and client with one of them. For the same reason it is tried at once,
+     * before the person can go back to the provider: what they are granted next must not end with it, and a provider that
+     * remembers what they refused asks them again.
      */
     async discard(elicitation: Elicitation, owner: string, tokens: TokenSet): Promise<void> {
       const { subject, elicitationId, request } = elicitation;
@@ -128,12 +132,14 @@ export function createRevocationFlow(p: {
       const others = await p.stores.connections.list(subject);
       if (others.some(connection => connection.provider === provider)) return;
       const place = { owner, subject, elicitationId, provider };
+      const revocationId = newRevocationId(shardOf(subject), p.entropy);
       await revocations.add({
         ...place,
-        revocationId: newRevocationId(shardOf(subject), p.entropy),
+        revocationId,
         sealedTokens: await p.tokenSets.seal(tokens, place),
         ...(resource === undefined ? {} : { resource }),
       });
+      await attempt(revocationId);
     },
   };
 }
