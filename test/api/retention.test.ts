@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+const MINUTE = 60_000;
+const SEALED = /ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){4}/;
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+interface SealedKey {
+  /** `cn`, `once`, …: what stands after the shard. */
+  readonly room: string;
+  /** Milliseconds until Redis deletes it; undefined when it does not. */
+  readonly left: number | undefined;
+}
+
+/** Every key in Redis that holds something sealed. */
+async function sealedKeys(): Promise<SealedKey[]> {
+  const dump = await dumpRedis(stage.world.redis.url);
+  return Object.entries(dump).flatMap(([key, entry]) => {
+    if (!SEALED.test(JSON.stringify(entry))) return [];
+    const [, , expiresAt] = entry as [string, unknown, number];
+    return [{ room: key.split(':')[2] ?? key, left: expiresAt < 0 ? undefined : expiresAt - Date.now() }];
+  });
+}
+const rooms = async () => (await sealedKeys()).map(({ room }) => room);
+
+/** Somebody who has agreed and is at the provider: a transaction is sealed. */
+async function leaving() {
+  const user = stage.subject();
+  const { elicitationId } = await stage.ask(user);
+  const browser = stage.raw();
+  await browser.signIn(elicitationId, user);
+  const destination = await browser.accept(elicitationId);
+  return { elicitationId, browser, destination };
+}
+
+async function connected(): Promise<string> {
+  const user = stage.subject();
+  const { elicitationId } = await stage.ask(user);
+  await connectAccount(stage.raw(), elicitationId, user);
+  return (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+}
+
+describe('S52: what is sealed', () => {
+  it.each(['decline', 'cancel', 'silence'])(
+    'for a transaction ends by itself within minutes, with %s',
+    async ending => {
+      const { elicitationId, browser } = await leaving();
+      if (ending === 'cancel') await stage.api.cancel(elicitationId);
+      if (ending === 'decline') {
+        const form = { csrf_token: await browser.csrfToken(elicitationId) };
+        await browser.post(`/e/${elicitationId}/decline`, { form });
+      }
+      const kept = await sealedKeys();
+      expect(kept.length).toBeGreaterThan(0);
+      for (const { room, left } of kept) {
+        expect(room).toBe('once');
+        expect(left).toBeGreaterThan(0);
+        expect(left).toBeLessThanOrEqual(15 * MINUTE);
+      }
+    },
+  );
+
+  it('for a transaction is gone once its code is exchanged; then there is one value, and none when disconnected', async () => {
+    const before = await rooms();
+    const connectionId = await connected();
+    expect((await rooms()).sort()).toEqual([...before, 'cn'].sort());
+    expect((await sealedKeys()).find(({ room }) => room === 'cn')?.left).toBeUndefined();
+    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    expect(await rooms()).toEqual(before);
+  });
+
+  it('of a connection that is gone ends by itself while the provider is down', async () => {
+    const connectionId = await connected();
+    stage.world.provider.fault({ endpoint: 'revocation', status: 503 });
+    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    const kept = (await sealedKeys()).filter(({ room }) => room !== 'once');
+    stage.world.provider.clearFaults();
+    expect(kept.map(({ room }) => room)).toEqual(['rv']);
+    expect(kept[0]?.left).toBeGreaterThan(0);
+    expect(kept[0]?.left).toBeLessThanOrEqual(8 * 24 * 60 * MINUTE);
+  });
+});
