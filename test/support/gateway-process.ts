@@ -13,6 +13,8 @@ export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
   /** Ends it as a crash would: nothing is finished, nothing is said. */
   kill(): Promise<void>;
+  /** Starts it again where it was. */
+  restart(): Promise<void>;
   /** Stops it in its tracks, as a paused virtual machine is; time goes on without it. */
   suspend(): void;
   resume(): void;
@@ -28,22 +30,35 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
   // JSON is YAML.
   await writeFile(path, JSON.stringify({ ...config, listen: { host: '127.0.0.1', port } }), { mode: 0o600 });
   const { REDIS_URL: _, ...env } = process.env;
-  const child = spawn(process.execPath, [main, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const start = async () => {
+    const started = spawn(process.execPath, [main, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    try {
+      await untilStarted(started);
+    } catch (error) {
+      await kill(started);
+      throw error;
+    }
+    return started;
+  };
+  const remove = () => rm(directory, { recursive: true, force: true });
+  let child: ChildProcess;
   try {
-    await untilStarted(child);
+    child = await start();
   } catch (error) {
-    await kill(child);
-    await rm(directory, { recursive: true, force: true });
+    await remove();
     throw error;
   }
   return {
     address: `http://127.0.0.1:${port}`,
     kill: () => kill(child),
+    async restart() {
+      child = await start();
+    },
     suspend: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     async [Symbol.asyncDispose]() {
       await kill(child);
-      await rm(directory, { recursive: true, force: true });
+      await remove();
     },
   };
 }

@@ -1,0 +1,274 @@
+import { parseConnectionId } from '@postern/elicitation';
+import type { GatewayConfigInput } from '@postern/gateway';
+import type { RefreshTokenMode } from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { createRawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { expireAccessToken } from '../support/token-expiry.ts';
+import { listenForWakeUp } from '../support/wake-up.ts';
+import { createApi, keyOf } from '../support/world.ts';
+
+// The points are those of the fault catalogue. P10, key rotation half way: services/gateway/src/rewrap.integration.test.ts.
+
+let stage: Stage;
+let config: GatewayConfigInput;
+/** The process that is killed, stopped and started again. The gateway of the stage lives through everything. */
+let victim: GatewayProcess;
+const stack = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  stage = stack.use(
+    await startStage({
+      config: ({ base }) => {
+        // The lease of a killed process is over the sooner.
+        const changes = { outbound: { timeoutSeconds: 1 }, limits: { pageRequestsPerMinute: 1_000_000 } };
+        config = { ...base, ...changes };
+        return changes;
+      },
+    }),
+  );
+});
+beforeEach(async () => {
+  stage.world.provider.clearFaults();
+  stage.world.provider.clearRequests();
+  stage.world.provider.switches.refreshGrace = { uses: 10, seconds: 60 };
+  victim = await startGatewayProcess(config);
+});
+afterEach(() => victim?.[Symbol.asyncDispose]());
+afterAll(() => stack.disposeAsync());
+
+const atVictim = () => createApi(victim.address, keyOf('tracker'));
+const statusOf = (accessToken: string) => stage.world.provider.tokens.statusOf(accessToken);
+const refreshRequests = () =>
+  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
+
+/** Once, when the provider has rotated and nobody has its answer yet. */
+function whenRotated(hook: () => Promise<void> | void): void {
+  stage.world.provider.onRefresh(async () => {
+    stage.world.provider.onRefresh(undefined);
+    await hook();
+  });
+}
+
+/** A person whose access token is over. */
+async function personInNeed(mode: RefreshTokenMode) {
+  stage.world.provider.switches.refreshTokens = mode;
+  const person = await connectPerson(stage);
+  const first = await person.token();
+  await expireAccessToken(stage.world.redis.url, person.connectionId);
+  /** What the provider knows of the grant. */
+  const grant = () => stage.world.provider.tokens.grantOf(first.accessToken);
+  return { person, first, grant };
+}
+
+/** Asked again, the person is told why, agrees, and has a connection that works. */
+async function expectReconnects(person: ConnectedPerson): Promise<void> {
+  expect((await person.listed())?.status).toBe('reauthorization_required');
+  const { elicitationId, page } = await person.askedAgain();
+  expect(page).toContain('no longer accepts the connection you made');
+  await person.connectAgain(elicitationId);
+  expect(statusOf((await person.token()).accessToken)).toBe('current');
+}
+
+describe('P4: killed when the provider has issued tokens for a code', () => {
+  it('before they are stored: nothing is bound, and the person who opens the link again completes it', async () => {
+    const { provider, publicUrl } = stage.world;
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const browser = createRawBrowser({ address: victim.address, publicUrl });
+    await browser.signIn(elicitationId, user);
+    const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
+    const exchanged = provider.requests('token').length;
+    provider.onExchange(async () => {
+      provider.onExchange(undefined);
+      await victim.kill();
+    });
+    await expect(browser.get(callback)).rejects.toThrow();
+    expect(provider.requests('token')).toHaveLength(exchanged + 1);
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    expect((await stage.api.connections(subject)).body.connections).toEqual([]);
+
+    await victim.restart();
+    // The answer of the provider is spent, whoever brings it again; the code is not sent twice.
+    expect(await browser.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect(provider.requests('token')).toHaveLength(exchanged + 1);
+    const stranger = createRawBrowser({ address: victim.address, publicUrl });
+    await stranger.signIn(elicitationId, 'bob');
+    expect((await stranger.get(`/e/${elicitationId}`)).status).toBe(403);
+
+    await browser.get(await browser.decideAtProvider(await browser.accept(elicitationId), 'alice'));
+    const { body } = await stage.api.read(elicitationId);
+    expect(body.status).toBe('completed');
+    const { connections } = (await stage.api.connections(subject)).body;
+    expect(connections).toMatchObject([{ connectionId: body.outcome?.connectionId, account: { id: 'alice' } }]);
+    const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+    expect(statusOf(token.body.accessToken)).toBe('current');
+  });
+
+  it('after they are stored: the person finds it done, and the tokens are handed out', async () => {
+    const { provider, publicUrl } = stage.world;
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    const browser = createRawBrowser({ address: victim.address, publicUrl });
+    await browser.signIn(elicitationId, user);
+    const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
+    const exchanged = provider.requests('token').length;
+    const { woken } = await listenForWakeUp(stage.world.redis.url, elicitationId);
+    // Whether the browser hears of it is a race; what is stored is not.
+    const answered = browser.get(callback).catch(() => undefined);
+    await woken;
+    await victim.kill();
+    await answered;
+    await victim.restart();
+    expect(await browser.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    const { body } = await stage.api.read(elicitationId);
+    expect(body.status).toBe('completed');
+    const token = await atVictim().accessToken(body.outcome?.connectionId ?? '');
+    expect(statusOf(token.body.accessToken)).toBe('current');
+    expect(provider.requests('token')).toHaveLength(exchanged + 1);
+  });
+});
+
+describe('P9: killed when the provider has rotated, and the new tokens are not stored', () => {
+  async function killedInRefresh(mode: RefreshTokenMode) {
+    const need = await personInNeed(mode);
+    whenRotated(() => victim.kill());
+    await expect(atVictim().accessToken(need.person.connectionId)).rejects.toThrow();
+    expect(need.grant()?.refreshes).toMatchObject([{ answer: 'lost' }]);
+    return need;
+  }
+
+  it('a provider with grace answers the next call again, and the connection goes on', async () => {
+    const { person, first, grant } = await killedInRefresh('rotate-grace');
+    await victim.restart();
+    const { status, body } = await atVictim().accessToken(person.connectionId);
+    expect(status).toBe(200);
+    expect(body.generation).toBe(first.generation + 1);
+    expect(statusOf(body.accessToken)).toBe('current');
+    expect(grant()).toMatchObject({ status: 'live', rotations: 1, graceAnswers: 1, reuses: 0 });
+    expect(await person.token()).toEqual(body);
+    await expireAccessToken(stage.world.redis.url, person.connectionId);
+    expect((await person.token()).generation).toBe(first.generation + 2);
+  });
+
+  it('a provider without takes it for theft: 409 for everybody, never the old token, and the person is asked', async () => {
+    const { person, grant } = await killedInRefresh('rotate-strict');
+    await victim.restart();
+    const answers = await Promise.all(
+      [stage.api, atVictim(), stage.api, atVictim()].map(api => api.accessToken(person.connectionId)),
+    );
+    for (const { status, body } of answers)
+      expect({ status, code: body.code }).toEqual({ status: 409, code: 'reauthorization_required' });
+    expect(grant()).toMatchObject({ status: 'revoked', rotations: 1, reuses: 1 });
+    await expectReconnects(person);
+  });
+});
+
+describe('killed right after the new tokens were stored', () => {
+  it('another replica hands them out and asks nobody', async () => {
+    const { person, first, grant } = await personInNeed('rotate-strict');
+    const { woken } = await listenForWakeUp(stage.world.redis.url, person.connectionId);
+    const answered = atVictim()
+      .accessToken(person.connectionId)
+      .catch(() => undefined);
+    await woken;
+    await victim.kill();
+    await answered;
+    const token = await person.token();
+    expect(token.generation).toBe(first.generation + 1);
+    expect(statusOf(token.accessToken)).toBe('current');
+    expect(refreshRequests()).toBe(1);
+    expect(grant()).toMatchObject({ status: 'live', rotations: 1, reuses: 0 });
+  });
+});
+
+describe('T10: stopped for longer than the lease, and going on', () => {
+  /** One process is stopped with the provider's answer before it; the other one asks when the lease is over. */
+  async function stoppedInRefresh(mode: RefreshTokenMode) {
+    const need = await personInNeed(mode);
+    whenRotated(() => victim.suspend());
+    const late = atVictim().accessToken(need.person.connectionId);
+    await expect.poll(() => need.grant()?.rotations, { timeout: 10_000 }).toBe(1);
+    const other = await stage.api.accessToken(need.person.connectionId);
+    victim.resume();
+    return { ...need, other, late: await late };
+  }
+
+  it('a provider with grace: both hand out the same token, the provider has rotated once', async () => {
+    const { person, first, grant, other, late } = await stoppedInRefresh('rotate-grace');
+    expect(other.body.generation).toBe(first.generation + 1);
+    expect(late.body).toEqual(other.body);
+    expect(await person.token()).toEqual(other.body);
+    expect(statusOf(other.body.accessToken)).toBe('current');
+    expect(grant()).toMatchObject({ status: 'live', rotations: 1, graceAnswers: 1, reuses: 0 });
+  });
+
+  it('a provider without has ended the grant: whoever still gets a token learns it with the first report', async () => {
+    const { person, grant, other, late } = await stoppedInRefresh('rotate-strict');
+    // Seen by the provider: one rotation, one use of the old refresh token, the end of the family.
+    expect(grant()).toMatchObject({ status: 'revoked', rotations: 1, reuses: 1 });
+    expect(other).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
+    // The late answer is stored where it got through: a provider that only refuses would have left it good.
+    if (late.status === 200) {
+      const rejectedGeneration = late.body.generation;
+      expect(await person.refusal({ rejectedGeneration })).toMatchObject({ code: 'reauthorization_required' });
+    } else {
+      expect(late).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
+    }
+    await expectReconnects(person);
+  });
+});
+
+describe('Redis away in a refresh', () => {
+  const redis = () => {
+    const { server } = stage.world.redis;
+    if (server === undefined) throw new Error('this world has no Redis of its own');
+    return server;
+  };
+  const readiness = async () => (await fetch(`${stage.world.gateways[0]?.address}/readyz`)).status;
+  const untilReady = () => expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+
+  it.each([
+    { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
+    { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
+  ])('T10: $how between the answer of the provider and the store: kept, because storing is tried again', async p => {
+    const { person, first, grant } = await personInNeed('rotate-strict');
+    whenRotated(p.away);
+    const call = person.token();
+    await expect.poll(() => grant()?.refreshes.at(-1)?.answer, { timeout: 10_000 }).toBe('sent');
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+    await p.back();
+    const token = await call;
+    expect(token.generation).toBe(first.generation + 1);
+    expect(statusOf(token.accessToken)).toBe('current');
+    expect(grant()).toMatchObject({ status: 'live', rotations: 1, reuses: 0 });
+    await untilReady();
+    expect(await person.token()).toEqual(token);
+  });
+
+  it('R1: a restart forgets neither who is asking nor that the provider is in trouble', async () => {
+    const { person } = await personInNeed('rotate-strict');
+    const { connections } = stage.world.gateways[0]?.deps.stores ?? {};
+    const id = parseConnectionId(person.connectionId);
+    const current = id === undefined ? undefined : await connections?.read(id);
+    if (connections === undefined || current === undefined) throw new Error('no such connection');
+    const begin = (holder: string) => connections.beginRefresh({ current, holder, leaseMs: 60_000 });
+    const restart = async () => {
+      await redis().kill();
+      await redis().restart();
+      await untilReady();
+    };
+
+    expect((await begin('one')).result).toBe('begun');
+    await restart();
+    expect((await begin('another')).result).toBe('held');
+    await connections.postponeRefresh({ current, holder: 'one', delayMs: 60_000 });
+    await restart();
+    expect((await begin('another')).result).toBe('postponed');
+    // So nobody asks the provider, and nobody gets the token that is over.
+    expect(await person.refusal()).toMatchObject({ status: 502, code: 'upstream_unavailable' });
+    expect(refreshRequests()).toBe(0);
+  });
+});
