@@ -199,6 +199,47 @@ describe('S22: a token that the API turned away', () => {
   });
 });
 
+describe('T10: an answer that comes when the lease is over and another replica has asked', () => {
+  /** The first replica waits for its answer until long after its lease; the other one asks meanwhile. */
+  async function overtaken(person: ConnectedPerson, meanwhile: () => void = () => undefined) {
+    await expire(person);
+    const { rotated, release } = holdRefresh();
+    const late = person.token();
+    await rotated;
+    meanwhile();
+    ahead += MINUTE_MS;
+    const other = await stage.world.api({ replica: 1 }).accessToken(person.connectionId);
+    release();
+    return { late: await late, other };
+  }
+
+  it('is the same answer where the provider has grace: the token stored first is the one handed out', async () => {
+    stage.world.provider.switches.refreshTokens = 'rotate-grace';
+    const person = await connectPerson(stage);
+    const { generation } = await person.token();
+    const { late, other } = await overtaken(person);
+    expect(other.body.generation).toBe(generation + 1);
+    expect(late).toEqual(other.body);
+    expect(grantOf(late.accessToken)).toMatchObject({ rotations: 1, graceAnswers: 1, reuses: 0, status: 'live' });
+  });
+
+  it('is stored where the other one was refused: what the provider issued is good, and nobody is asked', async () => {
+    const { provider } = stage.world;
+    const person = await connectPerson(stage);
+    const { generation } = await person.token();
+    // Refused as a used refresh token is by a provider that does nothing more about it.
+    const refused = { status: 400, headers: { 'content-type': 'application/json' }, body: '{"error":"invalid_grant"}' };
+    const { late, other } = await overtaken(person, () =>
+      provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...refused }),
+    );
+    expect(other).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
+    expect(late.generation).toBe(generation + 1);
+    expect(statusOf(late.accessToken)).toBe('current');
+    expect(await person.token()).toEqual(late);
+    expect((await person.listed())?.status).toBe('usable');
+  });
+});
+
 describe('what a renewal changes', () => {
   it('S19: fewer scopes are noticed, and a tool that needs more asks the person', async () => {
     const { provider } = stage.world;
