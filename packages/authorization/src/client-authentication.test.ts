@@ -8,10 +8,10 @@ import {
 import { exportJWK, generateKeyPair, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ClientKey, type ClientKeyAlgorithm, clientKeySchema } from './client-key.ts';
-
 import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
 import { canaries, failureOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
+import { recorder } from './outbound-fetch-fixture.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
 
 const clientSecret = `${canaries.clientSecret}-of-32-bytes-or-more`;
@@ -139,6 +139,22 @@ describe('S21, T11: client assertions at a real provider', () => {
       });
       expect([answer.status, await answer.json()]).toMatchObject([401, { error: 'invalid_client' }]);
     }
+  });
+});
+
+describe('client_secret_basic (RFC 6749 section 2.3.1)', () => {
+  it.each([
+    ['usual ids stay as they are', 'Iv1.8a-61_f9', 'a-b_c.d*E9', 'Iv1.8a-61_f9:a-b_c.d*E9'],
+    ['what has a meaning is encoded', 'a:b', '%2B+ &=/ü', 'a%3Ab:%252B%2B+%26%3D%2F%C3%BC'],
+  ])('%s', async (_, clientId, clientSecret, credentials) => {
+    const { asked, fetch } = recorder(200, { access_token: 'a', token_type: 'bearer' });
+    const endpoints = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
+    const at = providerFrom({ ...endpoints, clientId, clientSecret }, { fetch });
+    await at.refresh({ refreshToken: 'r', scopes: [], redirectUri });
+    const headers = new Headers(asked[0]?.headers);
+    expect(headers.get('authorization')).toBe(`Basic ${btoa(credentials)}`);
+    const [id, secret] = credentials.split(':').map(part => new URLSearchParams(`=${part}`).get(''));
+    expect([id, secret]).toEqual([clientId, clientSecret]);
   });
 });
 

@@ -13,7 +13,7 @@ export function createClientAuthentication(registration: ClientRegistration): cl
   const { clientSecret, clientKey } = registration;
   switch (clientAuthenticationOf(registration)) {
     case 'client_secret_basic':
-      return client.ClientSecretBasic(clientSecret);
+      return clientSecretBasic(registration);
     case 'client_secret_post':
       return client.ClientSecretPost(clientSecret);
     case 'client_secret_jwt':
@@ -25,6 +25,19 @@ export function createClientAuthentication(registration: ClientRegistration): cl
       return client.None();
   }
 }
+
+/**
+ * RFC 6749 section 2.3.1: id and secret are form-encoded before they are joined. Encoded is what a form encodes and no more
+ * (the library encodes `-`, `_` and `.` as well), so that ids and secrets as they are usually issued also reach a server that
+ * forgets to decode.
+ */
+export function clientSecretBasic({ clientId, clientSecret }: ClientRegistration): client.ClientAuth {
+  if (clientSecret === undefined) throw new TypeError('client_secret_basic needs a secret');
+  const credentials = Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64');
+  return (_server, _registered, _parameters, headers) => headers.set('authorization', `Basic ${credentials}`);
+}
+
+const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice('='.length);
 
 function privateKeyJwt({ jwk, algorithm, kid }: ClientKey): client.ClientAuth {
   const key = createPrivateKey({ key: { ...jwk }, format: 'jwk' }).toCryptoKey(importAlgorithms[algorithm], false, [

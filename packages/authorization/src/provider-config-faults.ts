@@ -97,6 +97,8 @@ function proofFaults(config: RelatedMembers): MemberFault[] {
   const asserts = method === 'private_key_jwt' || method === 'client_secret_jwt';
   if (asserts && config.issuer === undefined && config.mcpResource === undefined)
     faults.push({ member: 'issuer', message: `is needed for clientAuthentication ${method}` });
+  if (config.revocation?.authentication === 'basic' && config.clientSecret === undefined)
+    faults.push({ member: 'revocation', message: 'by HTTP Basic needs a clientSecret' });
   // A code that anybody can exchange is kept from thieves by PKCE alone (RFC 7636 section 1).
   if (config.pkce === 'unsupported' && clientAuthenticationOf(config) === 'none')
     faults.push({ member: 'pkce', message: 'cannot be unsupported for a client that does not authenticate' });

@@ -98,6 +98,14 @@ describe('providerConfigSchema', () => {
     ],
     ['a way to revoke that is none', { ...discovered, revocation: { method: 'GET' } }, 'revocation.method'],
     [
+      'a revocation by a secret that is not there',
+      {
+        ...{ ...discovered, clientAuthentication: 'none' },
+        revocation: { style: 'custom', endpoint: 'https://as.example/x', authentication: 'basic' },
+      },
+      'revocation',
+    ],
+    [
       'a revocation that names nothing',
       { ...discovered, revocation: { style: 'custom', endpoint: 'https://as.example/x', body: 'none' } },
       'revocation.body',

@@ -38,9 +38,12 @@ export const revocationConfigSchema = z
     body: z.enum(['form', 'json', 'none']).optional().describe('Default form'),
     parameter: z.string().min(1).max(100).optional().describe('Name of the token in the body; default token'),
     authentication: z
-      .enum(['client', 'bearer', 'none'])
+      .enum(['client', 'basic', 'bearer', 'none'])
       .optional()
-      .describe('client: as at the token endpoint; bearer: with the access token. Default client'),
+      .describe(
+        'client: as at the token endpoint; basic: clientId and clientSecret by HTTP Basic, whatever is used there; ' +
+          'bearer: with the access token. Default client',
+      ),
     success: successSchema.optional().describe('Any other value, or none, makes a 2xx an error'),
     unknownTokenErrors: z
       .array(oauthErrorCodeSchema)

@@ -10,6 +10,7 @@ import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts
 import { newDpopKey } from './dpop.ts';
 import { canaries, failureCodeOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
+import { recorder } from './outbound-fetch-fixture.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
 
 const { clientSecret, accessToken } = canaries;
@@ -151,6 +152,47 @@ describe('S24: other ways', () => {
       client_secret: clientSecret,
     });
     expect(evil.requests('revocation')[0]?.url.search).toBe('');
+  });
+
+  it('the client by HTTP Basic, whatever the token endpoint wants', async () => {
+    const endpoint = evil.optionalEndpoints.revocation_endpoint;
+    const revocation = { style: 'custom', endpoint, body: 'json', authentication: 'basic' } as const;
+    expect(await revoke({ clientAuthentication: 'client_secret_post', revocation })).toBe('revoked');
+    expect(evil.requests('revocation')[0]).toMatchObject({
+      body: JSON.stringify({ token: accessToken }),
+      headers: { authorization: `Basic ${btoa(`postern:${clientSecret}`)}` },
+    });
+  });
+
+  it.each(['client', 'basic', 'bearer', 'none'] as const)('a challenge without a code, to %s', async authentication => {
+    evil.revocationAnswer = () => ({ status: 401, headers: { 'www-authenticate': 'Bearer' }, body: '' });
+    const endpoint = evil.optionalEndpoints.revocation_endpoint;
+    const attempt = revoke({ revocation: { style: 'custom', endpoint, authentication } });
+    const isAboutClient = authentication === 'client' || authentication === 'basic';
+    expect(await failureCodeOf(attempt)).toBe(isAboutClient ? 'provider_error' : 'invalid_revocation_response');
+  });
+
+  it.each([
+    ['a/b?c=#d', '/revocation/a%2Fb%3Fc%3D%23d/token'],
+    ['$&', '/revocation/%24%26/token'],
+    ['...', '/revocation/.../token'],
+  ])('the client id %s is one segment of the path', async (clientId, path) => {
+    const { asked, fetch } = recorder(204);
+    const endpoint = 'https://as.example/revocation/{clientId}/token';
+    const revocation = { style: 'custom', endpoint, method: 'DELETE' } as const;
+    const issuerless = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
+    const at = providerFrom({ ...issuerless, clientId, clientSecret, revocation }, { fetch });
+    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(asked.map(({ url }) => new URL(url).pathname)).toEqual([path]);
+  });
+
+  it.each(['.', '..'])('the client id %s leads nowhere', async clientId => {
+    const { asked, fetch } = recorder(204);
+    const endpoint = 'https://as.example/revocation/{clientId}/token';
+    const issuerless = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
+    const at = providerFrom({ ...issuerless, clientId, clientSecret, revocation: { endpoint } }, { fetch });
+    expect(await failureCodeOf(at.revoke({ accessToken, redirectUri }))).toBe('invalid_registration');
+    expect(asked).toEqual([]);
   });
 
   it('nobody at all', async () => {

@@ -1,5 +1,6 @@
 import * as client from 'openid-client';
-import { createClientAuthentication } from './client-authentication.ts';
+import { AuthorizationError } from './authorization-error.ts';
+import { clientSecretBasic, createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopProof } from './dpop.ts';
 import { fromLibraryError } from './library-error.ts';
@@ -33,8 +34,7 @@ export async function revokeToken(
   at: ResolvedClient,
   { config = standard, accessToken, refreshToken, dpopKey }: RevocationRequest,
 ): Promise<RevocationResult> {
-  const endpoint = config.endpoint?.replaceAll(clientIdPlaceholder, encodeURIComponent(at.registration.clientId));
-  const url = endpoint ?? at.metadata.revocation_endpoint;
+  const url = config.endpoint ? ofClient(config.endpoint, at) : at.metadata.revocation_endpoint;
   if (url === undefined) return 'unsupported';
 
   const isRefreshToken = config.token === 'refresh_token' && refreshToken !== undefined;
@@ -47,7 +47,11 @@ export async function revokeToken(
   const send = async (nonce?: string): Promise<Response> => {
     const form = new URLSearchParams(parameters);
     const headers = new Headers({ accept: 'application/json' });
-    if (order.authentication === 'client') await authenticate(tools, at, form, headers);
+    if (order.authentication === 'client') {
+      await authenticate(createClientAuthentication(at.registration), tools, at, form, headers);
+    }
+    if (order.authentication === 'basic')
+      await authenticate(clientSecretBasic(at.registration), tools, at, form, headers);
     if (order.authentication === 'bearer') {
       headers.set('authorization', `${boundTo === undefined ? 'Bearer' : 'DPoP'} ${accessToken}`);
     }
@@ -63,10 +67,17 @@ export async function revokeToken(
     const first = await send();
     // RFC 9449 section 9: the resource server may ask for a nonce of its own.
     const nonce = boundTo !== undefined && first.status === 401 ? first.headers.get('dpop-nonce') : null;
-    return await outcomeOf(nonce === null ? first : await send(nonce), config);
+    return await outcomeOf(nonce === null ? first : await send(nonce), config, order);
   } catch (error) {
     throw fromLibraryError(error, 'invalid_revocation_response');
   }
+}
+
+function ofClient(endpoint: string, { registration: { clientId } }: ResolvedClient): string {
+  // Encoded or not, a URL parser takes these for steps through the path, and then it is another endpoint.
+  const isStep = clientId === '.' || clientId === '..';
+  if (isStep && endpoint.includes(clientIdPlaceholder)) throw new AuthorizationError('invalid_registration');
+  return endpoint.replaceAll(clientIdPlaceholder, encodeURIComponent(clientId));
 }
 
 /** RFC 7009 section 2.1. */
@@ -77,7 +88,7 @@ interface Order {
   readonly method: 'POST' | 'DELETE' | 'GET';
   readonly body: 'form' | 'json' | 'none';
   readonly parameter: string;
-  readonly authentication: 'client' | 'bearer' | 'none';
+  readonly authentication: NonNullable<RevocationConfig['authentication']>;
   readonly hint?: TokenHint;
 }
 
@@ -95,12 +106,12 @@ function orderOf(config: RevocationConfig, hint: TokenHint): Order {
 }
 
 async function authenticate(
+  authentication: client.ClientAuth,
   { configurations }: OauthTools,
   at: ResolvedClient,
   parameters: URLSearchParams,
   headers: Headers,
 ): Promise<void> {
-  const authentication = createClientAuthentication(at.registration);
   const registered = { client_id: at.registration.clientId, [client.clockSkew]: configurations.clockLead() };
   // Asynchronous where something is signed, whatever its type says.
   await Promise.resolve(
@@ -116,7 +127,7 @@ function bodyOf(format: Order['body'], parameters: URLSearchParams, headers: Hea
 
 const plain = (headers: Headers): Record<string, string> => Object.fromEntries(headers);
 
-async function outcomeOf(answer: Response, config: RevocationConfig): Promise<RevocationResult> {
+async function outcomeOf(answer: Response, config: RevocationConfig, order: Order): Promise<RevocationResult> {
   if (config.unknownTokenStatuses.includes(answer.status)) return 'revoked';
   const members = jsonMembers(await answer.text());
   const isDone = answer.status >= 200 && answer.status < 300;
@@ -126,7 +137,11 @@ async function outcomeOf(answer: Response, config: RevocationConfig): Promise<Re
   if (isDone && isMeant) return 'revoked';
 
   const code = members?.['error'];
-  if (typeof code !== 'string') throw unreadable(answer, 'invalid_revocation_response');
+  if (typeof code !== 'string') {
+    const isAboutClient = order.authentication === 'client' || order.authentication === 'basic';
+    if (isAboutClient) throw unreadable(answer, 'invalid_revocation_response');
+    throw new AuthorizationError('invalid_revocation_response');
+  }
   // Of a bearer it says only that its access token has ended; a refresh token may live on.
   if (config.style === 'rfc7009' && code === 'invalid_token') return 'revoked';
   if (config.unknownTokenErrors.includes(code)) return 'revoked';

@@ -69,7 +69,7 @@ function members(web: string, api: string) {
       body: 'json',
       parameter: 'access_token',
       token: 'access_token',
-      authentication: 'client',
+      authentication: 'basic',
       unknownTokenStatuses: [404],
     },
   } as const satisfies PresetMembers;
@@ -86,7 +86,7 @@ export const github = definePreset({
   notes: [
     'Tokens do not expire. GitHub deletes tokens that nobody used for a year, and the oldest ones beyond ten for the same user, app and scopes.',
     'Revoking deletes the token. The app stays listed in the GitHub settings of the user until the user removes it there.',
-    'The revocation endpoint authenticates with the client id and secret in an Authorization header.',
+    'Revoking needs the client secret. For an app without one, set revocation: null.',
   ],
 });
 

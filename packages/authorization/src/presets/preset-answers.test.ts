@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { accountFrom } from '../account.ts';
+import { providerFrom } from '../connect-fixture.ts';
+import { recorder } from '../outbound-fetch-fixture.ts';
 import { providerConfigSchema } from '../provider-config.ts';
 import { scopePolicy } from '../scope-policy.ts';
 import { readTokenAnswer } from '../token-answer.ts';
@@ -188,6 +190,19 @@ describe('errors in answers of success', () => {
     expect(read(name, answer)).toEqual({ kind: 'error', code });
   });
 });
+
+test.each(['github', 'github-app', 'github-enterprise'])(
+  'S24: %s revokes with the client as HTTP Basic',
+  async name => {
+    const { asked, fetch } = recorder(204);
+    const values = name === 'github-enterprise' ? { presetValues: { host: 'git.acme.example' } } : {};
+    const at = providerFrom({ preset: name, clientSecret: 'secret', ...values }, { fetch });
+    const redirectUri = new URL('https://postern.example/callback/issues/tracker');
+    expect(await at.revoke({ accessToken: 'gho_1', refreshToken: 'ghr_1', redirectUri })).toBe('revoked');
+    expect(asked).toMatchObject([{ method: 'DELETE', body: '{"access_token":"gho_1"}' }]);
+    expect(new Headers(asked[0]?.headers).get('authorization')).toBe(`Basic ${btoa('postern:secret')}`);
+  },
+);
 
 describe('what ends a grant, beside invalid_grant', () => {
   test.each([

@@ -1,0 +1,18 @@
+import type { OutboundFetch, OutboundRequest } from './outbound-fetch.ts';
+
+/** For tests: a fetch without a network. It answers everything alike and remembers what it was asked. */
+export function recorder(
+  status: number,
+  body?: object,
+): {
+  readonly asked: (OutboundRequest & { readonly url: string })[];
+  readonly fetch: OutboundFetch;
+} {
+  const asked: (OutboundRequest & { url: string })[] = [];
+  const close = async () => {};
+  const answer = async (url: string | URL, init: OutboundRequest = {}) => {
+    asked.push({ ...init, url: String(url) });
+    return body === undefined ? new Response(null, { status }) : Response.json(body, { status });
+  };
+  return { asked, fetch: Object.assign(answer, { close, [Symbol.asyncDispose]: close }) };
+}
