@@ -8,16 +8,20 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
-import { oneProcessRows } from './rows/one-process.ts';
+import { issueRows } from './rows/issue.ts';
+import { stampedeRows } from './rows/stampede.ts';
 import { wakeRows } from './rows/wake.ts';
 import type { Bench } from './support/bench.ts';
 import type { Row } from './support/row.ts';
 import { renderTable } from './support/table.ts';
 
 const groups = {
-  'one-process': oneProcessRows,
+  issue: issueRows,
+  'access-token': accessTokenRows,
+  stampede: stampedeRows,
   wake: wakeRows,
   cycle: cycleRows,
   footprint: footprintRows,

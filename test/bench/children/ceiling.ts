@@ -5,27 +5,25 @@
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
-import { type CapturedCommand, filled } from '../support/captured-command.ts';
-
-interface CeilingSettings {
-  readonly redisUrl: string;
-  readonly issue: CapturedCommand;
-  readonly readConnection: CapturedCommand;
-}
+import { filled } from '../support/captured-command.ts';
+import type { CeilingSettings } from '../support/ceiling.ts';
 
 const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as CeilingSettings;
+const { issue, readConnection } = settings;
 const redis = new Redis(settings.redisUrl, { enableAutoPipelining: true });
 const app = Fastify();
 
 app.post('/issue', async (_request, reply) => {
-  const answer = await redis.call(settings.issue.name, filled(settings.issue));
+  if (issue === undefined) return reply.callNotFound();
+  const answer = await redis.call(issue.name, filled(issue));
   if (!Array.isArray(answer) || answer[0] !== 'created') throw new Error('nothing was created');
   return reply.code(201).send({ createdAt: answer[1], expiresAt: answer[2] });
 });
 
-app.post<{ Params: { connectionId: string } }>('/access-token/:connectionId', async request => {
+app.post<{ Params: { connectionId: string } }>('/access-token/:connectionId', async (request, reply) => {
+  if (readConnection === undefined) return reply.callNotFound();
   const { connectionId } = request.params;
-  const answer = await redis.call(settings.readConnection.name, filled(settings.readConnection, connectionId));
+  const answer = await redis.call(readConnection.name, filled(readConnection, connectionId));
   if (!Array.isArray(answer) || typeof answer[3] !== 'string') throw new Error('there is no such connection');
   return { record: answer[3].slice(0, 160) };
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { type Child, freePort, startChild } from './child.ts';
+import { FORGE_CLIENT } from './forge.ts';
 import { HttpConnection, httpRequest } from './http-connection.ts';
 
 export const API_KEY = 'pk_bench_0123456789abcdefghijklmnop';
@@ -29,6 +30,8 @@ export interface GatewaySettings {
   readonly profileDir?: string | undefined;
   /** Where there are replicas: the address they share. */
   readonly publicUrl?: string;
+  /** A provider that is really there; without it none is, and none is asked anything. */
+  readonly providerIssuer?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -49,11 +52,11 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
       {
         name: PROVIDER,
         displayName: 'Code Forge',
-        issuer: FORGE,
-        authorizationEndpoint: `${FORGE}/authorize`,
-        tokenEndpoint: `${FORGE}/token`,
-        clientId: 'postern-at-forge',
-        clientSecret: 'only-for-benchmarks',
+        ...(settings.providerIssuer === undefined
+          ? { issuer: FORGE, authorizationEndpoint: `${FORGE}/authorize`, tokenEndpoint: `${FORGE}/token` }
+          : { issuer: settings.providerIssuer }),
+        clientId: FORGE_CLIENT.clientId,
+        clientSecret: FORGE_CLIENT.clientSecret,
         defaultScopes: SCOPES,
         scopes: { repo: 'read the list of your repositories', issues: 'create issues in your name' },
       },

@@ -9,6 +9,7 @@ import {
 } from '@postern/elicitation';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault } from '@postern/vault';
+import { FORGE_CLIENT } from './forge.ts';
 import { IDENTITY_ISSUER, MCP_SERVER_ID, newSubject, PROVIDER, SCOPES } from './gateway.ts';
 
 const HOUR_MS = 3_600_000;
@@ -35,8 +36,16 @@ async function signIn(stores: RedisStores): Promise<SignedIn> {
   return { subject: subject.subject, cookie: `postern_session=${id}` };
 }
 
-/** Finishes authorizations as the flow would, but without a provider; answers the ids of the connections. */
-export async function connectAll(redisUrl: string, vaultKey: string, count: number): Promise<string[]> {
+/**
+ * Finishes authorizations as the flow would, but without a provider; answers the ids of the connections.
+ * @param refreshToken of a grant, where there is a provider that will be asked to refresh it.
+ */
+export async function connectAll(
+  redisUrl: string,
+  vaultKey: string,
+  count: number,
+  refreshToken?: string,
+): Promise<string[]> {
   await using stores = await createRedisStores({ url: redisUrl });
   const vault = createVault(createKeyRing([{ kid: 'bench', key: Buffer.from(vaultKey, 'base64') }]));
   const service = createElicitationService({
@@ -68,9 +77,9 @@ export async function connectAll(redisUrl: string, vaultKey: string, count: numb
     await service.accept(elicitationId, { kind: 'signed_in', subject }, { record, ttlMs: HOUR_MS }, SCOPES);
     const tokens = {
       accessToken: Buffer.from(systemEntropy(48)).toString('base64url'),
-      refreshToken: Buffer.from(systemEntropy(48)).toString('base64url'),
+      refreshToken: refreshToken ?? Buffer.from(systemEntropy(48)).toString('base64url'),
       tokenType: 'bearer',
-      redirectUri: 'http://localhost/callback/bench/forge',
+      redirectUri: FORGE_CLIENT.redirectUri,
     };
     const connectionId = connectionIdOf({ owner: MCP_SERVER_ID, subject, provider: PROVIDER });
     await service.complete(elicitationId, attempt, {

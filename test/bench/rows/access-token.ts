@@ -1,0 +1,54 @@
+import { startRedis } from '@postern/testkit/redis';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { captureCommand } from '../support/captured-command.ts';
+import { startCeiling } from '../support/ceiling.ts';
+import { apiHeaders, type GatewayProcess, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { type Load, load } from '../support/load.ts';
+import { loadRows } from '../support/load-rows.ts';
+import type { Row } from '../support/row.ts';
+import { connectAll } from '../support/seeds.ts';
+import { interleave } from '../support/statistics.ts';
+
+const CONNECTED = 512;
+const { authorization = '' } = apiHeaders;
+const headers = { authorization };
+
+/** One gateway process on one Redis hands out tokens under load, against a bare handler that makes the same read. */
+export async function accessTokenRows(bench: Bench): Promise<Row[]> {
+  await using redis = await startRedis(redisOptions);
+  const vaultKey = newVaultKey();
+  await using gateway = await startGatewayProcess({ ...bench, redisUrl: redis.url, vaultKey });
+  const connectionIds = await connectAll(redis.url, vaultKey, CONNECTED);
+  const [firstId = ''] = connectionIds;
+  // A use is written down once a minute; the command that every call sends is the one that the next call sends.
+  await readOnce(gateway, firstId);
+  await using ceiling = await startCeiling(bench, {
+    redisUrl: redis.url,
+    readConnection: await captureCommand(redis.url, () => readOnce(gateway, firstId)),
+  });
+
+  const { seconds } = bench;
+  const reading = (target: Pick<Load, 'child' | 'port'>, pathOf: (id: string) => string) => () => {
+    let turn = 0;
+    const next = () => {
+      turn += 1;
+      return { path: pathOf(connectionIds[turn % CONNECTED] ?? ''), headers, body: '' };
+    };
+    return load({ ...target, seconds, next });
+  };
+  const ours = reading(gateway, id => `/v1/connections/${id}/access-token`);
+  const bare = reading(ceiling, id => `/access-token/${id}`);
+  await ours();
+  await bare();
+  const read = await interleave(bench.runs, ours, bare);
+  return loadRows('read a fresh access token', 'bare handler, same read', read, { bound: 'at least', value: 0.6 });
+}
+
+async function readOnce({ port }: GatewayProcess, connectionId: string): Promise<{ id: string; subject: string }> {
+  using connection = await HttpConnection.open(port);
+  const path = `/v1/connections/${connectionId}/access-token`;
+  const answer = await connection.request(httpRequest('POST', path, port, headers));
+  if (answer.status !== 200) throw new Error(`reading an access token was answered with ${answer.status}`);
+  return { id: connectionId, subject: 'nobody' };
+}

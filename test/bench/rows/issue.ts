@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { captureCommand } from '../support/captured-command.ts';
+import { startCeiling } from '../support/ceiling.ts';
+import {
+  apiHeaders,
+  askBody,
+  type GatewayProcess,
+  newSubject,
+  newVaultKey,
+  startGatewayProcess,
+} from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { type Load, load } from '../support/load.ts';
+import { loadRows } from '../support/load-rows.ts';
+import type { Row } from '../support/row.ts';
+import { interleave } from '../support/statistics.ts';
+
+/** One gateway process on one Redis under load, against a bare handler that sends Redis the same command. */
+export async function issueRows(bench: Bench): Promise<Row[]> {
+  await using redis = await startRedis(redisOptions);
+  await using gateway = await startGatewayProcess({ ...bench, redisUrl: redis.url, vaultKey: newVaultKey() });
+  await issueOnce(gateway);
+  await using ceiling = await startCeiling(bench, {
+    redisUrl: redis.url,
+    issue: await captureCommand(redis.url, () => issueOnce(gateway)),
+  });
+
+  const { seconds } = bench;
+  const issuing =
+    (target: Pick<Load, 'child' | 'port'>, path: string, isIdempotent = false) =>
+    async () => {
+      await flush(redis.url);
+      const next = () => ({
+        path,
+        body: askBody(newSubject()),
+        headers: isIdempotent ? { ...apiHeaders, 'idempotency-key': randomUUID() } : apiHeaders,
+      });
+      return load({ ...target, seconds, next });
+    };
+  const ours = issuing(gateway, '/v1/elicitations');
+  const bare = issuing(ceiling, '/issue');
+  await ours();
+  await bare();
+  const issued = await interleave(bench.runs, ours, bare);
+  const idempotent = await interleave(bench.runs, issuing(gateway, '/v1/elicitations', true), bare);
+  return [
+    ...loadRows('issue', 'bare handler, same script', issued, { bound: 'at least', value: 0.6 }),
+    ...loadRows('issue with Idempotency-Key (3 scripts)', 'bare handler, 1 script', idempotent),
+  ];
+}
+
+async function flush(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  await redis.flushall();
+  redis.disconnect();
+}
+
+const issuedSchema = z.object({ elicitationId: z.string() });
+
+async function issueOnce({ port }: GatewayProcess): Promise<{ id: string; subject: string }> {
+  using connection = await HttpConnection.open(port);
+  const subject = newSubject();
+  const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, askBody(subject)));
+  if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}`);
+  return { id: issuedSchema.parse(JSON.parse(answer.body)).elicitationId, subject };
+}

@@ -1,0 +1,114 @@
+import { startRedis } from '@postern/testkit/redis';
+import { z } from 'zod';
+import { expireAccessToken } from '../../support/token-expiry.ts';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { type Forge, startForge } from '../support/forge.ts';
+import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { compared, type Row } from '../support/row.ts';
+import { connectAll } from '../support/seeds.ts';
+import { median } from '../support/statistics.ts';
+
+const CALLERS = 100;
+const REPLICAS = 3;
+const { authorization = '' } = apiHeaders;
+const tokenSchema = z.object({ accessToken: z.string(), generation: z.int() });
+
+/** As many callers as a busy tool has, over three gateways, when the token they share has just expired. */
+export async function stampedeRows(bench: Bench): Promise<Row[]> {
+  await using stack = new AsyncDisposableStack();
+  const redis = stack.use(await startRedis(redisOptions));
+  const forge = stack.use(await startForge());
+  const settings = { ...bench, redisUrl: redis.url, vaultKey: newVaultKey(), providerIssuer: forge.issuer };
+  const first = stack.use(await startGatewayProcess(settings));
+  const gateways = [first];
+  while (gateways.length < REPLICAS)
+    gateways.push(stack.use(await startGatewayProcess({ ...settings, publicUrl: first.publicUrl })));
+  const callers: { connection: HttpConnection; port: number }[] = [];
+  for (let nth = 0; nth < CALLERS; nth += 1) {
+    const port = gateways[nth % REPLICAS]?.port ?? 0;
+    callers.push({ connection: stack.use(await HttpConnection.open(port)), port });
+  }
+  const [connectionId = ''] = await connectAll(redis.url, settings.vaultKey, 1, await forge.grant());
+  const path = `/v1/connections/${connectionId}/access-token`;
+  let generation = 0;
+
+  /** All callers at once; they must be given one token. */
+  async function askAll(): Promise<{ ms: number; generation: number }> {
+    const sentAt = performance.now();
+    const answers = await Promise.all(
+      callers.map(({ connection, port }) => connection.request(httpRequest('POST', path, port, { authorization }))),
+    );
+    const ms = performance.now() - sentAt;
+    const refused = answers.find(({ status }) => status !== 200);
+    if (refused !== undefined) throw new Error(`a caller was answered with ${refused.status}`);
+    const [token, ...others] = answers.map(({ body }) => tokenSchema.parse(JSON.parse(body)));
+    if (token === undefined || others.some(({ accessToken }) => accessToken !== token.accessToken))
+      throw new Error('the callers have different tokens');
+    return { ms, generation: token.generation };
+  }
+
+  async function stampede(): Promise<Stampede> {
+    await expireAccessToken(redis.url, connectionId);
+    const before = await forge.refreshes();
+    const asked = await askAll();
+    if (asked.generation <= generation) throw new Error('nothing was refreshed');
+    generation = asked.generation;
+    const refreshes = (await forge.refreshes()) - before;
+    return { ms: asked.ms, refreshes, freshMs: (await askAll()).ms };
+  }
+
+  const bare = await bareRefresh(forge);
+  const times = Math.ceil(bench.samples / 10);
+  const pairs = { ours: [] as number[], baseline: [] as number[] };
+  const fresh: number[] = [];
+  const most: number[] = [];
+  for (let run = -1; run < bench.runs; run += 1) {
+    const stampedes = await repeat(times, stampede);
+    const single = await repeat(times, bare);
+    // The first run is for warming up: whoever refreshes for the first time asks for the provider's metadata.
+    if (run < 0) continue;
+    pairs.ours.push(median(stampedes.map(({ ms }) => ms)));
+    pairs.baseline.push(median(single));
+    fresh.push(median(stampedes.map(({ freshMs }) => freshMs)));
+    most.push(Math.max(...stampedes.map(({ refreshes }) => refreshes)));
+  }
+  return [
+    compared(
+      `refresh stampede: ${CALLERS} callers, ${REPLICAS} gateways, until all have the token`,
+      'ms',
+      'one bare refresh',
+      pairs,
+    ),
+    { figure: '  the same callers when they ask again, and nothing is to be refreshed', unit: 'ms', ours: fresh },
+    {
+      figure: '  most refreshes at the provider for one of them',
+      unit: 'refreshes',
+      ours: most,
+      target: { bound: 'at most', value: 1 },
+    },
+  ];
+}
+
+interface Stampede {
+  readonly ms: number;
+  readonly refreshes: number;
+  /** All of them once more, right afterwards. */
+  readonly freshMs: number;
+}
+
+/** Refreshes a grant of its own and keeps what was rotated. @returns how long one took, in milliseconds. */
+async function bareRefresh(forge: Forge): Promise<() => Promise<number>> {
+  let refreshToken = await forge.grant();
+  return async () => {
+    const sentAt = performance.now();
+    refreshToken = await forge.refresh(refreshToken);
+    return performance.now() - sentAt;
+  };
+}
+
+async function repeat<T>(times: number, measure: () => Promise<T>): Promise<T[]> {
+  const values: T[] = [];
+  for (let time = 0; time < times; time += 1) values.push(await measure());
+  return values;
+}

@@ -1,0 +1,16 @@
+import type { LoadResult } from './load.ts';
+import { compared, type Row } from './row.ts';
+import type { Pairs } from './statistics.ts';
+
+/** Under load: how many a second, and the processor time of each. */
+export function loadRows(figure: string, baseline: string, pairs: Pairs<LoadResult>, target?: Row['target']): Row[] {
+  return [
+    compared(figure, 'requests/s', baseline, picked(pairs, 'perSecond'), target),
+    compared('  its processor time', 'µs each', baseline, picked(pairs, 'cpuPerRequest')),
+  ];
+}
+
+const picked = (pairs: Pairs<LoadResult>, name: keyof LoadResult): Pairs<number> => ({
+  ours: pairs.ours.map(result => result[name]),
+  baseline: pairs.baseline.map(result => result[name]),
+});
