@@ -8,13 +8,14 @@ import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { type Answer, type Api, askFor, keyOf } from '../support/world.ts';
-import { prepareLastingStory } from './lasting-story.ts';
+import { type LastingStage, prepareLastingStory } from './lasting-story.ts';
 
 const REDIS_PASSWORD = 'canary-redis-password-93f1';
 const FROM_PROVIDER = 'canary-text-of-the-provider-7c2e';
 
 let redisServer: RedisServer;
 let stage: Stage;
+let lasting: LastingStage;
 let recorder: SecretRecorder;
 /** Bodies of everything the API said, except access tokens to their owner. */
 const answers: string[] = [];
@@ -152,14 +153,15 @@ beforeAll(async () => {
   const redisUrl = `redis://:${REDIS_PASSWORD}@127.0.0.1:${redisServer.port}`;
   using commands = await watchCommands(redisUrl);
   let vaultKey = '';
-  const lasting = await prepareLastingStory(recorder.note);
+  lasting = await prepareLastingStory(recorder.note);
+  const { config } = lasting.options;
   stage = await startStage({
     ...lasting.options,
     plantsLeaks: true,
     redisUrl,
     config: parts => {
       vaultKey = parts.base.vault.keys[0]?.key ?? '';
-      return typeof lasting.options.config === 'function' ? lasting.options.config(parts) : {};
+      return typeof config === 'function' ? config(parts) : {};
     },
   });
   recorder.note('Redis password', REDIS_PASSWORD);
@@ -196,6 +198,7 @@ beforeAll(async () => {
 afterAll(async () => {
   recorder?.[Symbol.dispose]();
   await stage?.[Symbol.asyncDispose]();
+  await lasting?.[Symbol.asyncDispose]();
   await redisServer?.[Symbol.asyncDispose]();
 });
 
@@ -231,6 +234,8 @@ describe('S13, S49, S53: after the whole story', () => {
       'provider client_assertion',
       'provider device_code',
       'provider user_code',
+      'provider client_secret',
+      'provider registration_access_token',
     ])
       expect(kinds, [...kinds].join(', ')).toContain(kind);
     expect(recorder.secrets().length).toBeGreaterThan(100);

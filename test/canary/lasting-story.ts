@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { driveDevice } from '@postern/testkit/providers';
+import { driveDevice, listenHttp } from '@postern/testkit/providers';
 import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import type { SecretRecorder } from '../support/secret-recorder.ts';
@@ -27,15 +27,16 @@ export function watchPrivateKeys(): { readonly privateOf: (x: string | undefined
   };
 }
 
-export interface LastingStage {
+export interface LastingStage extends AsyncDisposable {
   readonly options: StageOptions;
   /** To be called when the stage is there. */
   readonly play: (p: { stage: Stage; api: Api; recorder: SecretRecorder; browser: () => RawBrowser }) => Promise<void>;
 }
 
 /**
- * One authorization server with three ways in: by redirect with a client secret, by device code, and with DPoP, pushed
- * requests and `private_key_jwt`. Connections there are renewed, turned away and ended.
+ * One authorization server with four ways in: by redirect with a client secret, by device code, with DPoP, pushed requests and
+ * `private_key_jwt`, and as a client that registers itself because a remote MCP server names it. Connections there are
+ * renewed, turned away and ended.
  */
 export async function prepareLastingStory(recorderNote: SecretRecorder['note']): Promise<LastingStage> {
   const publicUrl = `http://localhost:${await freePort()}`;
@@ -44,11 +45,20 @@ export async function prepareLastingStory(recorderNote: SecretRecorder['note']):
   recorderNote('client key', clientKey.d);
   recorderNote('client secret of the device client', DEVICE_SECRET);
   const redirectTo = (name: string) => [`${publicUrl}/callback/tracker/${name}`];
+  let issuer = '';
+  const remoteMcpServer = await listenHttp((request, response) => {
+    const resource = `http://localhost:${remoteMcpServer.port}/mcp`;
+    const isMetadata = request.url === '/.well-known/oauth-protected-resource/mcp';
+    response.writeHead(isMetadata ? 200 : 401, { 'content-type': 'application/json' });
+    response.end(isMetadata ? JSON.stringify({ resource, authorization_servers: [issuer] }) : '{}');
+  });
   return {
+    [Symbol.asyncDispose]: () => remoteMcpServer.close(),
     options: {
       publicUrl,
       provider: {
         deviceFlow: true,
+        registration: 'open',
         dpop: 'offered',
         dpopNonce: true,
         pushedAuthorization: 'offered',
@@ -63,8 +73,9 @@ export async function prepareLastingStory(recorderNote: SecretRecorder['note']):
           },
         ],
       },
-      mcpServer: { providers: ['forge', 'device', 'bound'] },
-      config: ({ base }) => {
+      mcpServer: { providers: ['forge', 'device', 'bound', 'remote'] },
+      config: ({ base, provider }) => {
+        issuer = provider.issuer;
         const forge: Readonly<Record<string, unknown>> = Object.assign({}, base.providers?.[0]);
         const { clientSecret: _, ...withoutSecret } = forge;
         return {
@@ -80,6 +91,12 @@ export async function prepareLastingStory(recorderNote: SecretRecorder['note']):
               dpop: 'required',
               pushedAuthorization: 'required',
             },
+            {
+              name: 'remote',
+              displayName: 'Remote',
+              mcpResource: `http://localhost:${remoteMcpServer.port}/mcp`,
+              baseScopes: ['openid', 'offline_access'],
+            },
           ],
         };
       },
@@ -88,6 +105,7 @@ export async function prepareLastingStory(recorderNote: SecretRecorder['note']):
       using privateKeys = watchPrivateKeys();
       await renewedAndTurnedAway(p);
       await byDeviceCode(p);
+      await bySelfRegistration(p);
       const x = await boundToKey(p);
       recorderNote('DPoP private key', privateKeys.privateOf(x));
     },
@@ -172,6 +190,12 @@ async function byDeviceCode(p: Players): Promise<void> {
   const form = { csrf_token: csrfTokenIn(page) };
   await browser.post(`/e/${elicitationId}/device`, { form });
   const id = await connectionOf(p.api, elicitationId);
+  await expireAccessToken(p.stage.world.redis.url, id);
+  await taken(p, id);
+}
+
+async function bySelfRegistration(p: Players): Promise<void> {
+  const { id } = await byRedirect(p, p.stage.subject(), 'remote');
   await expireAccessToken(p.stage.world.redis.url, id);
   await taken(p, id);
 }

@@ -106,7 +106,7 @@ export function createSecretRecorder(): SecretRecorder {
 
   function noteTokens(body: string, of: string): void {
     for (const [, name, value] of body.matchAll(
-      /"(access_token|refresh_token|id_token|device_code|user_code)":"([^"]+)"/g,
+      /"((?:access|refresh|id|registration_access)_token|device_code|user_code|client_secret)":"([^"]+)"/g,
     ))
       note(`${of} ${name}`, value);
   }
