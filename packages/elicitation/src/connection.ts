@@ -75,7 +75,8 @@ export function tokenFreshness(
   now: number,
 ): TokenFreshness {
   if (accessTokenExpiresAt === undefined) return 'fresh';
-  const lifetime = accessTokenExpiresAt - updatedAt;
+  // The two are of different clocks: one that is behind must not make a token fresh that is over.
+  const lifetime = Math.max(0, accessTokenExpiresAt - updatedAt);
   const left = accessTokenExpiresAt - now;
   // Of a token that lives for a minute, half a minute would be too much to leave unused.
   if (left <= Math.min(FRESH_ENOUGH_MS, lifetime / 6)) return 'stale';

@@ -307,7 +307,7 @@ describe('a connection', () => {
     const bench = createBench(elicitations => ({
       create: async request => {
         const result = await elicitations.create(request);
-        generations.push(request.seen.connectionGeneration);
+        generations.push(request.seen.connection?.generation);
         await replace();
         return result;
       },

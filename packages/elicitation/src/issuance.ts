@@ -64,7 +64,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
         case 'connected':
           if (answers(created.connection, request, now()))
             return { disposition: 'served', connection: created.connection };
-          seen = { ...seen, connectionGeneration: created.connection.generation };
+          seen = { ...seen, connection: created.connection };
           break;
         case 'open': {
           const elicitation = await widened(created.elicitationId, request.scopes);

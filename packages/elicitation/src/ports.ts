@@ -22,6 +22,9 @@ import type { TransitionEvent } from './transitions.ts';
 /** Everything of a new elicitation that the store does not decide itself (version, times, layout). */
 export type NewElicitation = Omit<PendingElicitation, 'layout' | 'version' | 'status' | 'createdAt' | 'expiresAt'>;
 
+/** A token set of a connection, also across the connection's end and return. */
+export type SeenConnection = Pick<Connection, 'createdAt' | 'generation'>;
+
 export interface CreateElicitation {
   readonly elicitation: NewElicitation;
   readonly ttlMs: number;
@@ -31,14 +34,14 @@ export interface CreateElicitation {
   /** The connection that would answer the ask. */
   readonly connectionId: ConnectionId;
   /** What the caller has already looked at and found useless; anything else that exists is reported instead of creating. */
-  readonly seen: { readonly openId?: ElicitationId; readonly connectionGeneration?: number };
+  readonly seen: { readonly openId?: ElicitationId; readonly connection?: SeenConnection };
   readonly subjectLimit: { readonly max: number; readonly windowMs: number };
 }
 
 export type CreateResult =
   /** Created now, or earlier under the same operation id. */
   | { readonly result: 'created'; readonly elicitation: Elicitation }
-  /** The connection exists in a generation other than `seen.connectionGeneration`. Said before anything that is open. */
+  /** The connection exists with another token set than `seen.connection`. Said before anything that is open. */
   | { readonly result: 'connected'; readonly connection: Connection }
   /** An elicitation with this coalescing digest is open and is not the one in `seen.openId`. */
   | { readonly result: 'open'; readonly elicitationId: ElicitationId }

@@ -4,6 +4,7 @@ import {
   type ConnectionId,
   type ConnectionStore,
   type ConnectionUse,
+  connectionIdOf,
   type LossReason,
   parseConnectionId,
   type RefreshedTokens,
@@ -16,7 +17,7 @@ import {
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { decodeConnection, encodeConnection, encodeUse } from './record-codec.ts';
+import { decodeConnection, encodeConnection, encodeUse, unreadable } from './record-codec.ts';
 import type { RedisLink } from './redis-link.ts';
 import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
@@ -167,7 +168,7 @@ const FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastU
 /** Reads generation, createdAt, updatedAt, record, lost, lastUse. */
 export function connectionOf(connectionId: ConnectionId, found: readonly unknown[]): Connection {
   const [generation, createdAt, updatedAt, record, lost, lastUse] = found;
-  return decodeConnection(textOf(record), {
+  const connection = decodeConnection(textOf(record), {
     connectionId,
     generation: numberOf(generation),
     createdAt: numberOf(createdAt),
@@ -175,6 +176,9 @@ export function connectionOf(connectionId: ConnectionId, found: readonly unknown
     ...(isAbsent(lost) ? {} : { lost: textOf(lost) }),
     ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
   });
+  // Its place says whose it is. A record that says otherwise was put there by somebody else than us.
+  if (connectionIdOf(connection) !== connectionId) throw unreadable();
+  return connection;
 }
 
 function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {

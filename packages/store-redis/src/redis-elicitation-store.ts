@@ -65,7 +65,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#options.retentionMs,
         askOf(request.coalescingDigest),
         seen.openId ?? '',
-        seen.connectionGeneration ?? '',
+        seen.connection === undefined ? '' : `${seen.connection.createdAt} ${seen.connection.generation}`,
         subjectLimit.max,
         subjectLimit.windowMs,
         mcpServerId,

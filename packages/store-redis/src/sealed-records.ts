@@ -10,7 +10,7 @@ import { isAbsent, listOf, textOf } from './reply.ts';
 /** A stored value that the vault has sealed for longer than one interaction, with what it is bound to. */
 export type SealedRecord = SealedTokens | SealedRegistration;
 
-interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'elicitationId'> {
+interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId'> {
   readonly kind: 'connection' | 'revocation';
   /** Connection id or revocation id. */
   readonly id: string;
@@ -36,6 +36,7 @@ const tokensSchema = z.object({
   owner: z.string(),
   subject: z.object({ issuer: z.string(), subject: z.string() }),
   provider: z.string(),
+  resource: z.string().exactOptional(),
   elicitationId: z.string().transform((value, context) => {
     const elicitationId = parseElicitationId(value);
     if (elicitationId === undefined) context.addIssue({ code: 'custom' });

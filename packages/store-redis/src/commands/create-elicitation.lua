@@ -5,7 +5,7 @@ the first call made, however far that has moved since.
 KEYS   1 elicitation   2 open asks   3 due index   4 connection   5 subject limit   6 events
        7 open elicitations of the subject
 ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 ask
-       8 seen open id   9 seen connection generation   10 limit   11 limit window ms
+       8 seen open id   9 '<createdAt> <generation>' of the connection seen   10 limit   11 limit window ms
        12 MCP server id   13 kind   14 events kept   15 wake-up channel
        16 listed at most of a subject
        An absent 8 or 9 is the empty string.
@@ -30,7 +30,9 @@ end
 
 -- Before what is open: that may ask for more than the connection has already.
 local connection = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
-if connection[1] and connection[1] ~= ARGV[9] then return { 'connected', unpack(connection, 1, 6) } end
+if connection[1] and connection[2] .. ' ' .. connection[1] ~= ARGV[9] then
+  return { 'connected', unpack(connection, 1, 6) }
+end
 
 -- An ask is open while its elicitation is in the due index and not over yet.
 local open = redis.call('HGET', KEYS[2], ARGV[7])

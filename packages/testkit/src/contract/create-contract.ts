@@ -1,4 +1,4 @@
-import { eventOf, shardIn } from '@postern/elicitation';
+import { type Connection, eventOf, type Subject, shardIn } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import {
@@ -24,6 +24,13 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       stores = await makeStores();
     });
     afterAll(() => stores[Symbol.asyncDispose]());
+
+    /** The connection that answers the ask of a person. */
+    async function connected(person: Subject): Promise<Connection> {
+      const connection = await stores.connections.read(ask(person).connectionId);
+      if (connection === undefined) throw new Error('nothing is connected');
+      return connection;
+    }
 
     test('creates a pending elicitation in version 1 on the clock of the store', async () => {
       const request = ask(somebody());
@@ -131,7 +138,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
-      const seen = { connectionGeneration: 1 };
+      const seen = { connection: await connected(person) };
       const open = await created(stores.elicitations, ask(person, { seen }));
       expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'connected' });
       expect(await stores.elicitations.create(ask(person, { seen }))).toEqual({
@@ -142,9 +149,9 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
 
     test('a connection that was seen does not stand in the way until it changes', async () => {
       const person = somebody();
-      const seen = { connectionGeneration: 1 };
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
+      const seen = { connection: await connected(person) };
       const second = await moved(
         stores.elicitations,
         await created(stores.elicitations, ask(person, { seen })),
@@ -154,6 +161,27 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({
         result: 'connected',
         connection: { generation: 2 },
+      });
+    });
+
+    test('a connection that was made anew since is not the one that was seen', async () => {
+      const person = somebody();
+      const make = async (change = {}) => {
+        const active = await moved(
+          stores.elicitations,
+          await created(stores.elicitations, ask(person, change)),
+          engage,
+        );
+        await moved(stores.elicitations, active, complete(active));
+      };
+      await make();
+      const seen = { connection: await connected(person) };
+      await stores.connections.remove({ connectionId: ask(person).connectionId });
+      stores.clock.advance(1_000);
+      await make();
+      expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({
+        result: 'connected',
+        connection: { generation: 1 },
       });
     });
 

@@ -13,6 +13,7 @@ import {
   isSameSubject,
   isTerminal,
   RECORD_LAYOUT,
+  type SeenConnection,
   type Shard,
   type Subject,
   shardIn,
@@ -67,7 +68,7 @@ export class MemoryElicitationStore implements ElicitationStore {
     }
 
     const connection = this.#deps.connections.get(request.connectionId);
-    if (connection && connection.generation !== seen.connectionGeneration) return { result: 'connected', connection };
+    if (connection && !isSeen(connection, seen.connection)) return { result: 'connected', connection };
 
     const open = this.#open.get(coalescingDigest);
     const other = open === undefined ? undefined : this.#row(open)?.elicitation;
@@ -168,4 +169,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     this.events.push(eventOf(elicitation));
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
+}
+
+function isSeen(connection: SeenConnection, seen: SeenConnection | undefined): boolean {
+  return connection.createdAt === seen?.createdAt && connection.generation === seen.generation;
 }

@@ -3,7 +3,7 @@ import type { SealContext } from '@postern/vault';
 
 /** What a sealed token set belongs to. Sealing and opening both come through here, so they cannot differ. */
 export function connectionContext(
-  p: Pick<Connection, 'owner' | 'subject' | 'elicitationId' | 'provider'>,
+  p: Pick<Connection, 'owner' | 'subject' | 'elicitationId' | 'provider' | 'resource'>,
 ): SealContext {
   return {
     purpose: 'connection',
@@ -13,5 +13,6 @@ export function connectionContext(
     issuer: p.subject.issuer,
     subject: p.subject.subject,
     provider: p.provider,
+    ...(p.resource === undefined ? {} : { resource: p.resource }),
   };
 }

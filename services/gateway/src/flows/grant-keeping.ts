@@ -55,12 +55,12 @@ export function createGrantKeeping(p: {
       await discard();
       return { result: 'fewer_scopes' };
     }
-    const place = { owner, subject, elicitationId, provider: request.provider };
+    const { provider, resource } = request;
+    const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };
     try {
       const completed = await p.service.complete(elicitationId, attempt, {
         ...place,
-        connectionId: connectionIdOf({ owner, subject, provider: request.provider, resource: request.resource }),
-        ...(request.resource === undefined ? {} : { resource: request.resource }),
+        connectionId: connectionIdOf(place),
         scopes: [...grant.scopes].sort(),
         ...(grant.account === undefined ? {} : { account: grant.account }),
         sealedTokens: await p.tokenSets.seal(tokens, place),

@@ -131,13 +131,12 @@ export function createRevocationFlow(p: {
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);
       if (others.some(connection => connection.provider === provider)) return;
-      const place = { owner, subject, elicitationId, provider };
+      const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };
       const revocationId = newRevocationId(shardOf(subject), p.entropy);
       await revocations.add({
         ...place,
         revocationId,
         sealedTokens: await p.tokenSets.seal(tokens, place),
-        ...(resource === undefined ? {} : { resource }),
       });
       await attempt(revocationId);
     },
