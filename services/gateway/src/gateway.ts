@@ -27,10 +27,12 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
-      await app.close();
-      await Promise.all([...sweepers, rewrapper].map(worker => worker.stop()));
-      await deps[Symbol.asyncDispose]();
-      await redis?.[Symbol.asyncDispose]();
+      // Each step is taken whatever becomes of those before: tokens that were just issued are still stored in the last ones.
+      await using stack = new AsyncDisposableStack();
+      if (redis !== undefined) stack.use(redis);
+      stack.use(deps);
+      for (const worker of [...sweepers, rewrapper]) stack.defer(() => worker.stop());
+      stack.defer(() => app.close());
     })();
     return closing;
   };
