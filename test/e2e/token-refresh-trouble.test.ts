@@ -27,6 +27,7 @@ beforeAll(async () => {
   evil = await startEvilProvider({ clientId: 'postern-at-evil' });
   evil.offer('revocation_endpoint');
   stage = await startStage({
+    replicas: 2,
     now: () => Date.now() + ahead,
     mcpServer: { providers: ['forge', 'evil'] },
     config: ({ base }) => ({
@@ -226,6 +227,31 @@ describe('T10: a grant that the provider ends', () => {
     await stage.world.provider.endGrant(stage.world.provider.tokens.grantOf(first.accessToken)?.grantId ?? '');
     expect((await person.refusal({ rejectedGeneration: first.generation })).status).toBe(409);
     expect((await person.refusal()).status).toBe(409);
+  });
+});
+
+describe('T10: a refusal that comes when another replica has renewed', () => {
+  it('does not end the newer tokens', async () => {
+    evil.tokenAnswer = honest;
+    const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
+    const first = await person.token();
+    await expire(person);
+    const asked = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    evil.tokenAnswer = async () => {
+      evil.tokenAnswer = honest;
+      asked.resolve();
+      await released.promise;
+      return { status: 400, body: { error: 'invalid_grant' } };
+    };
+    const late = person.token();
+    await asked.promise;
+    ahead += LONGEST_BACK_OFF_MS;
+    const other = await stage.world.api({ replica: 1 }).accessToken(person.connectionId);
+    expect(other.body.generation).toBe(first.generation + 1);
+    released.resolve();
+    expect(await late).toEqual(other.body);
+    expect(await person.token()).toEqual(other.body);
   });
 });
 

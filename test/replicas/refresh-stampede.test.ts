@@ -24,7 +24,7 @@ const stack = new AsyncDisposableStack();
 beforeAll(async () => {
   stage = stack.use(
     await startStage({
-      mcpServer: { requestsPerMinute: 1_000_000 },
+      mcpServer: { limits: { requestsPerMinute: 1_000_000 } },
       config: ({ base }) => {
         // The lease of a killed process is over the sooner.
         const changes = { outbound: { timeoutSeconds: 1 }, limits: { pageRequestsPerMinute: 1_000_000 } };

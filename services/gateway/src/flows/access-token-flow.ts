@@ -5,6 +5,7 @@ import {
   type Connection,
   type ConnectionId,
   DomainError,
+  isUseNoted,
   NotFoundError,
   tokenFreshness,
 } from '@postern/elicitation';
@@ -20,8 +21,6 @@ import type { TokenRefresh } from './token-refresh.ts';
 const PATIENCE_MS = 30_000;
 /** A token set younger than this, in milliseconds, has not become bad by age. */
 const YOUNG_MS = 60_000;
-/** A use is written down once a minute, or when it is another tool's. */
-const USE_MS = 60_000;
 
 /** Hands out access tokens that are good, whatever it takes short of asking the person. */
 export function createAccessTokenFlow(p: {
@@ -121,11 +120,9 @@ export function createAccessTokenFlow(p: {
   };
 
   async function noteUse(caller: RegisteredMcpServer, connection: Connection, tool: string | undefined): Promise<void> {
-    const { lastUse, connectionId } = connection;
-    const { mcpServerId } = caller;
-    const isKnown = lastUse?.mcpServerId === mcpServerId && lastUse.tool === tool && p.now() - lastUse.at < USE_MS;
-    if (isKnown) return;
-    await connections.noteUse({ connectionId, use: { mcpServerId, ...(tool === undefined ? {} : { tool }) } });
+    const use = { mcpServerId: caller.mcpServerId, ...(tool === undefined ? {} : { tool }) };
+    if (isUseNoted(connection, use, p.now())) return;
+    await connections.noteUse({ connectionId: connection.connectionId, use });
   }
 
   async function proof(
