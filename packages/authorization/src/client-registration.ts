@@ -54,7 +54,7 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
     if (explicit) return explicit;
     if (issuer === undefined) throw new TypeError('a provider without endpoints has an issuer');
     const found = await cache.get(issuer, discovery);
-    if (config.pkce === 'required') assertPkceSupport(found, config.allowMissingPkceMetadata);
+    assertPkceSupport(found, config.allowMissingPkceMetadata);
     return { ...found, ...configuredEndpoints(config) };
   }
 

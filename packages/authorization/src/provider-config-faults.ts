@@ -102,6 +102,9 @@ function proofFaults(config: RelatedMembers): MemberFault[] {
   // A code that anybody can exchange is kept from thieves by PKCE alone (RFC 7636 section 1).
   if (config.pkce === 'unsupported' && clientAuthenticationOf(config) === 'none')
     faults.push({ member: 'pkce', message: 'cannot be unsupported for a client that does not authenticate' });
+  // Metadata speaks for itself, and a client that registers itself may turn out to be one that does not authenticate.
+  if (config.pkce === 'unsupported' && config.tokenEndpoint === undefined)
+    faults.push({ member: 'pkce', message: 'can be unsupported only with explicit endpoints' });
   for (const [member, answers] of [
     ['tokenResponse', config.tokenResponse],
     ['refresh', config.refresh?.tokenResponse],

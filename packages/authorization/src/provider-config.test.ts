@@ -77,6 +77,12 @@ describe('providerConfigSchema', () => {
     ['a short secret for HMAC', { ...discovered, ...hmac, clientSecret: 'x'.repeat(31) }, 'clientSecret'],
     ['a secret for nobody', { ...discovered, mcpResource, clientId: undefined, clientSecret: 'x' }, 'clientSecret'],
     ['no PKCE for a public client', { ...explicit, pkce: 'unsupported' }, 'pkce'],
+    ['T6: no PKCE where metadata tells', { ...discovered, clientSecret: 'x', pkce: 'unsupported' }, 'pkce'],
+    [
+      'T6: no PKCE for a client that registers itself',
+      { ...discovered, issuer: undefined, clientId: undefined, mcpResource, clientKey, pkce: 'unsupported' },
+      'pkce',
+    ],
     ['PAR required without endpoint', { ...explicit, pushedAuthorization: 'required' }, 'pushedAuthorizationEndpoint'],
     [
       'PAR off with endpoint',
