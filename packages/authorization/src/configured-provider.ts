@@ -34,6 +34,9 @@ export function createProvider(p: {
   const issRequired = (metadata: EndpointMetadata) =>
     config.requireIss || metadata.authorization_response_iss_parameter_supported === true;
 
+  const scopeParameter = (requested: readonly string[]) =>
+    requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) };
+
   /** Codes and tokens go to the authorization server that issued them; that the configuration names another is no answer. */
   async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
     // Before anything is registered at an authorization server that has taken the other one's place.
@@ -146,7 +149,7 @@ export function createProvider(p: {
           code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
         }),
-        ...(requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) }),
+        ...scopeParameter(requested),
         ...(nonce !== undefined && { nonce }),
         ...(indicator !== undefined && { resource: indicator }),
         ...(expectedAccount !== undefined && { login_hint: expectedAccount }),
@@ -181,9 +184,6 @@ export function createProvider(p: {
       const requested = scopes.requested(asked);
       const at = await resolveAt(request.expectedIssuer, redirectUri);
       const indicator = resourceFor(at, resource);
-      if (requested.includes('openid') && canVerifyIdTokens(at.metadata) && nonce === undefined) {
-        throw new TypeError('the nonce of the start is missing');
-      }
       assertDpopKey(dpopKey);
 
       const issuedAfter = p.now();
@@ -206,7 +206,7 @@ export function createProvider(p: {
       const indicator = resourceFor(at, resource);
       const dpopKey = await dpopKeyFor(at.metadata);
       const device = await oauthClient.startDevice(at, {
-        ...(requested.length > 0 && { scope: requested.join(config.requestScopeSeparator) }),
+        ...scopeParameter(requested),
         ...(indicator !== undefined && { resource: indicator }),
       });
       const destinationHost = new URL(device.verificationUri).host;

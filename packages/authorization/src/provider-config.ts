@@ -85,7 +85,7 @@ const providerMembers = z
       .regex(/^[a-z_]{1,40}$/)
       .refine(name => name === 'scope' || !protocolParameters.has(name), 'is another protocol parameter')
       .default('scope')
-      .describe('Carries the scopes in authorization requests; user_scope at Slack'),
+      .describe('Carries the scopes in requests; user_scope where scope means those of a bot'),
     requestScopeSeparator: separatorSchema.describe('Between scopes in requests'),
     resources: z
       .array(z.url().refine(value => !value.includes('#'), 'must not have a fragment'))
@@ -119,7 +119,9 @@ const providerMembers = z
     pkce: z
       .enum(['required', 'unsupported'])
       .default('required')
-      .describe('unsupported: the provider fails requests with a code challenge; needs a client that authenticates'),
+      .describe(
+        'unsupported: the provider fails requests with a code challenge; needs explicit endpoints and a client that authenticates',
+      ),
     allowMissingPkceMetadata: z
       .boolean()
       .default(false)

@@ -37,6 +37,7 @@ describe('S19: scopes granted in effect', () => {
     ['with what they imply', { scopeImplies }, 'user', ['user'], ['user', 'read:user', 'user:email']],
     ['and what that implies', { scopeImplies }, 'admin', [], ['admin', 'user', 'read:user', 'user:email']],
     ['by both names', { scopeImplies }, 'userinfo.email', ['email'], ['userinfo.email', 'email']],
+    ['nothing that is no scope', {}, 'repo "a\u202eb \u0000 é gist\u00a0user', ['repo'], ['repo', 'gist', 'user']],
     ['by both names, none being named', { scopeImplies }, undefined, ['email'], ['email', 'userinfo.email']],
     ['between commas where configured', { scopeSeparator: ',' }, 'a,b', [], ['a', 'b']],
   ] as const)('%s', (_, changes, scope, asked, granted) => {
@@ -83,6 +84,11 @@ describe('scopes to request', () => {
   it('nothing that may not be requested is needed', async () => {
     const scopes = policy({ scopes: { gist: 'Snippets' } });
     expect(await failureCodeOf(() => scopes.toRequest(['repo'], []))).toBe('scope_not_allowed');
+  });
+
+  it('however many the provider says are held', () => {
+    const held = Array.from({ length: 20_000 }, (_, index) => `s${index}`);
+    expect(policy({ scopeImplies }).toRequest(['user'], [...held, 'read:user'])).toEqual(['user', ...held]);
   });
 
   it('nothing of what is granted gets lost', () => {

@@ -33,7 +33,8 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
   const always = config.account?.from === 'id_token' ? ['openid', ...baseScopes] : baseScopes;
   const allowed = described && new Set([...always, ...defaultScopes, ...Object.keys(described)]);
 
-  const mayRequest = (scope: string) => scopeTokenSchema.safeParse(scope).success && allowed?.has(scope) !== false;
+  const isScope = (text: string) => scopeTokenSchema.safeParse(text).success;
+  const mayRequest = (scope: string) => isScope(scope) && allowed?.has(scope) !== false;
 
   /** With everything they imply, and what that implies. */
   function closure(scopes: Iterable<string>): Set<string> {
@@ -51,12 +52,17 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
 
   /** Scopes of `held` that have to be requested, or they would be gone. Of two names for the same, the first. */
   function keeping(needed: readonly string[], held: readonly string[]): string[] {
-    const requestable = held.filter(mayRequest);
+    const kept = closure(needed);
+    const requestable = [...new Set(held)].filter(mayRequest);
+    // How many there are is the provider's to say, so each is compared with those alone that imply something.
+    const wider = [...requestable.entries()]
+      .filter(([, scope]) => implied.has(scope))
+      .map(([index, scope]) => ({ index, scope, reach: closure([scope]) }));
     return requestable.filter((scope, index) => {
-      if (closure(needed).has(scope)) return false;
-      return !requestable.some((other, otherIndex) => {
-        if (other === scope || !closure([other]).has(scope)) return false;
-        return otherIndex < index || !closure([scope]).has(other);
+      if (kept.has(scope)) return false;
+      return !wider.some(other => {
+        if (other.scope === scope || !other.reach.has(scope)) return false;
+        return other.index < index || !closure([scope]).has(other.scope);
       });
     });
   }
@@ -74,7 +80,8 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
 
     granted(scope, asked) {
       const separator = scopeSeparator === ',' ? /[\s,]+/ : /\s+/;
-      const reported = scope?.split(separator).filter(part => part !== '') ?? asked;
+      // What is no scope can be neither asked for nor shown.
+      const reported = scope?.split(separator).filter(isScope) ?? asked;
       return [...closure([...reported, ...asked.filter(part => unreported.has(part))])];
     },
   };
