@@ -27,7 +27,8 @@ export function exchangeCode(tools: OauthTools, at: ResolvedClient, request: Cod
   return guardedGrant(
     tools,
     at,
-    { ...request, keepsIdToken: canVerifyIdTokens(at.metadata), grantStands: false },
+    // One that was asked for without a nonce could come from any other authorization.
+    { ...request, keepsIdToken: nonce !== undefined && canVerifyIdTokens(at.metadata), grantStands: false },
     ({ configuration, dpop }) =>
       client.authorizationCodeGrant(
         configuration,

@@ -10,6 +10,7 @@ import { createOauthConfigurations } from './oauth-configuration.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { pushAuthorization } from './pushed-authorization.ts';
 import { type RevocationRequest, type RevocationResult, revokeToken } from './revocation.ts';
+import { jsonMembers, type TokenMembers } from './token-answer.ts';
 import { type GrantRequest, requestTokens, type TokenGrant } from './token-request.ts';
 
 /** The part of Postern that speaks OAuth with authorization servers. Every method throws `AuthorizationError`. */
@@ -31,7 +32,7 @@ export interface OauthClient {
   pollDevice(at: ResolvedClient, request: DeviceGrantRequest): Promise<DevicePoll>;
   revoke(at: ResolvedClient, request: RevocationRequest): Promise<RevocationResult>;
   /** Reads a JSON object with an access token. */
-  userinfo(at: ResolvedClient, accessToken: string, dpopKey?: DpopKey): Promise<Record<string, unknown>>;
+  userinfo(at: ResolvedClient, accessToken: string, dpopKey?: DpopKey): Promise<TokenMembers>;
 }
 
 export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }): OauthClient {
@@ -62,13 +63,13 @@ export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }
             undefined,
             dpop,
           );
-          const body: unknown = answer.status === 200 ? await answer.json() : undefined;
-          if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-            throw new AuthorizationError('invalid_userinfo');
-          }
-          return { ...body };
+          const members = answer.status === 200 ? jsonMembers(await answer.text()) : undefined;
+          if (members === undefined) throw new AuthorizationError('invalid_userinfo');
+          return members;
         });
       } catch (error) {
+        // What is refused here is the access token, not the client.
+        if (error instanceof client.WWWAuthenticateChallengeError) throw new AuthorizationError('invalid_userinfo');
         throw fromLibraryError(error, 'invalid_userinfo');
       }
     },

@@ -48,6 +48,7 @@ export interface CodeExchangeRequest {
   readonly code: string;
   readonly redirectUri: URL;
   readonly codeVerifier: string;
+  /** As recorded at the start. Without it no ID token is looked at. */
   readonly nonce?: string;
   readonly scopes: readonly string[];
   /** Granted before, at a provider that adds new scopes to them (`incremental`). */

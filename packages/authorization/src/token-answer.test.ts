@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { AuthorizationError } from './authorization-error.ts';
 import { readTokenAnswer } from './token-answer.ts';
+import { parseTokenResponse } from './token-response.ts';
 import { tokenResponseConfigSchema } from './token-response-config.ts';
 import { parseUniqueJson } from './unique-json.ts';
 
@@ -81,6 +83,12 @@ describe('readTokenAnswer', () => {
     expect(read('access_token=a&access_token=b', { format: 'form' })).toBeUndefined();
     expect(read('{"access_token":"a","access_token":"b"}')).toBeUndefined();
   });
+});
+
+it.each(['access_token', 'refresh_token', 'id_token'])('N3: %s has a size that can be kept', name => {
+  const answer = (length: number) => ({ access_token: 'a', token_type: 'bearer', [name]: 'x'.repeat(length) });
+  expect(parseTokenResponse(answer(65_536), 'bearer')).toMatchObject({ token_type: 'bearer' });
+  expect(() => parseTokenResponse(answer(65_537), 'bearer')).toThrow(AuthorizationError);
 });
 
 describe('parseUniqueJson', () => {

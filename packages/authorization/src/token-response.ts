@@ -2,9 +2,13 @@ import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
 import type { TokenMembers } from './token-answer.ts';
 
+/** More than any server takes in a header; what is issued here is kept for months. */
+const maxTokenLength = 65_536;
+
 const tokenSchema = z
   .string()
   .min(1)
+  .max(maxTokenLength)
   .regex(/^[\x20-\x7e]+$/);
 
 export type TokenType = 'bearer' | 'dpop';
