@@ -53,14 +53,17 @@ export function createAccessTokenVerifier(p: {
   now: () => number;
 }): AccessTokenVerifier {
   const metadata = createMetadataCache(p);
-  const keysByUri = new Map<string, JWTVerifyGetKey>();
+  /** By issuer, those of the place where they were last. */
+  const known = new Map<string, { readonly uri: string; readonly keys: JWTVerifyGetKey }>();
 
   async function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
     const uri = config.accessTokens?.jwksUri ?? (await metadata.get(config.issuer, 'oidc')).jwks_uri;
     if (uri === undefined) throw new AuthorizationError('invalid_metadata');
-    const known = keysByUri.get(uri) ?? remoteKeys(uri, p.fetch);
-    keysByUri.set(uri, known);
-    return known;
+    const last = known.get(config.issuer);
+    if (last?.uri === uri) return last.keys;
+    const fresh = { uri, keys: remoteKeys(uri, p.fetch) };
+    known.set(config.issuer, fresh);
+    return fresh.keys;
   }
 
   return {

@@ -36,8 +36,8 @@ export interface OauthConfigurations {
 /** Keeps nothing but the public keys of authorization servers. */
 export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => number }): OauthConfigurations {
   const guardedFetch = unlessUnavailable(p.fetch);
-  /** By the URL they come from, `uat` by our clock. */
-  const knownKeys = new Map<string, client.ExportedJWKSCache>();
+  /** With `uat` by our clock. Those of one place only: an issuer that moves its keys each time fills no memory. */
+  let known: { readonly uri: string | undefined; readonly keys: client.ExportedJWKSCache } | undefined;
   const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
 
   /** A configuration per operation, because openid-client takes its clock as a fixed distance to the system's. */
@@ -53,8 +53,9 @@ export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => 
     configuration.timeout = 0;
     configuration[client.customFetch] = fetch;
     if (isInsecure(metadata.token_endpoint)) client.allowInsecureRequests(configuration);
-    const known = knownKeys.get(metadata.jwks_uri ?? '');
-    if (known) client.setJwksCache(configuration, { ...known, uat: known.uat - clockLead() });
+    if (known && known.uri === metadata.jwks_uri) {
+      client.setJwksCache(configuration, { ...known.keys, uat: known.keys.uat - clockLead() });
+    }
     return configuration;
   }
 
@@ -70,7 +71,7 @@ export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => 
         return await operation({ configuration, dpop: dpop ?? {} });
       } finally {
         const read = client.getJwksCache(configuration);
-        if (read) knownKeys.set(at.metadata.jwks_uri ?? '', { ...read, uat: read.uat + clockLead() });
+        if (read) known = { uri: at.metadata.jwks_uri, keys: { ...read, uat: read.uat + clockLead() } };
       }
     },
   };

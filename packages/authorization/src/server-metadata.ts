@@ -4,9 +4,9 @@ import { AuthorizationError } from './authorization-error.ts';
 import { isEndpointUrl } from './config-values.ts';
 import { fromLibraryError } from './library-error.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
+import { createPromiseCache } from './promise-cache.ts';
 import { protocolParameters } from './protocol-parameters.ts';
 import { discoverByMcpOrder } from './registration/mcp-discovery.ts';
-import { createPromiseCache } from './registration/promise-cache.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 

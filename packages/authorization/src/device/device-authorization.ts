@@ -23,12 +23,13 @@ export interface DeviceAuthorization {
   readonly intervalMs: number;
 }
 
-/** Shown as it is, so it is written as a URL is: a parser would also take what looks like something else. */
+/** Shown and typed, so it is put the way a browser reads it: `https:\\a.example` is not what it looks like. */
 const verificationUriSchema = z
   .string()
   .max(2000)
   .regex(/^[\x21-\x7e]+$/)
-  .refine(isEndpointUrl);
+  .refine(isEndpointUrl)
+  .transform(value => new URL(value).href);
 
 const answerSchema = z.object({
   device_code: z
@@ -38,7 +39,7 @@ const answerSchema = z.object({
   // Section 6.1 is about what people can read and type. Anything else is not put before them.
   user_code: z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9 .-]{0,38}[A-Za-z0-9])?$/),
   verification_uri: verificationUriSchema,
-  verification_uri_complete: z.string().exactOptional(),
+  verification_uri_complete: verificationUriSchema.optional().catch(undefined),
   expires_in: z.int().min(1).max(86_400),
   interval: z.int().min(1).max(600).default(5),
 });
@@ -99,15 +100,11 @@ function fromAnswer(answer: DeviceAnswer): DeviceAuthorization {
     deviceCode: answer.device_code,
     userCode: answer.user_code,
     verificationUri,
-    ...(complete !== undefined && isOnSameOrigin(complete, verificationUri) && { verificationUriComplete: complete }),
+    // The person was told a host, and goes to no other.
+    ...(complete !== undefined && hasOrigin(complete, verificationUri) && { verificationUriComplete: complete }),
     expiresInMs: answer.expires_in * 1000,
     intervalMs: answer.interval * 1000,
   };
 }
 
-/** The person was told a host, and goes to no other. */
-function isOnSameOrigin(complete: string, verificationUri: string): boolean {
-  return (
-    verificationUriSchema.safeParse(complete).success && URL.parse(complete)?.origin === new URL(verificationUri).origin
-  );
-}
+const hasOrigin = (url: string, other: string): boolean => new URL(url).origin === new URL(other).origin;

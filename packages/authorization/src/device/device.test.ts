@@ -183,6 +183,13 @@ describe('with a hostile provider', () => {
   });
 
   it.each([
+    ['https:\\\\as.example\\device', 'https://as.example/device'],
+    ['HTTPS:as.example/device', 'https://as.example/device'],
+  ])('shows the address %s as a browser reads it', async (verification_uri, verificationUri) => {
+    expect(await start(200, honest({ verification_uri }))).toMatchObject({ verificationUri });
+  });
+
+  it.each([
     ['elsewhere', 'https://elsewhere.example/activate?user_code=WDJB-MJHT'],
     ['of another scheme', 'javascript:alert(1)'],
     ['no URL', '/activate'],

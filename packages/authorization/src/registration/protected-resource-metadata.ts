@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
 import type { OutboundFetch } from '../outbound-fetch.ts';
-import { createPromiseCache } from './promise-cache.ts';
+import { createPromiseCache } from '../promise-cache.ts';
 import { resourceMetadataHint } from './resource-metadata-hint.ts';
 import { insertWellKnown, readWellKnownDocument } from './well-known-document.ts';
 
