@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { RegisteredMcpServer } from './registered-mcp-server.ts';
 
@@ -42,7 +42,7 @@ export function createCallerDirectory(p: {
   // The digest is looked up by its first bytes and then compared in constant time, so that neither step tells how much of
   // a guessed key was right.
   function byApiKey(bearer: string): RegisteredMcpServer | undefined {
-    const digest = createHash('sha256').update(bearer).digest();
+    const digest = hash('sha256', bearer, 'buffer');
     const entry = byPrefix.get(prefixOf(digest))?.find(candidate => timingSafeEqual(candidate.digest, digest));
     return entry !== undefined && entry.expiresAt > p.now() ? entry.mcpServer : undefined;
   }

@@ -7,7 +7,6 @@ import {
 } from '@postern/api';
 import { type ConnectionId, DomainError, NotFoundError, parseConnectionId } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
-import { z } from 'zod';
 import type { GatewayDeps } from '../../deps.ts';
 import { mayUse } from '../../registered-mcp-server.ts';
 import { parse } from '../parse.ts';
@@ -18,10 +17,6 @@ import { presentConnection } from './present.ts';
 interface ById {
   Params: { connectionId: string };
 }
-
-const optionalAccessTokenRequest = z
-  .union([accessTokenRequestSchema, z.null(), z.undefined()])
-  .transform(request => request ?? {});
 
 export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   app.get('/connections', async (request): Promise<ConnectionListBody> => {
@@ -42,7 +37,7 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
   });
 
   app.post<ById>('/connections/:connectionId/access-token', async (request): Promise<AccessTokenBody> => {
-    const body = parse(optionalAccessTokenRequest, request.body, 'body');
+    const body = parse(accessTokenRequestSchema, request.body ?? {}, 'body');
     return deps.accessTokenFlow.take(callerOf(request), connectionIdOf(request.params.connectionId), body);
   });
 
