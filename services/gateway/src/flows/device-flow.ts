@@ -36,6 +36,9 @@ const secretSchema = z.object({
 });
 type DeviceSecret = z.infer<typeof secretSchema>;
 
+/** How long it is remembered, after its code is over, that there was one: its person is told so. */
+const KEPT_AFTERWARDS_MS = 10 * 60_000;
+
 /** What the person needs to agree at the provider, on any device. */
 export type DeviceAttempt = Pick<
   DeviceSecret,
@@ -115,15 +118,16 @@ export function createDeviceFlow(p: {
         visitor,
         {
           record: { digest, elicitationId, mcpServerId, provider: request.provider, browserBinding, sealed },
-          ttlMs: expiresInMs,
+          ttlMs: expiresInMs + KEPT_AFTERWARDS_MS,
         },
         [...plan.requested, ...plan.held],
       );
     },
 
-    /** Changes nothing. */
+    /** Undefined when the code is over. Changes nothing. */
     async shown(elicitation: Elicitation, browserBinding: string | undefined): Promise<DeviceAttempt | undefined> {
-      return attemptIn(elicitation, browserBinding);
+      const secret = await attemptIn(elicitation, browserBinding);
+      return secret !== undefined && p.now() < secret.expiresAt ? secret : undefined;
     },
 
     /** The person says that the code is entered: the provider is asked once. */

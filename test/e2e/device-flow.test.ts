@@ -1,0 +1,299 @@
+import type { GatewayConfigInput } from '@postern/gateway';
+import { driveDevice, tokenDigest } from '@postern/testkit/providers';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { connectionIdOf, signInForMe, textOf } from '../support/connections.ts';
+import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
+import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
+import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { untilNothingIsKept } from '../support/revocations.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type ConfigParts, startWorld } from '../support/world.ts';
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+let browser: Browser;
+let stage: Stage;
+let ahead = 0;
+
+const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
+  providers: (base.providers ?? []).map(provider => Object.assign({}, provider, { flow: 'device' })),
+});
+
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({ provider: { deviceFlow: true }, config: byDevice, now: () => Date.now() + ahead }),
+  ]);
+});
+afterEach(() => {
+  ahead = 0;
+  stage.world.provider.clearFaults();
+  stage.world.provider.clearRequests();
+  stage.world.provider.onExchange(undefined);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const polls = () =>
+  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === DEVICE_GRANT).length;
+
+/** An ask, and its person signed in. */
+async function asked(overrides: Parameters<Stage['ask']>[1] = {}) {
+  const user = stage.subject();
+  const raw = stage.raw();
+  const { elicitationId } = await stage.ask(user, overrides);
+  await raw.signIn(elicitationId, user);
+  return { user, raw, elicitationId };
+}
+
+/** Says that the code was entered. */
+async function check(raw: RawBrowser, elicitationId: string) {
+  const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
+  return raw.post(`/e/${elicitationId}/device`, { form });
+}
+
+describe('the device flow (RFC 8628), for a provider that has no redirect', () => {
+  it('shows a code, and connects when it was entered; the connection is like any other', async () => {
+    const { raw, elicitationId } = await asked();
+    const shown = await askForCode(raw, elicitationId);
+    expect(new URL(shown.verificationUri).origin).toBe(stage.world.provider.origin);
+    expect(await driveDevice(shown, 'alice')).toBe('approved');
+    expect(await check(raw, elicitationId)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+
+    const connectionId = await connectionIdOf(stage.api, elicitationId);
+    const { accessToken } = (await stage.api.accessToken(connectionId)).body;
+    expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
+    expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('read the list of your repositories');
+    ahead = 3600_000;
+    const renewed = (await stage.api.accessToken(connectionId)).body.accessToken;
+    expect(renewed).not.toBe(accessToken);
+    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    expect(stage.world.provider.tokens.statusOf(renewed)).toBe('revoked');
+    expect(stage.world.log()).not.toContain(shown.userCode);
+  });
+
+  it('by a person with a browser and a phone beside it', async () => {
+    const user = stage.subject();
+    await using desk = await newPerson(browser, user);
+    await using phone = await newPerson(browser, user, { viewport: { width: 390, height: 844 } });
+    const issued = await stage.ask(user);
+    await desk.page.goto(issued.url);
+    await signIn(desk.page, user);
+    await desk.page.locator('form[action$="/accept"] button').click();
+    await desk.page.waitForURL(/\/device$/);
+    const code = (await desk.page.locator('.user-code').textContent()) ?? '';
+    await phone.page.goto((await desk.page.locator('a.outside').getAttribute('href')) ?? '');
+    await phone.page.locator('input[name=user_code]').fill(code);
+    await phone.page.locator('#continue').click();
+    await phone.page.locator('#allow').click();
+    await phone.page.locator('button[name=user][value=alice]').click();
+    await phone.page.locator('button#allow').click();
+    await phone.page.locator('#connected').waitFor();
+    await desk.page.locator('form[action$="/device"] button').click();
+    await desk.page.waitForURL(issued.url);
+    expect(await statusOf(issued.elicitationId)).toBe('completed');
+    expect(await desk.page.locator('h1').textContent()).toContain('is connected');
+  });
+
+  it('not entered yet: says so; asking again at once does not reach the provider', async () => {
+    const { raw, elicitationId } = await asked();
+    const shown = await askForCode(raw, elicitationId);
+    const first = await check(raw, elicitationId);
+    expect(first.status).toBe(200);
+    expect(textOf(first)).toContain('still waiting for you to enter the code');
+    expect(codeIn(first)).toEqual(shown);
+    const second = await check(raw, elicitationId);
+    expect(textOf(second)).toContain('needs a moment');
+    expect(polls()).toBe(1);
+    // Entered meanwhile, but the time the provider asks for is not over.
+    await driveDevice(shown, 'alice');
+    expect(textOf(await check(raw, elicitationId))).toContain('needs a moment');
+    expect(polls()).toBe(1);
+    await endPollInterval(stage.world);
+    expect((await check(raw, elicitationId)).status).toBe(303);
+    expect(polls()).toBe(2);
+    expect(await statusOf(elicitationId)).toBe('completed');
+  });
+
+  it.each([
+    ['slow_down', { status: 400, body: '{"error":"slow_down"}', headers: { 'content-type': 'application/json' } }],
+    ['503', { status: 503 }],
+    ['nothing: the connection breaks', { drop: 'before' }],
+  ] as const)('the provider answers %s: the code stays good', async (_, fault) => {
+    const { raw, elicitationId } = await asked();
+    const shown = await askForCode(raw, elicitationId);
+    stage.world.provider.fault({ endpoint: 'token', grantType: DEVICE_GRANT, times: 1, ...fault });
+    const page = await check(raw, elicitationId);
+    expect(textOf(page)).toContain('needs a moment');
+    expect(codeIn(page)).toEqual(shown);
+    await driveDevice(shown, 'alice');
+    await endPollInterval(stage.world);
+    expect((await check(raw, elicitationId)).status).toBe(303);
+    expect(await statusOf(elicitationId)).toBe('completed');
+  });
+
+  it('turned down there: back to the question with a notice, and a new code works', async () => {
+    const { raw, elicitationId } = await asked();
+    const shown = await askForCode(raw, elicitationId);
+    expect(await driveDevice(shown, 'alice', { decision: 'deny' })).toBe('denied');
+    expect((await check(raw, elicitationId)).location).toBe(`/e/${elicitationId}`);
+    expect(await statusOf(elicitationId)).toBe('pending');
+    expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('reports that you did not agree');
+    expect((await raw.get(`/e/${elicitationId}/device`)).location).toBe(`/e/${elicitationId}`);
+
+    const again = await askForCode(raw, elicitationId);
+    expect(again.userCode).not.toBe(shown.userCode);
+    await driveDevice(again, 'alice');
+    await endPollInterval(stage.world);
+    await check(raw, elicitationId);
+    expect(await statusOf(elicitationId)).toBe('completed');
+  });
+
+  it('a code that is over: not asked about, and the question starts again', async () => {
+    const { raw, elicitationId } = await asked({ ttlSeconds: 3600 });
+    await askForCode(raw, elicitationId);
+    const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
+    ahead = 11 * 60_000;
+    expect((await raw.post(`/e/${elicitationId}/device`, { form })).location).toBe(`/e/${elicitationId}`);
+    expect(polls()).toBe(0);
+    expect(await statusOf(elicitationId)).toBe('pending');
+    expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('start again from here');
+  });
+
+  it.each([
+    ['another account than the expected one', { scopes: ['repo'], expectedAccount: 'alice' }, 'bob', {}],
+    [
+      'fewer scopes than needed',
+      { scopes: ['repo', 'issues'] },
+      'alice',
+      { grantScopes: ['openid', 'profile', 'repo'] },
+    ],
+  ])('%s: nothing is kept', async (_, authorization, account, options) => {
+    const { raw, elicitationId } = await asked({ authorization: { provider: 'forge', ...authorization } });
+    await driveDevice(await askForCode(raw, elicitationId), account, options);
+    expect((await check(raw, elicitationId)).location).toBe(`/e/${elicitationId}`);
+    expect(await statusOf(elicitationId)).toBe('pending');
+    expect((await raw.get(`/e/${elicitationId}`)).body).toContain('class="notice"');
+  });
+
+  it('S25: looking at the code changes nothing', async () => {
+    const { raw, elicitationId } = await asked();
+    await askForCode(raw, elicitationId);
+    const before = await dumpRedis(stage.world.redis.url);
+    await writesSince(stage.world.redis.url);
+    for (let round = 0; round < 50; round += 1)
+      for (const method of ['GET', 'HEAD']) await raw.request(method, `/e/${elicitationId}/device`);
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    const writes = await writesSince(stage.world.redis.url);
+    expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect(polls()).toBe(0);
+  });
+});
+
+describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
+  it('nobody but its person sees the code, or can ask for what it brings', async () => {
+    const { user, raw, elicitationId } = await asked();
+    const shown = await askForCode(raw, elicitationId);
+    await driveDevice(shown, 'alice');
+
+    const stranger = stage.raw();
+    await signInForMe(stranger, stage.subject());
+    // The same person in another browser has not begun this attempt.
+    const elsewhere = stage.raw();
+    await signInForMe(elsewhere, user);
+    const nobody = stage.raw();
+    for (const [visitor, statuses] of [
+      [stranger, [403]],
+      [elsewhere, [303]],
+      [nobody, [200]],
+    ] as const) {
+      const page = await visitor.get(`/e/${elicitationId}/device`);
+      expect(statuses).toContain(page.status);
+      expect(codeIn(page)).toBeUndefined();
+      expect(page.body).not.toContain(shown.userCode);
+    }
+    const tokenOf = async (visitor: RawBrowser) => ({ csrf_token: csrfTokenIn(await visitor.get('/me')) });
+    const path = `/e/${elicitationId}/device`;
+    expect((await stranger.post(path, { form: await tokenOf(stranger) })).status).toBe(403);
+    expect((await elsewhere.post(path, { form: await tokenOf(elsewhere) })).location).toBe(`/e/${elicitationId}`);
+    expect((await nobody.post(path, { form: { csrf_token: 'x' } })).status).toBe(401);
+    expect(polls()).toBe(0);
+    expect(await statusOf(elicitationId)).toBe('active');
+    expect((await check(raw, elicitationId)).status).toBe(303);
+    expect(await statusOf(elicitationId)).toBe('completed');
+  });
+
+  it('S26: a form of another page or another browser does not ask', async () => {
+    const { raw, elicitationId } = await asked();
+    await askForCode(raw, elicitationId);
+    const path = `/e/${elicitationId}/device`;
+    const form = { csrf_token: csrfTokenIn(await raw.get(path)) };
+    expect((await raw.post(path, { form, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    expect((await raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(403);
+    expect((await raw.post(path, { form: {} })).status).toBe(400);
+    expect(polls()).toBe(0);
+  });
+});
+
+describe('two tabs', () => {
+  it('that say at once that the code is entered: one grant, one connection', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      stage.world.provider.clearRequests();
+      const { raw, elicitationId } = await asked();
+      await driveDevice(await askForCode(raw, elicitationId), 'alice');
+      const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, () => raw.post(`/e/${elicitationId}/device`, { form })),
+      );
+      // The others are told to wait, or that it is done.
+      for (const { status } of answers) expect([200, 303]).toContain(status);
+      expect(polls()).toBe(1);
+      expect(await statusOf(elicitationId)).toBe('completed');
+      const { accessToken } = (await stage.api.accessToken(await connectionIdOf(stage.api, elicitationId))).body;
+      const exchanges = stage.world.provider.tokens.grantOf(accessToken)?.exchanges ?? [];
+      expect(exchanges.map(exchange => exchange.accessToken)).toEqual([tokenDigest(accessToken)]);
+    }
+  });
+
+  it('that each asked for a code: the newer counts, the older brings nothing', async () => {
+    const { raw, elicitationId } = await asked();
+    const [older, newer] = [await askForCode(raw, elicitationId), await askForCode(raw, elicitationId)];
+    await driveDevice(older, 'bob');
+    expect(codeIn(await check(raw, elicitationId))).toEqual(newer);
+    await driveDevice(newer, 'alice');
+    await endPollInterval(stage.world);
+    await check(raw, elicitationId);
+    const connectionId = await connectionIdOf(stage.api, elicitationId);
+    const { accessToken } = (await stage.api.accessToken(connectionId)).body;
+    expect(stage.world.provider.tokens.accessToken(accessToken)?.accountId).toBe('alice');
+  });
+
+  it('of which one declines while the other asks: one end, and no grant is left over', async () => {
+    const { raw, elicitationId } = await asked();
+    await driveDevice(await askForCode(raw, elicitationId), 'alice');
+    const page = `/e/${elicitationId}`;
+    const form = { csrf_token: csrfTokenIn(await raw.get(`${page}/device`)) };
+    stage.world.provider.onExchange(async () => {
+      expect((await raw.post(`${page}/decline`, { form })).location).toBe(page);
+    });
+    expect((await raw.post(`${page}/device`, { form })).location).toBe(page);
+    expect(await statusOf(elicitationId)).toBe('declined');
+    await untilNothingIsKept(stage.world);
+    const [revoked] = stage.world.provider.revocations();
+    expect(stage.world.provider.tokens.grant(revoked?.grantId ?? '')?.status).toBe('revoked');
+  });
+});
+
+describe('configuration', () => {
+  it('an application that vouches for its people cannot do so without a redirect: refused at the start', async () => {
+    const identity = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
+    await expect(startWorld({ mcpServer: { identity }, config: byDevice })).rejects.toMatchObject({
+      faults: [{ path: 'mcpServers[0].providers', message: expect.stringContaining('"forge"') }],
+    });
+  });
+});

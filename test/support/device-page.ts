@@ -1,0 +1,35 @@
+import { Redis } from 'ioredis';
+import { type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
+import type { World } from './world.ts';
+
+export interface ShownCode {
+  readonly userCode: string;
+  readonly verificationUri: string;
+}
+
+/** The code on a device page, and where to enter it; undefined where the page shows none. */
+export function codeIn(page: RawAnswer): ShownCode | undefined {
+  const userCode = /<code class="user-code"[^>]*>(.*?)<\/code>/s.exec(page.body)?.[1]?.replaceAll(/<[^>]*>/g, '');
+  const verificationUri = /<a class="button small outside" href="([^"]+)"/.exec(page.body)?.[1];
+  if (userCode === undefined || verificationUri === undefined) return undefined;
+  return { userCode: unescapeHtml(userCode), verificationUri: unescapeHtml(verificationUri) };
+}
+
+/** Agrees, and comes to the page with the code. @throws when there is none */
+export async function askForCode(raw: RawBrowser, elicitationId: string): Promise<ShownCode> {
+  const form = await raw.acceptForm(elicitationId);
+  const accepted = await raw.post(`/e/${elicitationId}/accept`, { form });
+  const shown = accepted.location === undefined ? undefined : codeIn(await raw.get(accepted.location));
+  if (shown === undefined) throw new Error(`no code: ${accepted.status} ${accepted.location ?? ''}`);
+  return shown;
+}
+
+/** Lets the least time between two polls be over, without anybody having to wait for it. */
+export async function endPollInterval({ redis: { url } }: World): Promise<void> {
+  const redis = new Redis(url);
+  try {
+    for (const key of await redis.keys('postern:*:claim:*')) await redis.del(key);
+  } finally {
+    redis.disconnect();
+  }
+}
