@@ -9,11 +9,12 @@ import { type Stage, startStage } from '../support/stage.ts';
 import { expireAccessToken } from '../support/token-expiry.ts';
 import { keyOf } from '../support/world.ts';
 
-/** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=… vitest run …` for the long run. */
-const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 8);
+/** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede.test.ts` for the long run. */
+const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 7);
 const SEED = Number(process.env['POSTERN_STAMPEDE_SEED'] ?? 20_261_121);
 const CALLERS = 100;
 const REPLICAS = 3;
+const MOMENTS = 5;
 const ROUND_MS = 20_000;
 
 let stage: Stage;
@@ -88,7 +89,8 @@ interface Murder {
   carryOut(firstAnswer: Promise<unknown>): Promise<void>;
 }
 
-function plan(random: Random): Murder {
+/** The first rounds go through all moments, the others take any. */
+function plan(round: number, random: Random): Murder {
   const victim = random.below(REPLICAS);
   const kill = () => replicas[victim]?.kill() ?? Promise.resolve();
   const { provider } = stage.world;
@@ -101,7 +103,7 @@ function plan(random: Random): Murder {
     });
     return promise;
   };
-  switch (random.below(5)) {
+  switch (round <= MOMENTS ? round - 1 : random.below(MOMENTS)) {
     case 0:
       // Before any answer, perhaps before any question.
       return { victim, allAskVictim: false, losesAnswer: false, carryOut: kill };
@@ -116,7 +118,9 @@ function plan(random: Random): Murder {
       const asked = provider.requests('token').length;
       provider.fault({ endpoint: 'token', grantType: 'refresh_token', hang: true, times: 1 });
       const carryOut = async () => {
-        await expect.poll(() => provider.requests('token').length, { interval: 1, timeout: ROUND_MS }).toBe(asked + 1);
+        await expect
+          .poll(() => provider.requests('token').length, { interval: 1, timeout: ROUND_MS })
+          .toBeGreaterThan(asked);
         await kill();
       };
       return { victim, allAskVictim: true, losesAnswer: false, carryOut };
@@ -142,7 +146,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
     for (let round = 1; round <= ROUNDS; round += 1) {
       const where = `seed ${SEED}, round ${round}`;
       await expireAccessToken(stage.world.redis.url, connectionId);
-      const { victim, allAskVictim, losesAnswer, carryOut } = plan(random);
+      const { victim, allAskVictim, losesAnswer, carryOut } = plan(round, random);
       const calls = Array.from({ length: CALLERS }, (_, nth) => accessToken(connectionId, allAskVictim ? victim : nth));
       const killed = carryOut(Promise.race(calls));
       const answers = await Promise.all(calls);
@@ -169,7 +173,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       replicas[victim] = await startGatewayProcess(config);
     }
     // The rounds were worth their name: kills did lose answers.
-    if (ROUNDS >= 8) expect(lostAnswers).toBeGreaterThan(0);
+    if (ROUNDS >= MOMENTS) expect(lostAnswers).toBeGreaterThan(0);
   });
 
   it('at a provider that takes a second use of a refresh token for theft: there is none, ever', {
