@@ -1,9 +1,10 @@
 import * as client from 'openid-client';
+import { AuthorizationError } from './authorization-error.ts';
 import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
 import type { DpopKeyPair } from './dpop.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
-import { isInsecure, unlessUnavailable } from './server-metadata.ts';
+import { isInsecure } from './server-metadata.ts';
 
 /** An issuer name that no ID token can have. */
 const noIssuer = 'urn:postern:no-issuer-configured';
@@ -74,5 +75,15 @@ export function createOauthConfigurations(p: { fetch: OutboundFetch; now: () => 
         if (read) known = { uri: at.metadata.jwks_uri, keys: { ...read, uat: read.uat + clockLead() } };
       }
     },
+  };
+}
+
+/** Adds to a fetch: an answer of 429 or 5xx is no answer. */
+function unlessUnavailable(fetch: OutboundFetch): client.CustomFetch {
+  return async (url, { body, headers, method, signal }) => {
+    if (body instanceof ReadableStream || body instanceof ArrayBuffer) throw new TypeError('body is not one we send');
+    const response = await fetch(url, { body: body ?? null, headers, method, ...(signal && { signal }) });
+    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+    return response;
   };
 }

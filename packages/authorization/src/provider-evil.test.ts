@@ -141,6 +141,7 @@ describe('S15: iss in the whole flow', () => {
 describe('S17 and T12: metadata', () => {
   it.each([
     ['of another issuer', 'https://other.example'],
+    ['of an issuer that is no URL', 'x'],
     ['with a trailing slash', 'SLASH'],
     ['in another case', 'CASE'],
   ])('%s → refused', async (_, issuer) => {
@@ -156,7 +157,8 @@ describe('S17 and T12: metadata', () => {
     ['is cut off', { body: '{"issuer":"http' }],
     ['is a list', { body: '[]' }],
     ['has no issuer', { body: '{}' }],
-    ['has an issuer that is no URL', { body: '{"issuer":"x"}' }],
+    ['has no issuer that is a text', { body: '{"issuer":7}' }],
+    ['N3: says something twice', { body: '{"issuer":"https://other.example","issuer":"https://another.example"}' }],
     ['is not there', { status: 404, body: '{}' }],
   ])('that %s → refused', async (_, answer) => {
     evil.metadataAnswer = () => answer;

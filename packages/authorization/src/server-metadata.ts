@@ -1,12 +1,10 @@
-import * as client from 'openid-client';
 import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
 import { isEndpointUrl } from './config-values.ts';
-import { fromLibraryError } from './library-error.ts';
+import { type DiscoveryAlgorithm, discoverMetadata } from './metadata-discovery.ts';
 import type { OutboundFetch } from './outbound-fetch.ts';
 import { createPromiseCache } from './promise-cache.ts';
 import { protocolParameters } from './protocol-parameters.ts';
-import { discoverByMcpOrder } from './registration/mcp-discovery.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
@@ -33,9 +31,6 @@ const serverMetadataSchema = z.object({
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema>;
-
-/** Where the metadata of an issuer is looked for; `mcp`: at all places, in the order that MCP prescribes. */
-export type DiscoveryAlgorithm = 'oidc' | 'oauth2' | 'mcp';
 
 /** An endpoint URL that carries, say, its own `redirect_uri` would compete with the one we append. */
 function hasNoProtocolParameters(endpoint: string): boolean {
@@ -69,12 +64,9 @@ export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number
 }
 
 async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: OutboundFetch): Promise<ServerMetadata> {
-  const found =
-    algorithm === 'mcp'
-      ? await discoverByMcpOrder(issuer, fetch)
-      : await discoverAtOnePlace(issuer, algorithm, unlessUnavailable(fetch));
-
-  // openid-client compares the two as parsed URLs; the specifications ask for identical strings.
+  const found = await discoverMetadata(issuer, algorithm, fetch);
+  // Before anything else of it is looked at: the rest of what another issuer says is nobody's word.
+  if (typeof found['issuer'] !== 'string') throw new AuthorizationError('invalid_metadata');
   if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
   const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
@@ -84,24 +76,6 @@ async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: Ou
     throw new AuthorizationError('invalid_metadata');
   }
   return metadata.data;
-}
-
-async function discoverAtOnePlace(
-  issuer: string,
-  algorithm: 'oidc' | 'oauth2',
-  fetch: client.CustomFetch,
-): Promise<Record<string, unknown>> {
-  try {
-    const configuration = await client.discovery(new URL(issuer), 'unused-for-discovery', undefined, client.None(), {
-      algorithm,
-      execute: isInsecure(issuer) ? [client.allowInsecureRequests] : [],
-      [client.customFetch]: fetch,
-    });
-    return { ...configuration.serverMetadata() };
-  } catch (error) {
-    const mismatch = error instanceof client.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-    throw fromLibraryError(error, mismatch ? 'metadata_mismatch' : 'invalid_metadata');
-  }
 }
 
 /**
@@ -114,14 +88,4 @@ export function assertPkceSupport(metadata: ServerMetadata, allowMissing: boolea
   const methods = metadata.code_challenge_methods_supported;
   if (methods === undefined ? !allowMissing : !methods.includes('S256'))
     throw new AuthorizationError('pkce_unsupported');
-}
-
-/** Adds to a fetch: an answer of 429 or 5xx is no answer. */
-export function unlessUnavailable(fetch: OutboundFetch): client.CustomFetch {
-  return async (url, { body, headers, method, signal }) => {
-    if (body instanceof ReadableStream || body instanceof ArrayBuffer) throw new TypeError('body is not one we send');
-    const response = await fetch(url, { body: body ?? null, headers, method, ...(signal && { signal }) });
-    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
-    return response;
-  };
 }

@@ -46,5 +46,3 @@ export const tokenResponseConfigSchema = z.strictObject({
 });
 
 export type TokenResponseConfig = z.output<typeof tokenResponseConfigSchema>;
-/** Answers as RFC 6749 has them. */
-export const standardTokenResponse: TokenResponseConfig = tokenResponseConfigSchema.parse({});

@@ -18,6 +18,7 @@ export const discord = definePreset({
     'webhook.incoming': ['Post in a channel that you choose', '在您选择的频道中发布消息'],
   }),
   provider: {
+    issuer: 'https://discord.com',
     authorizationEndpoint: 'https://discord.com/oauth2/authorize',
     tokenEndpoint: 'https://discord.com/api/oauth2/token',
     userinfoEndpoint: 'https://discord.com/api/users/@me',
@@ -27,6 +28,7 @@ export const discord = definePreset({
     revocation: { endpoint: 'https://discord.com/api/oauth2/token/revoke' },
   },
   notes: [
+    'Discord announces iss in callbacks (RFC 9207): one that is there is compared. With requireIss: true its absence is refused, too.',
     'Discord may end every token of the same authorization when one of them is revoked.',
     'Reading messages as the user needs scopes that Discord grants to partners only.',
   ],

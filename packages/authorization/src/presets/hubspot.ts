@@ -31,6 +31,7 @@ export const hubspot = definePreset({
     userinfoEndpoint: 'https://api.hubapi.com/account-info/v3/details',
     clientAuthentication: 'client_secret_post',
     baseScopes: ['oauth'],
+    tokenResponse: { members: { scope: 'scopes' } },
     account: { from: 'userinfo', idClaim: 'portalId' },
     revocation: { endpoint: 'https://api.hubapi.com/oauth/2026-03/token/revoke', token: 'refresh_token' },
   },

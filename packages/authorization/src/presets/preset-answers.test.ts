@@ -118,6 +118,15 @@ describe('answers as the provider gives them', () => {
     ]);
   });
 
+  test('hubspot: scopes as a list under another name', () => {
+    const answer = {
+      ...{ access_token: 'h', token_type: 'bearer', refresh_token: 'r', expires_in: 1800, hub_id: 62_515 },
+      scopes: ['oauth', 'crm.objects.contacts.read'],
+    };
+    const asked = ['oauth', 'crm.objects.contacts.read', 'crm.objects.contacts.write'];
+    expect(granted('hubspot', answer, asked).scopes).toEqual(['oauth', 'crm.objects.contacts.read']);
+  });
+
   test('twitch: scopes as a list', () => {
     const answer = { access_token: 't', token_type: 'bearer', scope: ['user:read:email'], expires_in: 14_000 };
     expect(granted('twitch', answer, ['openid', 'user:read:email']).scopes).toEqual(['user:read:email', 'openid']);

@@ -3,8 +3,8 @@ import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
 import type { OutboundFetch } from '../outbound-fetch.ts';
 import { createPromiseCache } from '../promise-cache.ts';
+import { insertWellKnown, readWellKnownDocument } from '../well-known-document.ts';
 import { resourceMetadataHint } from './resource-metadata-hint.ts';
-import { insertWellKnown, readWellKnownDocument } from './well-known-document.ts';
 
 /** What a remote MCP server says about who issues access tokens for it (RFC 9728). */
 export interface ProtectedResource {

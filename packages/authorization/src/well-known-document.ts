@@ -1,7 +1,7 @@
-import { AuthorizationError } from '../authorization-error.ts';
-import { fromLibraryError } from '../library-error.ts';
-import type { OutboundFetch } from '../outbound-fetch.ts';
-import { jsonMembers } from '../token-answer.ts';
+import { AuthorizationError } from './authorization-error.ts';
+import { fromLibraryError } from './library-error.ts';
+import type { OutboundFetch } from './outbound-fetch.ts';
+import { jsonMembers } from './token-answer.ts';
 
 /**
  * Reads a JSON object from a place where it may or may not be.

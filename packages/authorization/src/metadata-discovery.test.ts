@@ -1,8 +1,9 @@
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { failureCodeOf } from '../failure-of.ts';
-import { createOutboundFetch } from '../outbound-fetch.ts';
-import { createMetadataCache } from '../server-metadata.ts';
+import { failureCodeOf } from './failure-of.ts';
+import type { DiscoveryAlgorithm } from './metadata-discovery.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import { createMetadataCache } from './server-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
@@ -27,7 +28,8 @@ async function authorizationServer(
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
   });
   const origin = `http://localhost:${listener.port}`;
-  const discover = (issuer: string) => createMetadataCache({ fetch, now: () => 0 }).get(issuer, 'mcp');
+  const discover = (issuer: string, algorithm: DiscoveryAlgorithm = 'mcp') =>
+    createMetadataCache({ fetch, now: () => 0 }).get(issuer, algorithm);
   return { origin, asked, discover };
 }
 
@@ -43,6 +45,23 @@ const withPath = {
   openIdInserted: '/.well-known/openid-configuration/tenant',
   openIdAppended: '/tenant/.well-known/openid-configuration',
 };
+
+describe('metadata at one place', () => {
+  it.each([
+    ['oidc', withPath.openIdAppended],
+    ['oauth2', withPath.inserted],
+  ] as const)('%s: of an issuer with a path', async (algorithm, place) => {
+    const { origin, asked, discover } = await authorizationServer(at => ({ [place]: metadata(`${at}/tenant`) }));
+    expect(await discover(`${origin}/tenant`, algorithm)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual([place]);
+  });
+
+  it.each(['oidc', 'oauth2'] as const)('%s: nowhere else when it is not there', async algorithm => {
+    const { origin, asked, discover } = await authorizationServer(() => ({}));
+    expect(await failureCodeOf(discover(`${origin}/tenant`, algorithm))).toBe('invalid_metadata');
+    expect(asked).toHaveLength(1);
+  });
+});
 
 describe('metadata in the order of MCP', () => {
   it.each([
