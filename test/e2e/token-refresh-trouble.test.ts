@@ -194,6 +194,39 @@ describe('N1: a provider in trouble, and a token that is over', () => {
   });
 });
 
+describe('N2: the provider has renewed, and its answer is lost', () => {
+  const faults = [
+    ['a broken connection', { drop: 'after' }],
+    ['a proxy’s 504', { when: 'after', status: 504 }],
+    ['half an answer', { when: 'after', status: 200, body: '{"access_token":"at' }],
+  ] as const;
+  const lose = (fault: (typeof faults)[number][1]) =>
+    stage.world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...fault });
+
+  it.each(faults)('%s: a provider with grace answers again', async (_, fault) => {
+    stage.world.provider.switches.refreshTokens = 'rotate-grace';
+    const person = await connectPerson(stage);
+    const { generation } = await person.token();
+    await expire(person);
+    lose(fault);
+    const token = await person.token();
+    expect(token.generation).toBe(generation + 1);
+    const { tokens } = stage.world.provider;
+    expect(tokens.statusOf(token.accessToken)).toBe('current');
+    expect(tokens.grantOf(token.accessToken)).toMatchObject({ rotations: 1, graceAnswers: 1, reuses: 0 });
+  });
+
+  it.each(faults)('%s: a provider without ends the grant, and its person is asked', async (_, fault) => {
+    const person = await connectPerson(stage);
+    await expire(person);
+    lose(fault);
+    expect(await person.refusal()).toMatchObject({ status: 409, code: 'reauthorization_required' });
+    const { elicitationId } = await person.askedAgain();
+    await person.connectAgain(elicitationId);
+    expect((await person.listed())?.status).toBe('usable');
+  });
+});
+
 describe('T10: a grant that the provider ends', () => {
   it('409, one audit event, and the next ask shows its person why; connecting again works', async () => {
     const person = await connectPerson(stage);
