@@ -1,0 +1,96 @@
+import type { Provider } from '@postern/authorization';
+import { systemEntropy } from '@postern/elicitation';
+import { createFakeClock } from '@postern/testkit/clock';
+import { samples } from '@postern/testkit/contract';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { VaultError, type VaultErrorCode } from '@postern/vault';
+import { expect, it } from 'vitest';
+import { createEvents } from '../events.ts';
+import { createLogger } from '../logger.ts';
+import { createTokenRefresh } from './token-refresh.ts';
+import type { TokenSet } from './token-set.ts';
+
+// How a refresh fares between processes, at real providers and on a real Redis: test/e2e and test/replicas.
+
+const tokens: TokenSet = {
+  accessToken: 'old-access-token',
+  tokenType: 'bearer',
+  refreshToken: 'old-refresh-token',
+  redirectUri: 'https://gate.example/callback/tracker/forge',
+};
+
+/** A connection whose token set cannot be sealed at first. */
+async function setUp(failures: readonly VaultErrorCode[]) {
+  const stores = createMemoryStores({ now: createFakeClock().now });
+  const subject = samples.somebody();
+  const pending = await samples.created(stores.elicitations, samples.ask(subject));
+  const active = await samples.moved(stores.elicitations, pending, samples.engage);
+  const putConnection = { ...samples.connectionFor(subject, active.elicitationId), refreshable: true };
+  await samples.moved(stores.elicitations, active, { ...samples.complete(active), putConnection });
+  const connection = await stores.connections.read(putConnection.connectionId);
+  if (connection === undefined) throw new Error('not connected');
+
+  const asked: string[] = [];
+  const provider = {
+    destinationHost: () => 'forge.example',
+    revocationReach: 'token',
+    refresh: async ({ refreshToken }) => {
+      asked.push(refreshToken);
+      return { accessToken: 'new-access-token', tokenType: 'bearer', refreshToken: 'new-refresh-token', scopes: [] };
+    },
+  } satisfies Partial<Provider> as Partial<Provider> as Provider;
+  const left = [...failures];
+  const sealed: TokenSet[] = [];
+  const tokenRefresh = createTokenRefresh({
+    config: { providers: [] },
+    stores,
+    providers: { get: () => provider, names: [connection.provider] },
+    tokenSets: {
+      open: async () => tokens,
+      seal: async set => {
+        const code = left.shift();
+        if (code !== undefined) throw new VaultError(code, 'not now');
+        sealed.push(set);
+        return 'sealed';
+      },
+    },
+    events: createEvents(createLogger({ level: 'silent' })),
+    entropy: systemEntropy,
+    requestLimitMs: 10_000,
+  });
+  return { stores, connection, tokenRefresh, asked, sealed };
+}
+
+it('T10: a key service that is away for a moment does not cost the tokens that were just issued', async () => {
+  const { stores, connection, tokenRefresh, asked, sealed } = await setUp(['key_service_unavailable']);
+  expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
+  expect(asked).toEqual(['old-refresh-token']);
+  expect(sealed).toMatchObject([{ accessToken: 'new-access-token', refreshToken: 'new-refresh-token' }]);
+  expect(await stores.connections.read(connection.connectionId)).toMatchObject({
+    generation: connection.generation + 1,
+    sealedTokens: 'sealed',
+  });
+});
+
+it('a key that is lost is not waited for', async () => {
+  const { connection, tokenRefresh } = await setUp(['unknown_key']);
+  await expect(tokenRefresh.refresh(connection)).rejects.toMatchObject({ code: 'unknown_key' });
+});
+
+it('callers of one process share one request, and it is known to be under way', async () => {
+  const { connection, tokenRefresh, asked } = await setUp([]);
+  expect(tokenRefresh.isUnderWay(connection)).toBe(false);
+  const calls = [1, 2, 3].map(() => tokenRefresh.refresh(connection));
+  expect(tokenRefresh.isUnderWay(connection)).toBe(true);
+  expect(tokenRefresh.isUnderWay({ ...connection, generation: connection.generation + 1 })).toBe(false);
+  expect(new Set(await Promise.all(calls)).size).toBe(1);
+  expect(tokenRefresh.isUnderWay(connection)).toBe(false);
+  expect(asked).toHaveLength(1);
+});
+
+it('draining waits for what is under way', async () => {
+  const { stores, connection, tokenRefresh } = await setUp([]);
+  void tokenRefresh.refresh(connection);
+  await tokenRefresh.drain();
+  expect((await stores.connections.read(connection.connectionId))?.sealedTokens).toBe('sealed');
+});
