@@ -9,10 +9,18 @@ export function recorder(
   readonly fetch: OutboundFetch;
 } {
   const asked: (OutboundRequest & { url: string })[] = [];
-  const close = async () => {};
   const answer = async (url: string | URL, init: OutboundRequest = {}) => {
     asked.push({ ...init, url: String(url) });
     return body === undefined ? new Response(null, { status }) : Response.json(body, { status });
   };
-  return { asked, fetch: Object.assign(answer, { close, [Symbol.asyncDispose]: close }) };
+  return { asked, fetch: withoutNetwork(answer) };
+}
+
+/** For tests: a function that answers, as an outbound fetch. */
+export function withoutNetwork(
+  answer: (...p: Parameters<OutboundFetch>) => Promise<Response>,
+  isInside: OutboundFetch['isInside'] = () => false,
+): OutboundFetch {
+  const close = async () => {};
+  return Object.assign(answer, { isInside, close, [Symbol.asyncDispose]: close });
 }

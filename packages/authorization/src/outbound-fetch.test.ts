@@ -266,3 +266,22 @@ describe('S55: what may come back', () => {
     expect(printed).not.toContain('canary');
   });
 });
+
+describe('what is inside', () => {
+  it.each([
+    ['https://id.corp.example/token', true],
+    ['https://id.corp.example:9443/token', true],
+    ['https://ID.corp.example', true],
+    ['https://git.corp.example:8443', true],
+    ['https://localhost/', true],
+    ['http://127.0.0.1:1/', true],
+    ['https://other.corp.example', false],
+    ['https://id.corp.example.evil.example', false],
+    ['https://as.example', false],
+    ['no URL', false],
+  ])('T48: %s: %s', async (url, expected) => {
+    const privateHosts = ['id.corp.example', 'git.corp.example:8443'];
+    await using fetch = createOutboundFetch({ allowLoopback: false, privateHosts });
+    expect(fetch.isInside(url)).toBe(expected);
+  });
+});

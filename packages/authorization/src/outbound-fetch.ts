@@ -49,6 +49,11 @@ export interface OutboundRequest {
  */
 export interface OutboundFetch extends AsyncDisposable {
   (url: string | URL, init?: OutboundRequest): Promise<Response>;
+  /**
+   * Whether a URL leads to this machine or to a private host of the operator. Such a host may be talked to because the
+   * operator named it, not because somebody outside did.
+   */
+  isInside(url: string | URL): boolean;
   /** Ends all connections; requests under way fail. */
   close(): Promise<void>;
 }
@@ -96,8 +101,13 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
     }
   }
 
+  function isInside(target: string | URL): boolean {
+    const hostname = URL.parse(String(target))?.hostname ?? '';
+    return isLoopbackHost(hostname) || isPrivateHost(hostname, policy);
+  }
+
   const close = () => agent.destroy();
-  return Object.assign(outboundFetch, { close, [Symbol.asyncDispose]: close });
+  return Object.assign(outboundFetch, { isInside, close, [Symbol.asyncDispose]: close });
 }
 
 /** What can be said about a URL before anything is resolved. */
@@ -156,8 +166,12 @@ async function checkedAddresses(
 
 function allowedAddresses(hostname: string, policy: OutboundPolicy): (address: string) => boolean {
   if (isLoopbackHost(hostname)) return policy.allowLoopback ? isLoopbackAddress : () => false;
-  const isNamed = policy.privateHosts?.some(host => host.replace(/:\d+$/, '') === hostname) === true;
-  return isNamed ? address => isPublicAddress(address) || isPrivateAddress(address) : isPublicAddress;
+  if (!isPrivateHost(hostname, policy)) return isPublicAddress;
+  return address => isPublicAddress(address) || isPrivateAddress(address);
+}
+
+function isPrivateHost(hostname: string, { privateHosts = [] }: OutboundPolicy): boolean {
+  return privateHosts.some(host => host.replace(/:\d+$/, '') === hostname);
 }
 
 async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number, host: string): Promise<Buffer<ArrayBuffer>> {

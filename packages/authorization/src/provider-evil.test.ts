@@ -8,6 +8,7 @@ import {
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
+import { withoutNetwork } from './outbound-fetch-fixture.ts';
 import type { Provider } from './provider.ts';
 import { type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
 import { createProviderRegistry } from './provider-registry.ts';
@@ -216,10 +217,8 @@ describe('S17 and T12: metadata', () => {
         issuer,
         clientId: 'postern',
       });
-      const answering = Object.assign(
-        async (...p: Parameters<typeof guarded>) =>
-          String(p[0]).includes('.well-known') ? Response.json(metadata) : guarded(...p),
-        { close: guarded.close, [Symbol.asyncDispose]: guarded.close },
+      const answering = withoutNetwork(async (...p) =>
+        String(p[0]).includes('.well-known') ? Response.json(metadata) : guarded(...p),
       );
       const at = createProviderRegistry({ providers: [config], fetch: answering, now: Date.now }).get('tracker');
       const exchange = at?.exchange({ ...canaries, redirectUri, scopes: [] }) ?? Promise.resolve();
@@ -230,10 +229,7 @@ describe('S17 and T12: metadata', () => {
   it('T12: an https issuer does not lead to http endpoints of this machine', async () => {
     const issuer = 'https://as.example';
     const config = providerConfigSchema.parse({ name: 'tracker', displayName: 'Tracker', issuer, clientId: 'postern' });
-    const answering = Object.assign(async () => Response.json({ ...evil.metadata, issuer }), {
-      close: async () => {},
-      [Symbol.asyncDispose]: async () => {},
-    });
+    const answering = withoutNetwork(async () => Response.json({ ...evil.metadata, issuer }));
     const at = createProviderRegistry({ providers: [config], fetch: answering, now: Date.now }).get('tracker');
     expect(await failureCodeOf(at?.start({ redirectUri, state, scopes: [] }) ?? Promise.resolve())).toBe(
       'invalid_metadata',

@@ -2,6 +2,7 @@ import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { failureCodeOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
+import { withoutNetwork } from './outbound-fetch-fixture.ts';
 import { createMetadataCache } from './server-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -59,5 +60,18 @@ describe('createMetadataCache', () => {
       '/.well-known/openid-configuration',
       '/.well-known/oauth-authorization-server',
     ]);
+  });
+
+  it.each([
+    ['https://as.example', 'https://git.intern.example/token', 'invalid_metadata'],
+    ['https://as.example', 'https://api.example/token', undefined],
+    ['https://git.intern.example', 'https://ci.intern.example/token', undefined],
+  ])('T48: metadata of %s may lead to %s: %s', async (issuer, token_endpoint, code) => {
+    const answer = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint };
+    const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
+    const answering = withoutNetwork(async () => Response.json(answer), isInside);
+    const found = createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
+    if (code === undefined) expect(await found).toMatchObject({ token_endpoint });
+    else expect(await failureCodeOf(found)).toBe(code);
   });
 });

@@ -70,11 +70,11 @@ async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: Ou
   if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
   const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
-  // An issuer on the public Internet has no business on our loopback or on unencrypted connections.
-  const isInsecureUrl = (value: unknown) => typeof value === 'string' && isInsecure(value);
-  if (!isInsecure(issuer) && Object.values(metadata.data).some(isInsecureUrl)) {
+  const urls = Object.values(metadata.data).filter(value => typeof value === 'string');
+  if (!isInsecure(issuer) && urls.some(isInsecure)) throw new AuthorizationError('invalid_metadata');
+  // An issuer outside would otherwise decide what is sent to hosts that only we can reach.
+  if (!fetch.isInside(issuer) && urls.some(url => fetch.isInside(url)))
     throw new AuthorizationError('invalid_metadata');
-  }
   return metadata.data;
 }
 

@@ -16,6 +16,7 @@ import { dpopProof, newDpopKey } from '../dpop.ts';
 import { canaries, failureCodeOf, failureOf } from '../failure-of.ts';
 import { createOauthConfigurations } from '../oauth-configuration.ts';
 import { createOutboundFetch } from '../outbound-fetch.ts';
+import { withoutNetwork } from '../outbound-fetch-fixture.ts';
 import { createMetadataCache } from '../server-metadata.ts';
 import { startDevice } from './device-authorization.ts';
 import { pollDevice } from './device-poll.ts';
@@ -232,10 +233,7 @@ describe('with a hostile provider', () => {
   it('a public provider leads nobody to this machine', async () => {
     const device_authorization_endpoint = 'https://as.example/device';
     const inside = createOauthConfigurations({
-      fetch: Object.assign(async () => Response.json(honest({ verification_uri: 'http://localhost:1/' })), {
-        close: async () => {},
-        [Symbol.asyncDispose]: async () => {},
-      }),
+      fetch: withoutNetwork(async () => Response.json(honest({ verification_uri: 'http://localhost:1/' }))),
       now: Date.now,
     });
     const at = {

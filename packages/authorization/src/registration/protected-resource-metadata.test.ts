@@ -2,6 +2,7 @@ import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { failureCodeOf } from '../failure-of.ts';
 import { createOutboundFetch } from '../outbound-fetch.ts';
+import { withoutNetwork } from '../outbound-fetch-fixture.ts';
 import { createProtectedResources } from './protected-resource-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -176,15 +177,16 @@ it('T12: a resource on the Internet does not lead to our loopback', async () => 
   const resource = 'https://remote.example/mcp';
   const answering = (servers: string[]) =>
     createProtectedResources({
-      fetch: Object.assign(
-        async (url: string | URL) =>
+      fetch: withoutNetwork(
+        async url =>
           String(url) === resource
             ? new Response(null, { status: 405 })
             : Response.json({ resource, authorization_servers: servers }),
-        { close: async () => {}, [Symbol.asyncDispose]: async () => {} },
+        url => new URL(url).hostname === 'git.intern.example',
       ),
       now: () => 0,
     }).get(resource, undefined);
   expect(await failureCodeOf(answering(['http://localhost:3000']))).toBe('invalid_metadata');
+  expect(await failureCodeOf(answering(['https://git.intern.example']))).toBe('invalid_metadata');
   expect(await answering([issuer])).toMatchObject({ issuer });
 });

@@ -45,7 +45,7 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
       const metadata = await cache.get(resource, () => discover(resource, p.fetch));
       return {
         resource,
-        issuer: chosenIssuer(metadata, issuer),
+        issuer: chosenIssuer(metadata, issuer, p.fetch),
         scopesSupported: (metadata.scopes_supported ?? []).filter(scope => scopeTokenSchema.safeParse(scope).success),
       };
     },
@@ -78,16 +78,21 @@ function checked(document: Readonly<Record<string, unknown>>, resource: string):
   return metadata.data;
 }
 
-function chosenIssuer({ resource, authorization_servers: issuers }: ResourceMetadata, configured: string | undefined) {
+function chosenIssuer(
+  { resource, authorization_servers: issuers }: ResourceMetadata,
+  configured: string | undefined,
+  { isInside }: OutboundFetch,
+): string {
   if (configured !== undefined) {
     if (!issuers.includes(configured)) throw new AuthorizationError('metadata_mismatch');
     return configured;
   }
   const issuer = issuerSchema.safeParse(issuers[0]);
   if (!issuer.success) throw new AuthorizationError('invalid_metadata');
-  // A resource on the public Internet has no business with an authorization server on our loopback.
   if (resource.startsWith('https:') && !issuer.data.startsWith('https:')) {
     throw new AuthorizationError('invalid_metadata');
   }
+  // A resource outside would otherwise decide which of the hosts that only we can reach is asked.
+  if (isInside(issuer.data) && !isInside(resource)) throw new AuthorizationError('invalid_metadata');
   return issuer.data;
 }
