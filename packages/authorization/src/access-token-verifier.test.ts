@@ -198,6 +198,12 @@ describe('access tokens of any kind', () => {
     expect(await failureCodeOf(verify(await evil.sign(honest()), at))).toBe('issuer_not_allowed');
   });
 
+  it('T9: an ID token is none, whatever the MCP server calls its audience', async () => {
+    const token = await evil.sign(honest({ aud: 'postern' }));
+    const verified = verifier([evil.issuer]).verify(token, { allowedIssuers: [evil.issuer], audience: 'postern' });
+    expect(await failureCodeOf(verified)).toBe('invalid_access_token');
+  });
+
   it('T9: without any audience nothing is accepted; the MCP server can bring its own', async () => {
     const at = verifier([evil.issuer], { accessTokens: {} });
     const token = await evil.sign(honest());

@@ -73,7 +73,8 @@ export function createAccessTokenVerifier(p: {
       if (config?.accessTokens === undefined || !allowedIssuers.includes(config.issuer)) {
         throw new AuthorizationError('issuer_not_allowed');
       }
-      const audiences = [config.accessTokens.audience ?? [], audience].flat();
+      // Whoever names it: the client id is the audience of ID tokens, and those are no access tokens.
+      const audiences = [config.accessTokens.audience ?? [], audience].flat().filter(name => name !== config.clientId);
       if (audiences.length === 0) throw new AuthorizationError('invalid_access_token');
 
       const verified = await jwtVerify(token, await keys(config), {
