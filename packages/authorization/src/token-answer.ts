@@ -7,7 +7,8 @@ export type TokenMembers = Readonly<Record<string, unknown>>;
 export type TokenAnswer =
   | {
       readonly kind: 'tokens';
-      readonly members: TokenMembers /** Everything that was said. */;
+      readonly members: TokenMembers;
+      /** Everything that was said. */
       readonly all: TokenMembers;
     }
   /** The code of an error; empty where the answer does not name one. */
@@ -72,8 +73,11 @@ function formMembers(body: string): Members | undefined {
 }
 
 function errorCodeIn(members: Members, config: TokenResponseConfig | undefined): string | undefined {
-  const code = memberAt(members, config?.errorMember ?? 'error');
-  return typeof code === 'string' && code !== '' ? code : undefined;
+  for (const path of [config?.errorMember ?? 'error', 'error']) {
+    const code = memberAt(members, path);
+    if (typeof code === 'string' && code !== '') return code;
+  }
+  return undefined;
 }
 
 function standardMembers(members: Members, config: TokenResponseConfig): TokenMembers {

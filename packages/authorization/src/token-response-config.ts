@@ -37,7 +37,9 @@ export const tokenResponseConfigSchema = z.strictObject({
     .describe('What the token is, whatever token_type says or does not say; never where DPoP is required'),
   lifetimeSeconds: z.int().min(1).max(315_360_000).optional().describe('Assumed where the answer has no expires_in'),
   success: successSchema.optional().describe('Any other value, or none, makes a 200 an error'),
-  errorMember: memberPathSchema.default('error').describe('Where the code of an error is; looked for in a 200 as well'),
+  errorMember: memberPathSchema
+    .default('error')
+    .describe('Where the code of an error is, if not in error; looked for in a 200 as well'),
   refusedErrors: z
     .array(oauthErrorCodeSchema)
     .max(50)

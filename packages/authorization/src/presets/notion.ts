@@ -11,12 +11,13 @@ export const notion = definePreset({
     tokenEndpoint: 'https://api.notion.com/v1/oauth/token',
     clientAuthentication: 'client_secret_basic',
     authorizationParameters: { owner: 'user' },
-    // Reads absent members that are null.
-    tokenResponse: { format: 'json' },
+    // Absent members are null. Errors are documented as those of the API, with a code.
+    tokenResponse: { errorMember: 'code' },
     account: { from: 'token_response', idClaim: 'owner.user.id', nameClaim: 'owner.user.name' },
   },
   notes: [
     'There are no scopes: what the integration may do is set in Notion, and the user picks the pages.',
+    'A refresh replaces both tokens; each refresh token works once.',
     'The revocation endpoint demands a Notion-Version header, which cannot be configured; revocation is left out.',
     'The token endpoint is documented with a JSON body. That it takes form-encoded bodies was verified in client code.',
   ],

@@ -213,6 +213,13 @@ test.each(['github', 'github-app', 'github-enterprise'])(
   },
 );
 
+test.each([
+  { object: 'error', status: 400, code: 'invalid_grant', message: 'x' },
+  { error: 'invalid_grant', error_description: 'x' },
+])('notion: %j', answer => {
+  expect(read('notion', answer, 400)).toEqual({ kind: 'error', code: 'invalid_grant' });
+});
+
 describe('what ends a grant, beside invalid_grant', () => {
   test.each([
     ['github', ['bad_refresh_token']],
