@@ -1,0 +1,153 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { ServerContext } from '@modelcontextprotocol/server';
+import type { PlainAccessToken, SealedAccessToken } from '@postern/api';
+import { ConfigError } from '@postern/gateway';
+import type { PosternOptions } from '@postern/mcp';
+import { compactDecrypt, decodeProtectedHeader, importJWK, type JWK } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connected } from '../support/connections.ts';
+import { startGatedEndpoint } from '../support/gated-endpoint.ts';
+import { modernCall } from '../support/modern-call.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type Answer, keyOf, startWorld } from '../support/world.ts';
+
+interface KeyPair {
+  readonly privateKey: JWK;
+  readonly publicKey: { readonly kty: 'RSA' | 'EC' | 'OKP' };
+}
+type DecryptionKey = NonNullable<PosternOptions<ServerContext>['decryptionKey']>;
+
+function jwks({ privateKey, publicKey }: { privateKey: KeyObject; publicKey: KeyObject }): KeyPair {
+  return {
+    privateKey: privateKey.export({ format: 'jwk' }) as JWK,
+    publicKey: publicKey.export({ format: 'jwk' }) as KeyPair['publicKey'],
+  };
+}
+const pairs = {
+  rsa: jwks(generateKeyPairSync('rsa', { modulusLength: 2048 })),
+  p256: jwks(generateKeyPairSync('ec', { namedCurve: 'P-256' })),
+  p384: jwks(generateKeyPairSync('ec', { namedCurve: 'P-384' })),
+  x25519: jwks(generateKeyPairSync('x25519')),
+} as const;
+const names = Object.keys(pairs) as (keyof typeof pairs)[];
+const algorithms = { rsa: 'RSA-OAEP-256', p256: 'ECDH-ES', p384: 'ECDH-ES', x25519: 'ECDH-ES' } as const;
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage({
+    otherMcpServers: names.flatMap(id => [
+      { id, encryption: { key: { kid: id, ...pairs[id].publicKey }, required: true } },
+      { id: `${id}-optional`, encryption: { key: { ...pairs[id].publicKey } } },
+    ]),
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const apiOf = (id: string) => stage.world.api({ apiKey: keyOf(id) });
+
+async function openedWith({ privateKey }: KeyPair, sealed: string, alg: string): Promise<string> {
+  const { plaintext } = await compactDecrypt(sealed, await importJWK(privateKey, alg));
+  return new TextDecoder().decode(plaintext);
+}
+
+describe('sealed delivery', () => {
+  it.each(names)(
+    'to a key of kind %s, required: the token goes out sealed only, and opens with that key only',
+    async id => {
+      const { connectionId } = await connected(stage, { user: stage.subject(), api: apiOf(id) });
+      const answer = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
+      expect(answer.status).toBe(200);
+      expect(answer.body).not.toHaveProperty('accessToken');
+      const { sealedAccessToken, generation } = answer.body;
+      expect(decodeProtectedHeader(sealedAccessToken)).toMatchObject({
+        alg: algorithms[id],
+        enc: 'A256GCM',
+        kid: id,
+        aud: id,
+        connectionId,
+        generation,
+      });
+      const accessToken = await openedWith(pairs[id], sealedAccessToken, algorithms[id]);
+      expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
+      expect(JSON.stringify(answer.body)).not.toContain(accessToken);
+      const other = jwks(
+        id === 'rsa'
+          ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+          : id === 'x25519'
+            ? generateKeyPairSync('x25519')
+            : generateKeyPairSync('ec', { namedCurve: id === 'p256' ? 'P-256' : 'P-384' }),
+      );
+      await expect(openedWith(other, sealedAccessToken, algorithms[id])).rejects.toThrow();
+      // Each delivery has a key of its own.
+      const again = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
+      expect(again.body.sealedAccessToken).not.toBe(sealedAccessToken);
+    },
+  );
+
+  it.each(names)('to a key of kind %s, not required: sealed where it is asked for', async id => {
+    const api = apiOf(`${id}-optional`);
+    const { connectionId } = await connected(stage, { user: stage.subject(), api });
+    const plain = (await api.accessToken(connectionId)).body as PlainAccessToken;
+    const sealed = (await api.accessToken(connectionId, { sealed: true })).body as unknown as SealedAccessToken;
+    expect(sealed).not.toHaveProperty('accessToken');
+    expect(await openedWith(pairs[id], sealed.sealedAccessToken, algorithms[id])).toBe(plain.accessToken);
+  });
+
+  it('without a registered key it is not to be had', async () => {
+    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const { status, body } = await stage.api.accessToken(connectionId, { sealed: true });
+    expect([status, body.code]).toEqual([422, 'encryption_key_not_registered']);
+  });
+
+  it.each(names)('@postern/mcp opens it: a tool of an MCP server with a key of kind %s', async id => {
+    const user = stage.subject();
+    await connected(stage, { user, api: apiOf(id) });
+    const call = async (decryptionKey: DecryptionKey) => {
+      await using endpoint = await startGatedEndpoint(stage.world, { mcpServerId: id, postern: { decryptionKey } });
+      return (await modernCall(endpoint.url, { tool: 'connect', subject: user })).text;
+    };
+    expect(await call(pairs[id].privateKey)).toBe('accept alice');
+    // Rotation on the side of the MCP server: the old key beside the new one.
+    expect(await call([pairs.p384.privateKey, pairs[id].privateKey])).toBe('accept alice');
+    expect(await call(jwks(generateKeyPairSync('ec', { namedCurve: 'P-256' })).privateKey)).toMatch(/^error /);
+  });
+
+  it('@postern/mcp with a key takes no token that came unsealed', async () => {
+    const user = stage.subject();
+    await connected(stage, { user });
+    await using endpoint = await startGatedEndpoint(stage.world, { postern: { decryptionKey: pairs.p256.privateKey } });
+    expect((await modernCall(endpoint.url, { tool: 'connect', subject: user })).text).toMatch(/^error /);
+  });
+});
+
+describe('configuration', () => {
+  const faultsOf = async (key: object) => {
+    const started = startWorld({ mcpServer: { encryption: { key } } as object });
+    const error: unknown = await started.then(
+      async world => {
+        await world[Symbol.asyncDispose]();
+        return undefined;
+      },
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof ConfigError)) throw new Error('it started');
+    return error;
+  };
+
+  it.each(names)('a private key of kind %s is refused, and not repeated', async id => {
+    const error = await faultsOf(pairs[id].privateKey);
+    expect(error.faults.map(({ path }) => path).join()).toContain('mcpServers[0].encryption.key');
+    expect(JSON.stringify(error.faults) + error.message).not.toContain(String(pairs[id].privateKey.d));
+  });
+
+  it.each([
+    ['one for signatures', { ...pairs.p256.publicKey, use: 'sig' }],
+    ['one that cannot be encrypted to', jwks(generateKeyPairSync('ed25519')).publicKey],
+    ['a short one', jwks(generateKeyPairSync('rsa', { modulusLength: 1024 })).publicKey],
+    ['a symmetric one', { kty: 'oct', k: 'A'.repeat(43) }],
+  ])('%s is refused', async (_, key) => {
+    const error = await faultsOf(key);
+    expect(error.faults.map(({ path }) => path).join()).toContain('mcpServers[0].encryption.key');
+  });
+});
