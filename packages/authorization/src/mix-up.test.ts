@@ -68,3 +68,45 @@ describe.each([
     expect(evil.requests('token')).toHaveLength(0);
   });
 });
+
+describe('A6: two clients at one issuer, which iss cannot tell apart', () => {
+  const otherRedirectUri = new URL('http://127.0.0.1:1/callback/issues/other');
+  let op: TestProvider;
+  beforeAll(async () => {
+    op = await startOpenIdProvider({
+      issParameter: true,
+      scopes: ['repo'],
+      clients: [
+        { clientId: 'postern', clientSecret, redirectUris: [redirectUri.href] },
+        { clientId: 'other', clientSecret, redirectUris: [otherRedirectUri.href] },
+      ],
+    });
+  });
+  beforeEach(() => op.clearRequests());
+  afterAll(() => op.close());
+
+  const by = (clientId: string) => providerFrom({ issuer: op.issuer, clientId, clientSecret }, { fetch });
+  async function comeBack() {
+    const start = await by('postern').start({ redirectUri, state, scopes: ['repo'] });
+    return {
+      ...start,
+      callbackUrl: await driveAuthorization(start.authorizationUrl, 'alice'),
+      state,
+      scopes: ['repo'],
+    };
+  }
+
+  it('the callback of one is none of the other: the path is', async () => {
+    const finish = by('other').finish({ ...(await comeBack()), redirectUri: otherRedirectUri });
+    expect((await failureOf(finish)).code).toBe('invalid_callback');
+    expect(op.requests('token')).toHaveLength(0);
+  });
+
+  it('neither code nor refresh token of one is good with the other', async () => {
+    const finish = by('other').finish({ ...(await comeBack()), redirectUri });
+    expect(await failureOf(finish)).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant' });
+    const { refreshToken = '' } = await connect(by('postern'));
+    const refresh = by('other').refresh({ refreshToken, scopes: ['repo'], redirectUri, issuer: op.issuer });
+    expect((await failureOf(refresh, [refreshToken])).code).toBe('grant_refused');
+  });
+});
