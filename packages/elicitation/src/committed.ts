@@ -1,4 +1,4 @@
-import type { Elicitation, ElicitationRequest } from './elicitation.ts';
+import type { Elicitation, ElicitationRequest, RequestedBy } from './elicitation.ts';
 import type { TransitionElicitation } from './ports.ts';
 
 /**
@@ -10,7 +10,8 @@ export function committed(
   times: { readonly now: number; readonly expiresAt: number },
 ): Elicitation {
   const { layout, elicitationId, mcpServerId, identityMode, subject, createdAt } = current;
-  const { message, requestedBy, returnUrl } = current;
+  const { message, returnUrl } = current;
+  const requestedBy = claimAfter(current, next);
   const base = {
     layout,
     elicitationId,
@@ -37,6 +38,16 @@ export function committed(
     default:
       return { ...base, status: next.status, endedAt: times.now };
   }
+}
+
+/** A widened ask is that of several tools; the name of the first would stand beside what another one wants. */
+export function claimAfter(
+  { requestedBy }: Pick<Elicitation, 'requestedBy'>,
+  next: Pick<TransitionElicitation['next'], 'status'> & { readonly scopes?: readonly string[] },
+): RequestedBy | undefined {
+  if (requestedBy === undefined || next.status !== 'pending' || next.scopes === undefined) return requestedBy;
+  const { tool: _, ...rest } = requestedBy;
+  return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
 /** What is asked only ever changes by `widen`. */

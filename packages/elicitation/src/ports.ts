@@ -135,7 +135,10 @@ export type TokenSetChange =
 
 /** A grant that the provider is still to be told to end. Its tokens stay sealed as they were in the connection. */
 export interface Revocation
-  extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId' | 'sealedTokens'> {
+  extends Pick<
+    Connection,
+    'owner' | 'subject' | 'provider' | 'resource' | 'account' | 'elicitationId' | 'sealedTokens'
+  > {
   readonly revocationId: RevocationId;
   readonly createdAt: number;
   /** How often it was claimed, this time included. */

@@ -2,6 +2,7 @@ import {
   type Connection,
   type ConnectionId,
   type ConnectionUse,
+  claimAfter,
   DomainError,
   type Elicitation,
   type ElicitationId,
@@ -98,6 +99,7 @@ const revocationSchema = z.object({
   subject,
   provider: text,
   resource: text.exactOptional(),
+  account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
   elicitationId,
   sealedTokens: text,
 });
@@ -144,7 +146,8 @@ export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
 ): string {
-  const { mcpServerId, identityMode, subject, request, message, requestedBy, returnUrl } = of;
+  const { mcpServerId, identityMode, subject, request, message, returnUrl } = of;
+  const requestedBy = claimAfter(of, next);
   const { status: _, ...decided } = next;
   const base = { layout, mcpServerId, identityMode, message, returnUrl };
   return JSON.stringify({ ...base, ...subject, ...request, ...requestedBy, ...decided });
@@ -220,8 +223,8 @@ export function encodeUse({ mcpServerId, tool }: ConnectionUse): string {
 
 /** The record a connection would leave behind, without what only a connection needs. */
 export function encodeRevocation(of: NewRevocation): string {
-  const { owner, subject, provider, resource, elicitationId, sealedTokens } = of;
-  return JSON.stringify({ owner, subject, provider, resource, sealedTokens, elicitationId, layout });
+  const { owner, subject, provider, resource, account, elicitationId, sealedTokens } = of;
+  return JSON.stringify({ owner, subject, provider, resource, account, sealedTokens, elicitationId, layout });
 }
 
 /** @throws DomainError `unknown_record_layout` */

@@ -141,8 +141,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   });
   const shared = { config, events, stores, service, vault, providers, mcpServers, now, entropy, requestLimitMs };
   const tokenSets = createTokenSets(vault);
-  const tokenRefresh = createTokenRefresh({ ...shared, tokenSets });
   const revocationFlow = createRevocationFlow({ ...shared, tokenSets });
+  const tokenRefresh = createTokenRefresh({ ...shared, tokenSets, revocationFlow });
   const grantKeeping = createGrantKeeping({ ...shared, tokenSets, revocationFlow });
   const parts = { ...shared, identityProviders, tokenSets, tokenRefresh, revocationFlow, grantKeeping };
   const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });

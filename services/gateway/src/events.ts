@@ -2,6 +2,7 @@ import {
   type Audit,
   type Connection,
   digestOf,
+  type Elicitation,
   type LossReason,
   type Revocation,
   type Subject,
@@ -91,6 +92,26 @@ export function createEvents(logger: Logger) {
       audit.warn(
         { event: 'revocation.postponed', ...ofRevocation(revocation), ...p },
         'revocation will be tried again',
+      ),
+    /** Stored and still to be told: the sweeper goes on with it. */
+    revocationFailed: (revocationId: string, error: unknown) =>
+      audit.warn({ event: 'revocation.failed', revocationId, error }, 'revocation could not be tried, will be'),
+    /** Not kept, and not ended either, because a connection of its person may rest on it. */
+    grantLeft: (elicitation: Elicitation) =>
+      audit.warn(
+        {
+          event: 'grant.left',
+          elicitationId: elicitation.elicitationId,
+          mcpServerId: elicitation.mcpServerId,
+          provider: elicitation.request.provider,
+          subject: pseudonym(elicitation.subject),
+        },
+        'a grant is left alone',
+      ),
+    tokenRejected: (connection: Connection, mcpServerId: string) =>
+      audit.info(
+        { event: 'connection.token_rejected', ...of(connection), mcpServerId },
+        'a token was reported as rejected',
       ),
     /** Registered by two replicas at once: one registration is left over, unless it could be deleted again. */
     unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>

@@ -164,8 +164,8 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         const connection = await connect(stores, person);
         const revocationId = newRevocationId(shardFor(person), systemEntropy);
         expect(await stores.connections.remove({ ...connection, revocationId })).toEqual(connection);
-        const { owner, subject, provider, elicitationId, sealedTokens } = connection;
-        const left = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
+        const { owner, subject, provider, account, elicitationId, sealedTokens } = connection;
+        const left = { revocationId, owner, subject, provider, account, elicitationId, sealedTokens };
         const claimed = await stores.revocations.claim(shardFor(person), { limit: 100, leaseMs: MINUTE });
         expect(claimed).toEqual([{ ...left, createdAt: stores.clock.now(), attempts: 1 }]);
       });

@@ -143,17 +143,25 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
     });
 
-    test('widening keeps everything else of what is asked, and the trouble it is given', async () => {
+    test('widening keeps everything else of what is asked but the name of the tool, and the trouble it is given', async () => {
       const plain = ask(somebody());
       const asked = { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' };
       const start = await created(stores.elicitations, {
         ...plain,
-        elicitation: { ...plain.elicitation, request: asked, requestedBy: { tool: 'create_issue' } },
+        elicitation: {
+          ...plain.elicitation,
+          request: asked,
+          requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
+        },
       });
       const scopes = ['admin', 'gist', 'repo'];
       const next = { status: 'pending', scopes, trouble: 'provider_denied' } as const;
       const widened = await moved(stores.elicitations, start, { events: ['widen'], next });
-      expect(widened).toEqual({ ...start, version: 2, trouble: 'provider_denied', request: { ...asked, scopes } });
+      const requestedBy = { mcpClient: 'Example' };
+      expect(widened).toEqual({
+        ...{ ...start, version: 2, trouble: 'provider_denied', requestedBy },
+        request: { ...asked, scopes },
+      });
       expect(await stores.elicitations.read(start.elicitationId)).toEqual(widened);
       expect(await stores.elicitations.create(ask(start.subject))).toMatchObject({ result: 'open' });
     });

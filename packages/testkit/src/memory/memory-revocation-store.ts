@@ -24,12 +24,13 @@ export class MemoryRevocationStore implements RevocationStore {
   }
 
   /** Takes what a revocation needs of what is given, which may be a whole connection. */
-  put({ revocationId, owner, subject, provider, resource, elicitationId, sealedTokens }: NewRevocation): void {
+  put({ revocationId, owner, subject, provider, resource, account, elicitationId, sealedTokens }: NewRevocation): void {
     if (this.#rows.has(revocationId)) return;
     const createdAt = this.#now();
     const revocation = {
       ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens, createdAt, attempts: 0 },
       ...(resource === undefined ? {} : { resource }),
+      ...(account === undefined ? {} : { account }),
     };
     this.#rows.set(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
   }

@@ -17,8 +17,13 @@ import type { OpenedTokens, UsableToken } from './opened-tokens.ts';
 import { sealFor } from './sealed-delivery.ts';
 import type { TokenRefresh } from './token-refresh.ts';
 
-/** Longest time a caller is kept waiting for a token, in milliseconds; more than a lease whose holder has died. */
+/** Longest time a caller is kept waiting for a token, in milliseconds, and that beyond the lease of a holder that has died. */
 const PATIENCE_MS = 30_000;
+const LEASE_MARGIN_MS = 5_000;
+/** Longest time a caller who could have a good token at once waits for a better one. */
+const DUE_PATIENCE_MS = 2_000;
+/** A token set younger than this, in milliseconds, that came by a refresh is not refreshed for having been turned away. */
+const JUST_REFRESHED_MS = 5_000;
 /** A token set younger than this, in milliseconds, has not become bad by age. */
 const YOUNG_MS = 60_000;
 
@@ -39,6 +44,7 @@ export function createAccessTokenFlow(p: {
     caller: RegisteredMcpServer,
     connectionId: ConnectionId,
     rejectedGeneration: number | undefined,
+    signal: AbortSignal,
   ): Promise<Connection> {
     const read = async (): Promise<Connection> => {
       const connection = await connections.read(connectionId);
@@ -52,13 +58,14 @@ export function createAccessTokenFlow(p: {
       !isRejectedOne(connection) && tokenFreshness(connection, p.now()) === 'fresh';
     if (isGood(first)) return first;
 
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + Math.max(PATIENCE_MS, p.tokenRefresh.leaseMs + LEASE_MARGIN_MS);
     // Registered before anything is read again: a token set that is stored in between still wakes.
     using watch = notifier.watch(connectionId);
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
       if (isGood(connection) || tokenSetNumber(connection) !== tokenSetNumber(first)) return connection;
       const isRejected = isRejectedOne(connection);
+      if (isRejected && connection === first) p.events.tokenRejected(connection, caller.mcpServerId);
       const isUsable = !isRejected && tokenFreshness(connection, p.now()) !== 'stale';
       if (!connection.refreshable) {
         if (isUsable) return connection;
@@ -72,21 +79,29 @@ export function createAccessTokenFlow(p: {
         }
         throw reauthorize();
       }
+      // One who reports every token would use up what the provider allows all of us.
+      const isJustRefreshed = connection.generation > 1 && p.now() - connection.updatedAt < JUST_REFRESHED_MS;
+      if (isRejected && isJustRefreshed) return connection;
       // A token that is good for now does not wait for a provider that takes its time.
       if (isUsable && p.tokenRefresh.isUnderWay(connection)) return connection;
-      const refreshed = await p.tokenRefresh.refresh(connection);
+      const refreshed = await (isUsable
+        ? soon(p.tokenRefresh.refresh(connection))
+        : p.tokenRefresh.refresh(connection));
+      if (refreshed === 'slow') return connection;
       if (refreshed.result === 'refreshed') return refreshed.connection;
       if (refreshed.result === 'changed') continue;
-      if (isUsable) return connection;
+      // Judged again: it may have become stale while the provider was asked.
+      if (!isRejected && tokenFreshness(connection, p.now()) !== 'stale') return connection;
       const left = deadline - performance.now();
-      if (left <= 0 || (refreshed.because === 'trouble' && refreshed.retryAfterMs > left))
+      if (signal.aborted || left <= 0 || (refreshed.because === 'trouble' && refreshed.retryAfterMs > left))
         throw new ProblemError('upstream_unavailable', { retryAfterMs: refreshed.retryAfterMs });
-      await watch.next(Math.min(refreshed.retryAfterMs, left));
+      await watch.next(Math.min(refreshed.retryAfterMs, left), signal);
     }
   }
 
   return {
     /**
+     * @param signal ends the waiting: the caller has gone, or this replica stops.
      * @throws NotFoundError (also for those the caller may not use), DomainError `reauthorization_required`, ProblemError
      * `upstream_unavailable`, `encryption_key_not_registered`, `token_not_dpop_bound`
      */
@@ -94,10 +109,11 @@ export function createAccessTokenFlow(p: {
       caller: RegisteredMcpServer,
       connectionId: ConnectionId,
       request: AccessTokenRequest,
+      signal: AbortSignal,
     ): Promise<AccessTokenBody> {
       const { encryption } = caller.config;
       if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
-      const connection = await goodConnection(caller, connectionId, request.rejectedGeneration);
+      const connection = await goodConnection(caller, connectionId, request.rejectedGeneration, signal);
       const [tokens] = await Promise.all([p.openedTokens(connection), noteUse(caller, connection, request.tool)]);
       const { scopes, accessTokenExpiresAt } = connection;
       const generation = tokenSetNumber(connection);
@@ -143,6 +159,14 @@ export function createAccessTokenFlow(p: {
 }
 
 export type AccessTokenFlow = ReturnType<typeof createAccessTokenFlow>;
+
+/** A refresh that takes longer goes on by itself. */
+async function soon<T>(refresh: Promise<T>): Promise<T | 'slow'> {
+  using timer = new DisposableStack();
+  const { promise, resolve } = Promise.withResolvers<'slow'>();
+  timer.adopt(setTimeout(resolve, DUE_PATIENCE_MS, 'slow'), clearTimeout);
+  return await Promise.race([refresh, promise]);
+}
 
 /**
  * Names a token set to its caller. A connection that is made anew after a disconnection has the same id and counts from one

@@ -55,8 +55,9 @@ export type DevicePollResult =
 
 /**
  * The device authorization grant (RFC 8628), for providers that cannot redirect to us. The code is shown only to the person
- * it is for, and the provider is asked only when that person, in that browser, says to have entered it: nobody gains anything by
- * talking somebody else into entering a code (RFC 8628 section 5.4), because the grant never reaches them.
+ * it is for, and the provider is asked only when that person, in that browser, says to have entered it. So nobody can collect
+ * here what they made somebody else begin. What no gateway can see is who enters the code: a person who passes their own code on
+ * connects the account of whoever enters it (RFC 8628 section 5.4).
  */
 export function createDeviceFlow(p: {
   config: { publicUrl: string };
@@ -68,7 +69,12 @@ export function createDeviceFlow(p: {
   events: Events;
   now: Clock;
   entropy: Entropy;
+  /** Longest time one request to a provider takes, in milliseconds. */
+  requestLimitMs: number;
 }) {
+  // Two requests, where a DPoP nonce is demanded, and a margin.
+  const longestPollMs = Math.ceil(p.requestLimitMs * 2.5);
+
   const context = (digest: string, elicitation: Elicitation) => ({
     purpose: 'device-transaction',
     digest,
@@ -142,7 +148,12 @@ export function createDeviceFlow(p: {
       if (p.now() >= secret.expiresAt) return comeBack('start_again');
       // RFC 8628 section 3.5: never sooner than the interval, and what a `slow_down` adds to it, however many tabs are open; and one at a time, so that the one grant
       // has one taker.
-      if (!(await p.stores.oneTime.claim(digestOf(`device poll ${attempt}`), secret.intervalMs + slowDownMs)))
+      if (
+        !(await p.stores.oneTime.claim(
+          digestOf(`device poll ${attempt}`),
+          Math.max(secret.intervalMs + slowDownMs, longestPollMs),
+        ))
+      )
         return 'wait';
       try {
         const answer = await providerOf(elicitation).pollDevice({

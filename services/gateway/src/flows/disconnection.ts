@@ -3,7 +3,7 @@ import type { ProviderRegistry } from '@postern/authorization';
 import { type Connection, type Entropy, NotFoundError, newRevocationId, shardIn } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Events } from '../events.ts';
-import { mayShareGrant, type RevocationFlow } from './revocation-flow.ts';
+import type { RevocationFlow } from './revocation-flow.ts';
 
 /** Who ended it: the person at `/me`, or an MCP server over the API. */
 export type DisconnectedBy = 'person' | { readonly mcpServerId: string };
@@ -12,22 +12,16 @@ export type DisconnectedBy = 'person' | { readonly mcpServerId: string };
  * Ends a connection: here at once and whatever the provider does, there as soon as it answers.
  */
 export function createDisconnection(p: {
-  stores: Pick<RedisStores, 'connections' | 'revocations'>;
+  stores: Pick<RedisStores, 'connections'>;
   providers: ProviderRegistry;
   revocationFlow: RevocationFlow;
   events: Events;
   entropy: Entropy;
 }) {
-  async function isShared(connection: Connection): Promise<boolean> {
-    if (p.providers.get(connection.provider)?.revocationReach !== 'grant') return false;
-    const all = await p.stores.connections.list(connection.subject);
-    return all.some(other => other.connectionId !== connection.connectionId && mayShareGrant(connection, other));
-  }
-
   return {
     /** What disconnecting will mean at the provider. Changes nothing. */
     async outlook(connection: Connection): Promise<'revoke' | 'unsupported' | 'shared'> {
-      if (await isShared(connection)) return 'shared';
+      if (await p.revocationFlow.isGrantShared(connection, connection.connectionId)) return 'shared';
       const provider = p.providers.get(connection.provider);
       return provider === undefined || provider.isRevocable === false ? 'unsupported' : 'revoke';
     },
@@ -36,24 +30,17 @@ export function createDisconnection(p: {
     async disconnect(connection: Connection, by: DisconnectedBy): Promise<RevocationState> {
       const { connectionId, subject, provider } = connection;
       const isKnown = p.providers.get(provider) !== undefined;
-      const wasShared = await isShared(connection);
+      const isShared = await p.revocationFlow.isGrantShared(connection, connectionId);
       const revocationId = newRevocationId(shardIn(connectionId), p.entropy);
       const removed = await p.stores.connections.remove({
         connectionId,
-        ...(isKnown && !wasShared ? { revocationId } : {}),
+        ...(isKnown && !isShared ? { revocationId } : {}),
       });
       if (removed === undefined) throw new NotFoundError('connection');
       p.events.disconnected({ connectionId, provider, subject, by });
-      if (wasShared) {
-        // Those that shared the grant may have been disconnected at the same time, each leaving it to the other.
-        if (await isShared(removed)) return 'shared';
-        const { owner, elicitationId, sealedTokens, resource } = removed;
-        await p.stores.revocations.add({
-          ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens },
-          ...(resource === undefined ? {} : { resource }),
-        });
-      }
-      return isKnown ? p.revocationFlow.attempt(revocationId) : 'unsupported';
+      if (!isKnown) return 'unsupported';
+      // Those that shared the grant may have been disconnected at the same time, each leaving it to the other.
+      return isShared ? p.revocationFlow.endGrant(removed) : p.revocationFlow.attempt(revocationId);
     },
   };
 }

@@ -1,12 +1,14 @@
 import type { Grant } from '@postern/authorization';
 import {
   AlreadyEndedError,
+  type Connection,
   connectionIdOf,
   covers,
   type Elicitation,
   type ElicitationService,
   IllegalTransitionError,
 } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
@@ -24,6 +26,7 @@ export type KeepResult =
  */
 export function createGrantKeeping(p: {
   service: ElicitationService;
+  stores: Pick<RedisStores, 'connections'>;
   tokenSets: TokenSets;
   revocationFlow: RevocationFlow;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
@@ -57,16 +60,20 @@ export function createGrantKeeping(p: {
     }
     const { provider, resource } = request;
     const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };
+    const connectionId = connectionIdOf(place);
+    const former = await p.stores.connections.read(connectionId);
     try {
       const completed = await p.service.complete(elicitationId, attempt, {
         ...place,
-        connectionId: connectionIdOf(place),
+        connectionId,
         scopes: [...grant.scopes].sort(),
         ...(grant.account === undefined ? {} : { account: grant.account }),
         sealedTokens: await p.tokenSets.seal(tokens, place),
         refreshable: grant.refreshToken !== undefined,
         ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
       });
+      // The account that was connected before is not reached from here any more. Of the same account, many providers make one grant.
+      if (isOfAnotherAccount(former, grant)) await p.revocationFlow.endGrant(former);
       return { result: 'completed', elicitation: completed };
     } catch (error) {
       if (!(error instanceof AlreadyEndedError || error instanceof IllegalTransitionError)) throw error;
@@ -74,6 +81,10 @@ export function createGrantKeeping(p: {
       return { result: 'overtaken', error };
     }
   };
+}
+
+function isOfAnotherAccount(former: Connection | undefined, { account }: Grant): former is Connection {
+  return former?.account !== undefined && account !== undefined && former.account.id !== account.id;
 }
 
 export type GrantKeeping = ReturnType<typeof createGrantKeeping>;

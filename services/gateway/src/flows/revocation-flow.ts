@@ -2,6 +2,7 @@ import { AuthorizationError, type ProviderRegistry } from '@postern/authorizatio
 import {
   type Clock,
   type Connection,
+  type ConnectionId,
   type Elicitation,
   type Entropy,
   newRevocationId,
@@ -15,8 +16,8 @@ import { VaultError } from '@postern/vault';
 import type { Events } from '../events.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
-/** What became of a grant at the provider. */
-export type RevocationResult = 'revoked' | 'pending' | 'unsupported';
+/** What became of a grant at the provider. `shared`: another connection of the person rests on it, so it was left alone. */
+export type RevocationResult = 'revoked' | 'pending' | 'unsupported' | 'shared';
 
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 60 * 60_000;
@@ -52,9 +53,10 @@ export function createRevocationFlow(p: {
       await end('abandoned', 'unknown_provider');
       return 'unsupported';
     }
-    if (provider.revocationReach === 'grant' && (await isGrantInUse(revocation))) {
+    // The person has connected there again since: what is revoked would be the new grant too.
+    if (await isGrantShared(revocation)) {
       await end('abandoned', 'grant_in_use');
-      return 'unsupported';
+      return 'shared';
     }
     let tokens: TokenSet;
     try {
@@ -85,13 +87,11 @@ export function createRevocationFlow(p: {
     }
   }
 
-  /**
-   * Whether the person has connected there again since. What is revoked would then be the new grant too. Older connections were
-   * looked at when the revocation was decided on.
-   */
-  async function isGrantInUse({ provider, subject, createdAt }: Revocation): Promise<boolean> {
-    const all = await p.stores.connections.list(subject);
-    return all.some(connection => connection.provider === provider && connection.updatedAt >= createdAt);
+  /** Whether a connection of the person, other than the one that is named, would end with this grant. */
+  async function isGrantShared(of: GrantHolder, except?: ConnectionId): Promise<boolean> {
+    if (p.providers.get(of.provider)?.revocationReach !== 'grant') return false;
+    const all = await p.stores.connections.list(of.subject);
+    return all.some(other => other.connectionId !== except && mayShareGrant(of, other));
   }
 
   async function postpone(revocation: Revocation, reason: string): Promise<RevocationResult> {
@@ -106,14 +106,34 @@ export function createRevocationFlow(p: {
     return 'pending';
   }
 
+  /** Tries one that was just stored. It is stored, so whatever goes wrong now is a matter of time, not of its caller. */
   async function attempt(revocationId: RevocationId): Promise<RevocationResult> {
-    const revocation = await revocations.claimOne(revocationId, leaseMs);
-    return revocation === undefined ? 'pending' : tell(revocation);
+    try {
+      const revocation = await revocations.claimOne(revocationId, leaseMs);
+      return revocation === undefined ? 'pending' : await tell(revocation);
+    } catch (error) {
+      p.events.revocationFailed(revocationId, error);
+      return 'pending';
+    }
   }
 
   return {
-    /** Tries one that was just stored. */
     attempt,
+    isGrantShared,
+
+    /** Ends the grant of a connection that is no more. Changes nothing where the provider is unknown, or the grant still needed. */
+    async endGrant(former: Connection): Promise<RevocationResult> {
+      if (p.providers.get(former.provider) === undefined) return 'unsupported';
+      if (await isGrantShared(former)) return 'shared';
+      const { owner, subject, provider, resource, account, elicitationId, sealedTokens } = former;
+      const revocationId = newRevocationId(shardOf(subject), p.entropy);
+      await revocations.add({
+        ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens },
+        ...(resource === undefined ? {} : { resource }),
+        ...(account === undefined ? {} : { account }),
+      });
+      return attempt(revocationId);
+    },
 
     /** Those of a shard that are due, for this caller alone. One at a time: the lease is that of one. */
     due: (shard: Shard): Promise<readonly Revocation[]> => revocations.claim(shard, { limit: 1, leaseMs }),
@@ -130,7 +150,10 @@ export function createRevocationFlow(p: {
       const { subject, elicitationId, request } = elicitation;
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);
-      if (others.some(connection => connection.provider === provider)) return;
+      if (others.some(connection => connection.provider === provider)) {
+        p.events.grantLeft(elicitation);
+        return;
+      }
       const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };
       const revocationId = newRevocationId(shardOf(subject), p.entropy);
       await revocations.add({
@@ -145,8 +168,10 @@ export function createRevocationFlow(p: {
 
 export type RevocationFlow = ReturnType<typeof createRevocationFlow>;
 
-/** Whether two connections of one person may rest on one grant: same provider, and not known to be two accounts. */
-export function mayShareGrant(one: Connection, other: Connection): boolean {
+type GrantHolder = Pick<Connection, 'subject' | 'provider' | 'account'>;
+
+/** Whether two of one person may rest on one grant: same provider, and not known to be two accounts. */
+function mayShareGrant(one: GrantHolder, other: GrantHolder): boolean {
   return (
     one.provider === other.provider &&
     (one.account === undefined || other.account === undefined || one.account.id === other.account.id)

@@ -49,7 +49,7 @@ export function createScopePlanner(p: {
     // What the provider adds new scopes to must still be there.
     const requested =
       provider.incremental && connection.lost === undefined
-        ? provider.scopesToRequest(request.scopes, kept)
+        ? missing(provider, request.scopes, kept)
         : [...new Set([...request.scopes, ...kept])];
     const reason = reconnectReason(connection, request.scopes, p.now());
     return {
@@ -70,14 +70,26 @@ function planned(
   return { requested: sorted, held, digest: digestOf(JSON.stringify(['scope plan', sorted])).slice(0, 22) };
 }
 
+function missing(provider: Provider, needed: readonly string[], held: readonly string[]): readonly string[] {
+  try {
+    return provider.scopesToRequest(needed, held);
+  } catch (error) {
+    return ifNotAllowed(error, needed);
+  }
+}
+
+/** Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked. */
+function ifNotAllowed(error: unknown, scopes: readonly string[]): readonly string[] {
+  if (error instanceof AuthorizationError && error.code === 'scope_not_allowed') return scopes;
+  throw error;
+}
+
 /** With what the configuration always adds, because the person is to see it too. */
 function withBase(provider: Provider | undefined, scopes: readonly string[]): readonly string[] {
   try {
     return provider?.requestedScopes(scopes) ?? scopes;
   } catch (error) {
-    // Allowed when it was issued, no longer configured now: accepting will say that the provider cannot be asked.
-    if (error instanceof AuthorizationError) return scopes;
-    throw error;
+    return ifNotAllowed(error, scopes);
   }
 }
 

@@ -7,6 +7,7 @@ import { VaultError, type VaultErrorCode } from '@postern/vault';
 import { expect, it } from 'vitest';
 import { createEvents } from '../events.ts';
 import { createLogger } from '../logger.ts';
+import { createRevocationFlow } from './revocation-flow.ts';
 import { createTokenRefresh } from './token-refresh.ts';
 import type { TokenSet } from './token-set.ts';
 
@@ -41,13 +42,12 @@ async function setUp(failures: readonly VaultErrorCode[]) {
   } satisfies Partial<Provider> as Partial<Provider> as Provider;
   const left = [...failures];
   const sealed: TokenSet[] = [];
-  const tokenRefresh = createTokenRefresh({
-    config: { providers: [] },
+  const shared = {
     stores,
     providers: { get: () => provider, names: [connection.provider] },
     tokenSets: {
       open: async () => tokens,
-      seal: async set => {
+      seal: async (set: TokenSet) => {
         const code = left.shift();
         if (code !== undefined) throw new VaultError(code, 'not now');
         sealed.push(set);
@@ -56,8 +56,11 @@ async function setUp(failures: readonly VaultErrorCode[]) {
     },
     events: createEvents(createLogger({ level: 'silent' })),
     entropy: systemEntropy,
+    now: Date.now,
     requestLimitMs: 10_000,
-  });
+  };
+  const revocationFlow = createRevocationFlow(shared);
+  const tokenRefresh = createTokenRefresh({ ...shared, config: { providers: [] }, revocationFlow });
   return { stores, connection, tokenRefresh, asked, sealed };
 }
 

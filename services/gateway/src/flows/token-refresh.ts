@@ -4,16 +4,14 @@ import {
   type Connection,
   type Entropy,
   newOperationId,
-  newRevocationId,
   StoreUnavailableError,
-  shardIn,
   type TokenSetOf,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
-import { mayShareGrant } from './revocation-flow.ts';
+import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 export type RefreshResult =
@@ -31,7 +29,8 @@ const LONGEST_BACK_OFF_MS = 60_000;
  * grant is lost.
  */
 const KEEP_PATIENCE_MS = 30_000;
-const KEEP_RETRY_MS = 250;
+/** Short: once the lease is over, whoever is first after the store has come back decides what becomes of the grant. */
+const KEEP_RETRY_MS = 50;
 
 /**
  * Renews token sets. Of all callers on all replicas one asks the provider: within this process they share one promise, between
@@ -41,7 +40,8 @@ const KEEP_RETRY_MS = 250;
  */
 export function createTokenRefresh(p: {
   config: Pick<GatewayConfig, 'providers'>;
-  stores: Pick<RedisStores, 'connections' | 'revocations'>;
+  stores: Pick<RedisStores, 'connections'>;
+  revocationFlow: RevocationFlow;
   providers: ProviderRegistry;
   tokenSets: TokenSets;
   events: Events;
@@ -146,22 +146,10 @@ export function createTokenRefresh(p: {
         return { result: 'changed' };
       case 'missing': {
         // Its person disconnected meanwhile: what was just issued must end as well, unless more would end with it.
-        if (await patiently(() => restsOnGrant(connection))) return { result: 'changed' };
-        const { owner, subject, provider, resource, elicitationId } = connection;
-        const revocationId = newRevocationId(shardIn(connection.connectionId), p.entropy);
-        const unwanted = { revocationId, owner, subject, provider, elicitationId, sealedTokens };
-        await patiently(() =>
-          p.stores.revocations.add({ ...unwanted, ...(resource === undefined ? {} : { resource }) }),
-        );
+        await patiently(() => p.revocationFlow.endGrant({ ...connection, sealedTokens }));
         return { result: 'changed' };
       }
     }
-  }
-
-  /** Whether a connection of the same person, this one made anew perhaps, would end with what was issued for this one. */
-  async function restsOnGrant(connection: Connection): Promise<boolean> {
-    if (p.providers.get(connection.provider)?.revocationReach !== 'grant') return false;
-    return (await connections.list(connection.subject)).some(other => mayShareGrant(connection, other));
   }
 
   /** Repeats a step that may be repeated, while what it needs is away. */
@@ -199,6 +187,8 @@ export function createTokenRefresh(p: {
 
   return {
     refresh,
+    /** How long a token set is another's to renew, at most, in milliseconds. */
+    leaseMs,
     /** Whether this process is renewing this token set now. */
     isUnderWay: (connection: TokenSetOf): boolean => underWay.has(keyOf(connection)),
     /** Waits for the requests under way: what they bring must not get lost with the process. */

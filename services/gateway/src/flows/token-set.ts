@@ -1,5 +1,5 @@
 import type { Connection } from '@postern/elicitation';
-import type { Vault } from '@postern/vault';
+import { type Vault, VaultError } from '@postern/vault';
 import { z } from 'zod';
 import { connectionContext } from './connection-context.ts';
 
@@ -25,10 +25,23 @@ export function createTokenSets(vault: Vault) {
     seal: (tokens: TokenSet, place: Place): Promise<string> =>
       vault.seal(JSON.stringify(tokens), connectionContext(place)),
 
-    /** @throws VaultError */
-    open: async (sealed: Place & Pick<Connection, 'sealedTokens'>): Promise<TokenSet> =>
-      tokenSetSchema.parse(JSON.parse(await vault.open(sealed.sealedTokens, connectionContext(sealed)))),
+    /** @throws VaultError, `not_authentic` also for what is no token set. */
+    async open(sealed: Place & Pick<Connection, 'sealedTokens'>): Promise<TokenSet> {
+      const opened = await vault.open(sealed.sealedTokens, connectionContext(sealed));
+      const parsed = tokenSetSchema.safeParse(jsonIn(opened));
+      if (!parsed.success) throw new VaultError('not_authentic', 'The sealed value is no token set.');
+      return parsed.data;
+    },
   };
+}
+
+/** Without the parser's own error: it could quote what was sealed. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export type TokenSets = ReturnType<typeof createTokenSets>;

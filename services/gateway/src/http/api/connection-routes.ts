@@ -13,12 +13,15 @@ import { parse } from '../parse.ts';
 import { callerOf } from './caller-auth.ts';
 import { noBodySchema } from './elicitation-routes.ts';
 import { presentConnection } from './present.ts';
+import { createWaitingSignal } from './waiting-signal.ts';
 
 interface ById {
   Params: { connectionId: string };
 }
 
 export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  const waitingSignal = createWaitingSignal(app);
+
   app.get('/connections', async (request): Promise<ConnectionListBody> => {
     const caller = callerOf(request);
     const { provider, ...subject } = parse(listConnectionsQuerySchema, request.query, 'query');
@@ -36,9 +39,10 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
     };
   });
 
-  app.post<ById>('/connections/:connectionId/access-token', async (request): Promise<AccessTokenBody> => {
+  app.post<ById>('/connections/:connectionId/access-token', async (request, reply): Promise<AccessTokenBody> => {
     const body = parse(accessTokenRequestSchema, request.body ?? {}, 'body');
-    return deps.accessTokenFlow.take(callerOf(request), connectionIdOf(request.params.connectionId), body);
+    const connectionId = connectionIdOf(request.params.connectionId);
+    return deps.accessTokenFlow.take(callerOf(request), connectionId, body, waitingSignal(reply));
   });
 
   app.delete<ById>('/connections/:connectionId', async (request): Promise<RemovedConnectionBody> => {

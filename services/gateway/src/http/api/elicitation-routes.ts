@@ -1,12 +1,13 @@
 import { issueElicitationSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
 import { type ElicitationId, NotFoundError, parseElicitationId } from '@postern/elicitation';
-import type { FastifyPluginAsync, FastifyReply } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { GatewayDeps } from '../../deps.ts';
 import { parse } from '../parse.ts';
 import { ProblemError } from '../problem-error.ts';
 import { callerOf } from './caller-auth.ts';
 import { createPresenter } from './present.ts';
+import { createWaitingSignal } from './waiting-signal.ts';
 
 interface ById {
   Params: { elicitationId: string };
@@ -18,9 +19,7 @@ const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '
 export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const present = createPresenter(deps.config);
   const waits = createWaitLimit();
-  // A replica that stops answers its waiters as things stand; they come back and find another.
-  const closing = new AbortController();
-  app.addHook('preClose', async () => closing.abort());
+  const waitingSignal = createWaitingSignal(app);
 
   app.post('/elicitations', async (request, reply) => {
     const key = request.headers['idempotency-key'];
@@ -39,7 +38,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
     if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
     using _slot = waits.take(caller.mcpServerId, caller.config.limits.concurrentWaits);
-    const signal = AbortSignal.any([closing.signal, goneSignal(reply)]);
+    const signal = waitingSignal(reply);
     return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
   });
 
@@ -65,13 +64,6 @@ function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);
   if (elicitationId === undefined) throw new NotFoundError();
   return elicitationId;
-}
-
-/** Aborts when the caller has gone, so that nobody waits for a reader who will not read. */
-function goneSignal(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
-  return gone.signal;
 }
 
 /** Counts the waits of each caller in this process. */

@@ -107,8 +107,11 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
   );
 
   app.get<ById>('/e/:elicitationId/leaving', (request, reply) =>
-    look(request, reply, async ({ elicitation }) => {
+    look(request, reply, async present => {
+      const { elicitation } = present;
       const page = `/e/${elicitation.elicitationId}`;
+      // What was begun in one way is not gone on with in the other, whatever is configured by now.
+      if (isDevice(present)) return reply.redirect(page, 303);
       const destination = await authorizationFlow.destination(elicitation, browser.bindingOf(request));
       if (destination === undefined) return reply.redirect(page, 303);
       return reply.send(
@@ -163,6 +166,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
     decide(request, reply, async present => {
       const { elicitation, visitor } = present;
       service.assertSamePerson(elicitation, visitor);
+      if (!isDevice(present)) return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
       const polled = await deviceFlow.poll(elicitation, browser.bindingOf(request));
       return polled === 'settled'
         ? reply.redirect(`/e/${elicitation.elicitationId}`, 303)

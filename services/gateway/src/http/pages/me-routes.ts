@@ -10,6 +10,7 @@ import {
 } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { mayUse } from '../../registered-mcp-server.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
@@ -44,7 +45,8 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browse
   /** What this sign-in may see: an application vouches for its own MCP server only. */
   function isVisible({ origin }: BrowserSession, connection: Connection): boolean {
     if (!('vouchedBy' in origin)) return true;
-    return deps.mcpServers.get(origin.vouchedBy)?.connectionOwner === connection.owner;
+    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
+    return mcpServer !== undefined && mayUse(mcpServer, connection);
   }
 
   const disconnectPath = ({ connectionId }: Pick<Connection, 'connectionId'>) =>
