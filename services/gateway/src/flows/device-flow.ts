@@ -7,6 +7,7 @@ import {
   type ElicitationService,
   type Entropy,
   newAuthorizationState,
+  newOperationId,
   shardIn,
   type Trouble,
   type Visitor,
@@ -62,7 +63,7 @@ export type DevicePollResult =
 export function createDeviceFlow(p: {
   config: { publicUrl: string };
   service: ElicitationService;
-  stores: Pick<RedisStores, 'oneTime'>;
+  stores: Pick<RedisStores, 'oneTime'> & { readonly leases: Pick<RedisStores['leases'], 'take' | 'release'> };
   vault: Vault;
   providers: ProviderRegistry;
   grantKeeping: GrantKeeping;
@@ -146,15 +147,12 @@ export function createDeviceFlow(p: {
         return 'settled';
       };
       if (p.now() >= secret.expiresAt) return comeBack('start_again');
-      // RFC 8628 section 3.5: never sooner than the interval, and what a `slow_down` adds to it, however many tabs are open; and one at a time, so that the one grant
-      // has one taker.
-      if (
-        !(await p.stores.oneTime.claim(
-          digestOf(`device poll ${attempt}`),
-          Math.max(secret.intervalMs + slowDownMs, longestPollMs),
-        ))
-      )
-        return 'wait';
+      // RFC 8628 section 3.5: never sooner than the interval and what a `slow_down` adds to it, however many tabs are open.
+      const pollName = digestOf(`device poll ${attempt}`);
+      if (!(await p.stores.oneTime.claim(pollName, secret.intervalMs + slowDownMs))) return 'wait';
+      // And one at a time, however slow the provider is, so that the one grant has one taker.
+      const holder = newOperationId(p.entropy);
+      if (!(await p.stores.leases.take({ name: pollName, holder, leaseMs: longestPollMs }))) return 'wait';
       try {
         const answer = await providerOf(elicitation).pollDevice({
           deviceCode: secret.deviceCode,
@@ -187,6 +185,8 @@ export function createDeviceFlow(p: {
         p.events.callbackRefused({ reason: error.code, mcpServerId, provider: request.provider, elicitationId });
         // The code stays good while the provider is merely away.
         return error.code === 'provider_unavailable' ? 'wait' : comeBack(troubleOf(error));
+      } finally {
+        await p.stores.leases.release({ name: pollName, holder });
       }
     },
   };
