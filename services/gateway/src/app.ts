@@ -1,4 +1,3 @@
-import cookie from '@fastify/cookie';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { GatewayDeps } from './deps.ts';
 import { apiRoutes } from './http/api/api-routes.ts';
@@ -47,7 +46,6 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   await app.register(requestLogPlugin, { logger: deps.logger });
   await app.register(securityHeadersPlugin, { publicUrl: deps.config.publicUrl });
   await app.register(errorsPlugin, { deps });
-  await app.register(cookie);
   await app.register(healthPlugin, { deps });
   await app.register(clientRoutes, { deps });
   await app.register(apiRoutes, { deps });

@@ -1,3 +1,4 @@
+import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
 import rateLimit from '@fastify/rate-limit';
 import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
@@ -37,6 +38,9 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   });
   const browser = createBrowser({ publicUrl, browserSessions: deps.stores.browserSessions, entropy: deps.entropy });
   const pages: PageDeps = { deps, browser, views };
+
+  // Only here: no machine that calls the API is recognised by a cookie.
+  await app.register(cookie);
 
   app.get(style.path, (_request, reply) =>
     reply

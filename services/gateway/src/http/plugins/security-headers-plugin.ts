@@ -30,10 +30,11 @@ export function securityHeaders(publicUrl: string): Readonly<Record<string, stri
 export const securityHeadersPlugin = fp<{ publicUrl: string }>(
   async (app, { publicUrl }) => {
     const headers = Object.entries(securityHeaders(publicUrl));
-    app.addHook('onSend', async (_request, reply) => {
+    app.addHook('onSend', (_request, reply, _payload, done) => {
       for (const [name, value] of headers) {
         if (!(name in defaults && reply.hasHeader(name))) reply.header(name, value);
       }
+      done();
     });
   },
   { name: 'security-headers' },
