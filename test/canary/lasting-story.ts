@@ -4,7 +4,7 @@ import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jos
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import type { SecretRecorder } from '../support/secret-recorder.ts';
 import type { Stage, StageOptions } from '../support/stage.ts';
-import { expireAccessToken } from '../support/token-expiry.ts';
+import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { type Api, askFor, freePort } from '../support/world.ts';
 
 const DEVICE_SECRET = 'canary-secret-of-the-device-client';
@@ -148,6 +148,7 @@ async function renewedAndTurnedAway(p: Players): Promise<void> {
   const first = await taken(p, id);
   await expireAccessToken(redis.url, id);
   const second = await taken(p, id);
+  await settleTokenSet(redis.url, id);
   const third = await taken(p, id, { rejectedGeneration: second.generation, tool: 'list_issues' });
   if (new Set([first, second, third].map(({ accessToken }) => accessToken)).size !== 3)
     throw new Error('nothing was renewed');

@@ -1,4 +1,3 @@
-import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
@@ -13,8 +12,8 @@ import {
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis, writesSince } from '../support/redis-dump.ts';
-import { type Stage, stageUsers, startStage } from '../support/stage.ts';
-import { askFor, freePort, keyOf } from '../support/world.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
 
 let browser: Browser;
 let application: ExternalApplication;
@@ -340,97 +339,5 @@ describe('/me and its forms', () => {
     await page.getByRole('link', { name: 'Back to your connections' }).click();
     expect(await page.locator('a[href$="/disconnect"]').count()).toBe(0);
     expect((await stage.api.accessToken(theirs)).status).toBe(404);
-  });
-});
-
-describe('/me where nobody can sign in', () => {
-  it('is not there: a machine of one person has no identity provider', async () => {
-    await using lone = await startStage({
-      mcpServer: { identity: { mode: 'loopback' } },
-      config: { identityProviders: [] },
-    });
-    const raw = lone.raw();
-    const { elicitationId } = await lone.ask(lone.subject());
-    await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
-    const { outcome } = (await lone.api.read(elicitationId)).body;
-    const path = disconnectPathOf(outcome?.connectionId ?? '');
-    expect(ownLinksIn(await raw.get(`/e/${elicitationId}`))).not.toContain('/me');
-    expect((await raw.get('/me')).status).toBe(404);
-    expect((await raw.get(path)).status).toBe(404);
-    expect((await raw.get('/login?to=me')).status).toBe(404);
-    expect((await raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(404);
-    expect((await lone.api.accessToken(outcome?.connectionId ?? '')).status).toBe(200);
-  });
-});
-
-describe('/me with several identity providers', () => {
-  let second: TestProvider;
-  let both: Stage;
-
-  beforeAll(async () => {
-    const publicUrl = `http://localhost:${await freePort()}`;
-    second = await startOpenIdProvider({
-      name: 'Other ID',
-      consent: 'skip',
-      users: stageUsers,
-      clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [`${publicUrl}/login/callback`] }],
-    });
-    both = await startStage({
-      publicUrl,
-      mcpServer: { issuers: [second.issuer] },
-      otherMcpServers: [{ id: 'wiki', name: 'Team Wiki' }],
-      config: ({ base }) => ({
-        identityProviders: [
-          ...(base.identityProviders ?? []),
-          { name: 'other-id', issuer: second.issuer, clientId: 'postern', clientSecret: 'other-secret' },
-        ],
-      }),
-    });
-  });
-  afterAll(async () => {
-    await both?.[Symbol.asyncDispose]();
-    await second?.close();
-  });
-
-  it('lets the person choose, and each account sees its own', async () => {
-    const user = both.subject();
-    const wiki = both.world.api({ apiKey: keyOf('wiki') });
-    const mine = await connected(both, { user, api: wiki });
-
-    const raw = both.raw();
-    const page = await raw.get('/me');
-    const choices = ownLinksIn(page).filter(href => href.startsWith('/login'));
-    expect(choices).toEqual(['/login?to=me&idp=example-id', '/login?to=me&idp=other-id']);
-    expect(textOf(page)).toContain('Sign in with Example ID');
-    expect(textOf(page)).toContain(`Sign in with ${new URL(second.issuer).host}`);
-
-    const before = second.requests('authorization').length;
-    expect(await signInForMe(raw, user, choices[1])).toMatchObject({ location: '/me' });
-    expect(second.requests('authorization').length).toBeGreaterThan(before);
-    // The same name at another issuer is another person.
-    expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
-    expect((await raw.get(disconnectPathOf(mine.connectionId))).status).toBe(404);
-
-    const again = both.raw();
-    await signInForMe(again, user, choices[0]);
-    expect(disconnectPathsIn(await again.get('/me'))).toEqual([disconnectPathOf(mine.connectionId)]);
-  });
-
-  it('a link that names none leads to the choice, one that names an unknown one nowhere', async () => {
-    const raw = both.raw();
-    expect(await raw.get('/login?to=me')).toMatchObject({ status: 303, location: '/me' });
-    expect((await raw.get('/login?to=me&idp=nobody')).status).toBe(404);
-    expect(raw.cookies.size).toBe(0);
-  });
-
-  it('after a sign-in that failed the person may choose anew', async () => {
-    const raw = both.raw();
-    const { location } = await raw.get('/login?to=me&idp=other-id');
-    const state = new URL(location ?? '').searchParams.get('state') ?? '';
-    const refused = await raw.get(
-      `/login/callback?${new URLSearchParams({ error: 'access_denied', state, iss: second.issuer })}`,
-    );
-    expect(refused.status).toBe(400);
-    expect(ownLinksIn(refused)).toContain('/me');
   });
 });

@@ -6,7 +6,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Random, seeded } from '../support/seeded-random.ts';
 import { type Stage, startStage } from '../support/stage.ts';
-import { expireAccessToken } from '../support/token-expiry.ts';
+import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { keyOf } from '../support/world.ts';
 
 /** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede.test.ts` for the long run. */
@@ -192,7 +192,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       const where = `seed ${SEED}, round ${round}`;
       // The token has expired, or an API has turned it away and everybody says so.
       const isExpiry = random.below(2) === 0;
-      if (isExpiry) await expireAccessToken(stage.world.redis.url, connectionId);
+      await (isExpiry ? expireAccessToken : settleTokenSet)(stage.world.redis.url, connectionId);
       const request = isExpiry ? {} : { rejectedGeneration: generation };
       const answers = await Promise.all(
         Array.from({ length: CALLERS }, (_, nth) => accessToken(connectionId, nth, request)),

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 
 async function directoryOf(redis: Redis): Promise<string> {
@@ -38,15 +40,51 @@ export function snapshot(url: string): Promise<string> {
 
 /** Every command that a Redis runs from now on, with its arguments, those inside scripts included (MONITOR). */
 export async function watchCommands(url: string): Promise<{ readonly text: () => string } & Disposable> {
-  const redis = new Redis(url);
+  const { hostname, port, username, password } = new URL(url);
+  const asks = [
+    ...(password === '' ? [] : [['AUTH', decodeURIComponent(username) || 'default', decodeURIComponent(password)]]),
+    ['MONITOR'],
+  ];
   const commands: string[] = [];
-  const monitor = await redis.monitor();
-  monitor.on('monitor', (_time: string, args: string[]) => void commands.push(args.join(' ')));
+  const socket = connect(Number(port || 6379), hostname.replace(/^\[|\]$/g, ''));
+  try {
+    await new Promise<void>((resolve, reject) => {
+      let answers = 0;
+      // A reply is not one packet: what comes with the last answer, and in any pieces, counts as well.
+      createInterface({ input: socket }).on('line', line => {
+        if (answers === asks.length) return void commands.push(argumentsIn(line));
+        if (!line.startsWith('+')) return reject(new Error(`Redis refuses to be watched: ${line}`));
+        answers += 1;
+        if (answers === asks.length) resolve();
+      });
+      socket.on('error', reject).on('close', () => reject(new Error('Redis has closed the connection.')));
+      socket.setEncoding('latin1').write(asks.map(inRedisProtocol).join(''));
+    });
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
   return {
     text: () => commands.join('\n'),
-    [Symbol.dispose]() {
-      monitor.disconnect();
-      redis.disconnect();
-    },
+    [Symbol.dispose]: () => void socket.destroy(),
   };
+}
+
+/** As RESP, in which an argument may hold anything. */
+function inRedisProtocol(command: readonly string[]): string {
+  const parts = command.map(part => `$${Buffer.byteLength(part)}\r\n${part}\r\n`);
+  return `*${command.length}\r\n${parts.join('')}`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
+
+/** What a line of MONITOR tells, e.g. `+1339518083.1 [0 127.0.0.1:6379] "set" "a" "b"`, byte for byte as it was sent. */
+function argumentsIn(line: string): string {
+  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)]
+    .map(([, quoted = '']) =>
+      quoted.replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, hex?: string, character = '') =>
+        hex === undefined ? (ESCAPES[character] ?? character) : String.fromCharCode(Number.parseInt(hex, 16)),
+      ),
+    )
+    .join(' ');
 }

@@ -14,10 +14,15 @@ export function ageAccessToken(redisUrl: string, connectionId: string, now = Dat
   return setLifetime(redisUrl, connectionId, { from: now - HOUR_MS + 2 * MINUTE_MS, to: now + 2 * MINUTE_MS });
 }
 
+/** Lets the token set be a minute old: one that is seconds old is not renewed for having been turned away. */
+export function settleTokenSet(redisUrl: string, connectionId: string, now = Date.now()): Promise<void> {
+  return setLifetime(redisUrl, connectionId, { from: now - MINUTE_MS });
+}
+
 async function setLifetime(
   redisUrl: string,
   connectionId: string,
-  { from, to }: { from: number; to: number },
+  { from, to }: { from: number; to?: number },
 ): Promise<void> {
   const id = parseConnectionId(connectionId);
   if (id === undefined) throw new TypeError('not the id of a connection');
@@ -25,7 +30,8 @@ async function setLifetime(
   try {
     const key = `postern:{${shardIn(id)}}:cn:${id.slice(5)}`;
     const record = JSON.parse((await redis.hget(key, 'record')) ?? '') as { accessTokenExpiresAt?: number };
-    await redis.hset(key, { record: JSON.stringify({ ...record, accessTokenExpiresAt: to }), updatedAt: from });
+    const changed = to === undefined ? record : { ...record, accessTokenExpiresAt: to };
+    await redis.hset(key, { record: JSON.stringify(changed), updatedAt: from });
   } finally {
     redis.disconnect();
   }
