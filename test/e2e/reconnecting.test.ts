@@ -266,7 +266,11 @@ describe('S19: fewer scopes than the tool needs', () => {
     await raw.signIn(elicitationId, user);
     await grantLess(raw, elicitationId);
     expect(await statusOf(elicitationId)).toBe('pending');
-    expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('gave fewer permissions than Issue Tracker needs');
+    const page = await raw.get(`/e/${elicitationId}`);
+    expect(textOf(page)).toContain('gave fewer permissions than Issue Tracker needs');
+    const missing = /<p class="missing">.*?<\/ul>/s.exec(page.body)?.[0];
+    expect(missing).toContain('create issues in your name');
+    expect(missing).not.toContain('read the list of your repositories');
     const { issuer } = stage.world.identityProvider;
     expect((await stage.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
 

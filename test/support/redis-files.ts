@@ -65,7 +65,10 @@ export async function watchCommands(url: string): Promise<{ readonly text: () =>
     throw error;
   }
   return {
-    text: () => commands.join('\n'),
+    text() {
+      if (socket.destroyed) throw new Error('Redis is not watched any more.');
+      return commands.join('\n');
+    },
     [Symbol.dispose]: () => void socket.destroy(),
   };
 }

@@ -14,12 +14,19 @@ import { isSameSubject } from './subject.ts';
 export function createAttempts({ move }: Pick<Moves, 'move'>) {
   /**
    * The attempt came to nothing and the person may try again.
+   * @param missing with `fewer_scopes`: what was asked and not granted.
    * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt)
    */
-  function retry(elicitationId: ElicitationId, attempt: string, trouble: Trouble): Promise<Elicitation> {
+  function retry(
+    elicitationId: ElicitationId,
+    attempt: string,
+    trouble: Trouble,
+    missing?: readonly string[],
+  ): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertAttempt(current, attempt, 'retry');
-      return { events: ['retry'], next: { status: 'pending', trouble }, auditedAs: { type: 'returned', trouble } };
+      const next = { status: 'pending' as const, trouble, ...(missing === undefined ? {} : { missing }) };
+      return { events: ['retry'], next, auditedAs: { type: 'returned', trouble } };
     });
   }
 

@@ -28,7 +28,11 @@ export function committed(
   };
   switch (next.status) {
     case 'pending':
-      return { ...base, status: next.status, ...(next.trouble === undefined ? {} : { trouble: next.trouble }) };
+      return {
+        ...{ ...base, status: next.status },
+        ...(next.trouble === undefined ? {} : { trouble: next.trouble }),
+        ...(next.missing === undefined ? {} : { missing: next.missing }),
+      };
     case 'active':
     case 'verifying':
       return { ...base, ...next };

@@ -82,6 +82,8 @@ export interface PendingElicitation extends ElicitationBase {
   readonly status: 'pending';
   /** Why the last attempt came back, if there was one. */
   readonly trouble?: Trouble;
+  /** With `fewer_scopes`: what was asked and not granted. */
+  readonly missing?: readonly string[];
 }
 
 export interface ActiveElicitation extends ElicitationBase {

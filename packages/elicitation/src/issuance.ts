@@ -84,7 +84,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
     try {
       const elicitation = await move(elicitationId, current => {
         if (current.status !== 'pending' || covers(current.request.scopes, scopes)) return undefined;
-        const { trouble } = current;
+        const { trouble, missing } = current;
         const added = scopes.filter(scope => !current.request.scopes.includes(scope));
         return {
           events: ['widen'],
@@ -92,6 +92,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
             status: 'pending',
             scopes: [...current.request.scopes, ...added].sort(),
             ...(trouble === undefined ? {} : { trouble }),
+            ...(missing === undefined ? {} : { missing }),
           },
           auditedAs: { type: 'widened', scopes: added },
         };

@@ -50,7 +50,9 @@ export type CreateResult =
 
 /** What a move decides; version and times are the store's. */
 export type NextElicitation =
-  | (Pick<PendingElicitation, 'status' | 'trouble'> & { /** Only for `widen`. */ readonly scopes?: readonly string[] })
+  | (Pick<PendingElicitation, 'status' | 'trouble' | 'missing'> & {
+      /** Only for `widen`. */ readonly scopes?: readonly string[];
+    })
   | Pick<ActiveElicitation, 'status' | 'attempt'>
   | Pick<VerifyingElicitation, 'status' | 'attempt'>
   | Pick<CompletedElicitation, 'status' | 'outcome'>

@@ -58,7 +58,12 @@ const elicitationBase = {
 };
 
 const elicitationSchema = z.discriminatedUnion('status', [
-  z.object({ ...elicitationBase, status: z.literal('pending'), trouble: z.enum(troubles).exactOptional() }),
+  z.object({
+    ...elicitationBase,
+    status: z.literal('pending'),
+    trouble: z.enum(troubles).exactOptional(),
+    missing: z.array(text).exactOptional(),
+  }),
   z.object({ ...elicitationBase, status: z.literal('active'), attempt: text }),
   z.object({ ...elicitationBase, status: z.literal('verifying'), attempt: text }),
   z.object({

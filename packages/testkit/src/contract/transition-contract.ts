@@ -143,6 +143,17 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
     });
 
+    test('coming back says why and what was missing, until the next attempt', async () => {
+      const active = await moved(stores.elicitations, await pending(), engage);
+      const next = { status: 'pending', trouble: 'fewer_scopes', missing: ['repo'] } as const;
+      const back = await moved(stores.elicitations, active, { events: ['retry'], next });
+      expect(back).toMatchObject(next);
+      expect(await stores.elicitations.read(back.elicitationId)).toEqual(back);
+      const again = await moved(stores.elicitations, back, engage);
+      expect(again).not.toHaveProperty('missing');
+      expect(await stores.elicitations.read(back.elicitationId)).toEqual(again);
+    });
+
     test('widening keeps everything else of what is asked but the name of the tool, and the trouble it is given', async () => {
       const plain = ask(somebody());
       const asked = { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' };

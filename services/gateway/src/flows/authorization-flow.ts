@@ -190,8 +190,8 @@ export function createAuthorizationFlow(p: {
       const elicitation = await service.find(elicitationId);
       if (elicitation === undefined) return refuse('no_elicitation', elicitationId);
       const settled: AnswerResult = { result: 'settled', elicitationId };
-      const comeBack = async (trouble: Trouble): Promise<AnswerResult> => {
-        await unlessOvertaken(service.retry(elicitationId, record.digest, trouble));
+      const comeBack = async (trouble: Trouble, missing?: readonly string[]): Promise<AnswerResult> => {
+        await unlessOvertaken(service.retry(elicitationId, record.digest, trouble, missing));
         return settled;
       };
       const visitor = answer.visitorOf(elicitation);
@@ -226,7 +226,9 @@ export function createAuthorizationFlow(p: {
         return comeBack(troubleOf(error));
       }
       const kept = await p.grantKeeping(elicitation, record.digest, grant, redirectUriFor(elicitation));
-      return kept.result === 'wrong_account' || kept.result === 'fewer_scopes' ? comeBack(kept.result) : settled;
+      return kept.result === 'wrong_account' || kept.result === 'fewer_scopes'
+        ? comeBack(kept.result, kept.missing)
+        : settled;
     },
 
     /** The application has confirmed the person: the code is used now. Ends the elicitation either way. */

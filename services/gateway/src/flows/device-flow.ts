@@ -142,8 +142,8 @@ export function createDeviceFlow(p: {
       const secret = await attemptIn(elicitation, browserBinding);
       if (secret === undefined || elicitation.status !== 'active') return 'settled';
       const { elicitationId, attempt, request } = elicitation;
-      const comeBack = async (trouble: Trouble): Promise<DevicePollResult> => {
-        await unlessOvertaken(p.service.retry(elicitationId, attempt, trouble));
+      const comeBack = async (trouble: Trouble, missing?: readonly string[]): Promise<DevicePollResult> => {
+        await unlessOvertaken(p.service.retry(elicitationId, attempt, trouble, missing));
         return 'settled';
       };
       if (p.now() >= secret.expiresAt) return comeBack('start_again');
@@ -175,7 +175,7 @@ export function createDeviceFlow(p: {
           case 'granted': {
             const kept = await p.grantKeeping(elicitation, attempt, answer.grant, redirectUriFor(elicitation));
             return kept.result === 'wrong_account' || kept.result === 'fewer_scopes'
-              ? comeBack(kept.result)
+              ? comeBack(kept.result, kept.missing)
               : 'settled';
           }
         }

@@ -16,7 +16,8 @@ import type { TokenSet, TokenSets } from './token-set.ts';
 export type KeepResult =
   | { readonly result: 'completed'; readonly elicitation: Elicitation }
   /** Not what was asked for; the attempt is still in progress. */
-  | { readonly result: 'wrong_account' | 'fewer_scopes' }
+  | { readonly result: 'wrong_account'; readonly missing?: undefined }
+  | { readonly result: 'fewer_scopes'; readonly missing: readonly string[] }
   /** Another decision, or the time, came first. */
   | { readonly result: 'overtaken'; readonly error: AlreadyEndedError | IllegalTransitionError };
 
@@ -56,7 +57,7 @@ export function createGrantKeeping(p: {
     // A tool never finds out later, in the middle of its work, that it was given less than it said it needs.
     if (!covers(grant.scopes, request.scopes)) {
       await discard();
-      return { result: 'fewer_scopes' };
+      return { result: 'fewer_scopes', missing: request.scopes.filter(scope => !grant.scopes.includes(scope)) };
     }
     const { provider, resource } = request;
     const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };

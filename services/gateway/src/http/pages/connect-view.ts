@@ -63,6 +63,9 @@ export function createConnectView({ deps, browser, views }: PageDeps) {
       csrfToken: browser.csrfToken(secret),
       shown: plan.digest,
       ...(notice === undefined ? {} : { notice }),
+      ...(notice === 'fewer_scopes' && elicitation.status === 'pending'
+        ? { missing: views.scopes(asked.provider, elicitation.missing ?? [], locale) }
+        : {}),
     };
   };
 }

@@ -1,0 +1,207 @@
+import { AuthorizationError, type Provider, type RefreshedGrant } from '@postern/authorization';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createFlowStage } from '../testing/flow-stage.ts';
+import { createAccessTokenFlow } from './access-token-flow.ts';
+import { createOpenedTokens } from './opened-tokens.ts';
+
+const MINUTE = 60_000;
+const never = new AbortController().signal;
+
+// The waiting is measured, so time is told here: that of the timers, of the monotonic clock and of the stores move together.
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** @param isSlow whether the test itself answers what the provider is asked, with `answer`. */
+function setUp(p: { isSlow?: boolean; requestLimitMs?: number } = {}) {
+  const asked: string[] = [];
+  let announce: (() => void) | undefined;
+  const pending: PromiseWithResolvers<RefreshedGrant>[] = [];
+  const grant = (): RefreshedGrant => ({
+    accessToken: `access-token-${asked.length + 1}`,
+    refreshToken: `refresh-token-${asked.length + 1}`,
+    tokenType: 'bearer',
+    scopes: ['repo'],
+    expiresAt: stage.clock.now() + 60 * MINUTE,
+  });
+  const stage = createFlowStage(
+    {
+      destinationHost: () => 'github.example',
+      revocationReach: 'token',
+      refresh: async ({ refreshToken }) => {
+        asked.push(refreshToken);
+        const answer = Promise.withResolvers<RefreshedGrant>();
+        pending.push(answer);
+        if (p.isSlow !== true) answer.resolve(grant());
+        announce?.();
+        return answer.promise;
+      },
+    } satisfies Partial<Provider>,
+    p.requestLimitMs === undefined ? {} : { requestLimitMs: p.requestLimitMs },
+  );
+  const waiting = Promise.withResolvers<void>();
+  const { notifier } = stage.stores;
+  const watchful = {
+    watch(id: Parameters<typeof notifier.watch>[0]) {
+      const watch = notifier.watch(id);
+      return {
+        next(timeoutMs: number, signal?: AbortSignal) {
+          const woken = watch.next(timeoutMs, signal);
+          waiting.resolve();
+          return woken;
+        },
+        [Symbol.dispose]: () => watch[Symbol.dispose](),
+      };
+    },
+  };
+  const { take } = createAccessTokenFlow({
+    ...stage,
+    stores: { ...stage.stores, notifier: watchful },
+    openedTokens: createOpenedTokens(stage),
+  });
+  return {
+    ...stage,
+    asked,
+    take,
+    /** Resolves when a caller waits for somebody else. */
+    isWaiting: waiting.promise,
+    isAsked: (): Promise<void> =>
+      asked.length > 0 ? Promise.resolve() : new Promise(resolve => (announce = () => resolve())),
+    answer: () => pending.shift()?.resolve(grant()),
+    fail: () => pending.shift()?.reject(new AuthorizationError('provider_unavailable')),
+    async passes(ms: number): Promise<void> {
+      stage.clock.advance(ms);
+      await vi.advanceTimersByTimeAsync(ms);
+    },
+  };
+}
+
+describe('a due token', () => {
+  /** Lives for an hour and is due in its last five minutes. */
+  async function due(stage: ReturnType<typeof setUp>) {
+    const connection = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+    stage.clock.advance(56 * MINUTE);
+    return connection;
+  }
+
+  it('is handed out after two seconds, while a slow refresh goes on by itself', async () => {
+    const stage = setUp({ isSlow: true });
+    const { connectionId } = await due(stage);
+    const taken = stage.take(stage.caller(), connectionId, {}, never);
+    let isTaken = false;
+    void taken.then(() => (isTaken = true));
+    await stage.isAsked();
+    await stage.passes(1_999);
+    expect(isTaken).toBe(false);
+    await stage.passes(1);
+    expect(await taken).toMatchObject({ accessToken: 'access-token-1' });
+
+    // Whoever comes meanwhile does not wait at all.
+    expect(await stage.take(stage.caller(), connectionId, {}, never)).toMatchObject({ accessToken: 'access-token-1' });
+    stage.answer();
+    await stage.tokenRefresh.drain();
+    expect(await stage.take(stage.caller(), connectionId, {}, never)).toMatchObject({ accessToken: 'access-token-2' });
+    expect(stage.asked).toEqual(['refresh-token-1']);
+  });
+
+  it('is handed out when the refresh fails', async () => {
+    const stage = setUp({ isSlow: true });
+    const { connectionId } = await due(stage);
+    const taken = stage.take(stage.caller(), connectionId, {}, never);
+    await stage.isAsked();
+    stage.fail();
+    expect(await taken).toMatchObject({ accessToken: 'access-token-1' });
+  });
+
+  it('is not handed out when it has become stale while the refresh failed', async () => {
+    const stage = setUp({ isSlow: true });
+    const { connectionId } = await due(stage);
+    const caller = new AbortController();
+    const taken = stage.take(stage.caller(), connectionId, {}, caller.signal);
+    await stage.isAsked();
+    stage.clock.advance(5 * MINUTE);
+    caller.abort();
+    stage.fail();
+    await expect(taken).rejects.toMatchObject({ code: 'upstream_unavailable' });
+  });
+});
+
+describe('a token that is reported as rejected', () => {
+  it('is refreshed once, however often what replaced it is reported at once', async () => {
+    const stage = setUp();
+    const { connectionId } = await stage.connect();
+    const take = (rejectedGeneration?: number) =>
+      stage.take(stage.caller(), connectionId, rejectedGeneration === undefined ? {} : { rejectedGeneration }, never);
+    let { generation } = await take();
+    for (let report = 0; report < 200; report += 1) ({ generation } = await take(generation));
+    expect(stage.asked).toEqual(['refresh-token-1']);
+
+    await stage.passes(5_000);
+    expect(await take(generation)).toMatchObject({ accessToken: 'access-token-3' });
+    expect(stage.asked).toEqual(['refresh-token-1', 'refresh-token-2']);
+  });
+
+  it('is lost where it cannot be renewed, but not in its first minute', async () => {
+    const stage = setUp();
+    const { connectionId } = await stage.connect({ refreshable: false });
+    const { generation } = await stage.take(stage.caller(), connectionId, {}, never);
+    const report = () => stage.take(stage.caller(), connectionId, { rejectedGeneration: generation }, never);
+    await stage.passes(MINUTE - 1);
+    expect(await report()).toMatchObject({ accessToken: 'access-token-1', generation });
+    expect((await stage.stored(connectionId)).lost).toBeUndefined();
+    await stage.passes(1);
+    await expect(report()).rejects.toMatchObject({ code: 'reauthorization_required' });
+    expect((await stage.stored(connectionId)).lost).toMatchObject({ reason: 'rejected' });
+    expect(stage.asked).toEqual([]);
+  });
+
+  it('is another one than that of a connection made anew, whose generations count from one again', async () => {
+    const stage = setUp();
+    const { connectionId } = await stage.connect();
+    const before = await stage.take(stage.caller(), connectionId, {}, never);
+    await stage.stores.connections.remove({ connectionId });
+    await stage.passes(MINUTE);
+    expect(await stage.connect({ tokens: { accessToken: 'another' } })).toMatchObject({ connectionId, generation: 1 });
+    const request = { rejectedGeneration: before.generation };
+    const after = await stage.take(stage.caller(), connectionId, request, never);
+    expect(after).toMatchObject({ accessToken: 'another' });
+    expect(after.generation).toBeGreaterThan(before.generation);
+    expect(stage.asked).toEqual([]);
+  });
+});
+
+describe('waiting for somebody else', () => {
+  /** Another replica has begun to renew the stale token, and died. */
+  async function held(stage: ReturnType<typeof setUp>) {
+    const connection = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+    stage.clock.advance(60 * MINUTE);
+    const { leaseMs } = stage.tokenRefresh;
+    await stage.stores.connections.beginRefresh({ current: connection, holder: 'another', leaseMs });
+    return connection;
+  }
+
+  it('ends when the caller has gone or the replica stops', async () => {
+    const stage = setUp();
+    const { connectionId } = await held(stage);
+    const caller = new AbortController();
+    const taken = stage.take(stage.caller(), connectionId, {}, caller.signal);
+    const refused = expect(taken).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    await stage.isWaiting;
+    caller.abort();
+    await refused;
+    expect(stage.asked).toEqual([]);
+  });
+
+  it.each([10_000, 60_000])(
+    'outlasts the lease of a holder that has died (request limit %i ms)',
+    async requestLimitMs => {
+      const stage = setUp({ requestLimitMs });
+      const { connectionId } = await held(stage);
+      const taken = stage.take(stage.caller(), connectionId, {}, never);
+      const served = expect(taken).resolves.toMatchObject({ accessToken: 'access-token-2' });
+      await stage.isWaiting;
+      await stage.passes(stage.tokenRefresh.leaseMs);
+      await served;
+      expect(stage.asked).toEqual(['refresh-token-1']);
+    },
+  );
+});
