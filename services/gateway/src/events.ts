@@ -7,6 +7,7 @@ import {
   type Revocation,
   type Subject,
 } from '@postern/elicitation';
+import type { VaultErrorCode } from '@postern/vault';
 import type { Logger } from './logger.ts';
 
 /** A person in the audit trail: always the same for the same subject, without naming them. */
@@ -96,8 +97,8 @@ export function createEvents(logger: Logger) {
     /** Stored and still to be told: the sweeper goes on with it. */
     revocationFailed: (revocationId: string, error: unknown) =>
       audit.warn({ event: 'revocation.failed', revocationId, error }, 'revocation could not be tried, will be'),
-    /** Not kept, and not ended either, because a connection of its person may rest on it. */
-    grantLeft: (elicitation: Elicitation) =>
+    /** Held by no connection, and not ended either: one of its person may rest on it, or it could not be written down to be ended. */
+    grantLeft: (elicitation: Elicitation, reason: 'in_use' | 'store_unavailable' | VaultErrorCode) =>
       audit.warn(
         {
           event: 'grant.left',
@@ -105,6 +106,7 @@ export function createEvents(logger: Logger) {
           mcpServerId: elicitation.mcpServerId,
           provider: elicitation.request.provider,
           subject: pseudonym(elicitation.subject),
+          reason,
         },
         'a grant is left alone',
       ),

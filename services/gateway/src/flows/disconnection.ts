@@ -30,17 +30,13 @@ export function createDisconnection(p: {
     async disconnect(connection: Connection, by: DisconnectedBy): Promise<RevocationState> {
       const { connectionId, subject, provider } = connection;
       const isKnown = p.providers.get(provider) !== undefined;
-      const isShared = await p.revocationFlow.isGrantShared(connection, connectionId);
       const revocationId = newRevocationId(shardIn(connectionId), p.entropy);
-      const removed = await p.stores.connections.remove({
-        connectionId,
-        ...(isKnown && !isShared ? { revocationId } : {}),
-      });
+      // Whether the grant is still needed is judged when the provider would be told, in one place: of those that share it and
+      // are disconnected at the same time, one would leave it to the other.
+      const removed = await p.stores.connections.remove({ connectionId, ...(isKnown ? { revocationId } : {}) });
       if (removed === undefined) throw new NotFoundError('connection');
       p.events.disconnected({ connectionId, provider, subject, by });
-      if (!isKnown) return 'unsupported';
-      // Those that shared the grant may have been disconnected at the same time, each leaving it to the other.
-      return isShared ? p.revocationFlow.endGrant(removed) : p.revocationFlow.attempt(revocationId);
+      return isKnown ? p.revocationFlow.attempt(revocationId) : 'unsupported';
     },
   };
 }

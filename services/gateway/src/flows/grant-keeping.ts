@@ -7,8 +7,11 @@ import {
   type Elicitation,
   type ElicitationService,
   IllegalTransitionError,
+  StoreUnavailableError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
+import { VaultError } from '@postern/vault';
+import type { Events } from '../events.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
@@ -31,7 +34,19 @@ export function createGrantKeeping(p: {
   tokenSets: TokenSets;
   revocationFlow: RevocationFlow;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  events: Events;
 }) {
+  /** What has become of the ask is settled by now: that a grant cannot be written down to be ended does not hide it. */
+  async function end(elicitation: Elicitation, step: () => Promise<unknown>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) p.events.grantLeft(elicitation, 'store_unavailable');
+      else if (error instanceof VaultError) p.events.grantLeft(elicitation, error.code);
+      else throw error;
+    }
+  }
+
   return async function keep(
     elicitation: Elicitation,
     attempt: string,
@@ -48,7 +63,7 @@ export function createGrantKeeping(p: {
       redirectUri: redirectUri.href,
       ...(grant.issuer === undefined ? {} : { issuer: grant.issuer }),
     };
-    const discard = () => p.revocationFlow.discard(elicitation, owner, tokens);
+    const discard = () => end(elicitation, () => p.revocationFlow.discard(elicitation, owner, tokens));
 
     if (request.expectedAccount !== undefined && request.expectedAccount !== grant.account?.id) {
       await discard();
@@ -74,7 +89,7 @@ export function createGrantKeeping(p: {
         ...(grant.expiresAt === undefined ? {} : { accessTokenExpiresAt: grant.expiresAt }),
       });
       // The account that was connected before is not reached from here any more. Of the same account, many providers make one grant.
-      if (isOfAnotherAccount(former, grant)) await p.revocationFlow.endGrant(former);
+      if (isOfAnotherAccount(former, grant)) await end(elicitation, () => p.revocationFlow.endGrant(former));
       return { result: 'completed', elicitation: completed };
     } catch (error) {
       if (!(error instanceof AlreadyEndedError || error instanceof IllegalTransitionError)) throw error;

@@ -151,7 +151,7 @@ export function createRevocationFlow(p: {
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);
       if (others.some(connection => connection.provider === provider)) {
-        p.events.grantLeft(elicitation);
+        p.events.grantLeft(elicitation, 'in_use');
         return;
       }
       const place = { owner, subject, elicitationId, provider, ...(resource === undefined ? {} : { resource }) };

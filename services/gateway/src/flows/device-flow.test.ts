@@ -1,0 +1,172 @@
+import { AuthorizationError, type DevicePollResult, type DeviceStart, type Provider } from '@postern/authorization';
+import { connectionIdOf, digestOf, type Elicitation } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { describe, expect, it } from 'vitest';
+import { createFlowStage, signedInAs } from '../testing/flow-stage.ts';
+import { createDeviceFlow } from './device-flow.ts';
+
+const MINUTE = 60_000;
+const REQUEST_LIMIT_MS = 10_000;
+/** What the provider wants, and what is added for a `slow_down` (RFC 8628 section 3.5). */
+const BETWEEN_POLLS_MS = 10_000;
+const browser = digestOf('the browser that began');
+
+const started: DeviceStart = {
+  deviceCode: 'device-code',
+  userCode: 'WDJB-MJHT',
+  verificationUri: 'https://github.example/device',
+  destinationHost: 'github.example',
+  expiresInMs: 15 * MINUTE,
+  intervalMs: 5_000,
+};
+
+/** The person has begun; `answers` are what the provider says one time after another, and then that it goes on waiting. */
+async function setUp(...answers: (DevicePollResult | AuthorizationError | Promise<DevicePollResult>)[]) {
+  const asked: string[] = [];
+  const provider = {
+    flow: 'device',
+    revocationReach: 'token',
+    startDevice: async () => started,
+    pollDevice: async ({ deviceCode }) => {
+      asked.push(deviceCode);
+      const answer = answers.shift() ?? { result: 'pending' };
+      if (answer instanceof AuthorizationError) throw answer;
+      return answer;
+    },
+  } satisfies Partial<Provider> as Partial<Provider>;
+  const stage = createFlowStage(provider, { requestLimitMs: REQUEST_LIMIT_MS });
+  const flow = createDeviceFlow({ ...stage, stores: { ...stage.stores, leases: createLeases(stage.clock.now) } });
+  const pending = await samples.created(stage.stores.elicitations, {
+    ...samples.ask(stage.subject),
+    ttlMs: 60 * MINUTE,
+  });
+  await flow.begin(pending, signedInAs(stage.subject), browser, {
+    ...{ requested: ['repo'], held: [], digest: 'plan' },
+  });
+  const current = async (): Promise<Elicitation> => {
+    const elicitation = await stage.service.find(pending.elicitationId);
+    if (elicitation === undefined) throw new Error('the elicitation is gone');
+    return elicitation;
+  };
+  return {
+    ...stage,
+    ...{ flow, asked, current },
+    poll: async (by: string | undefined = browser) => flow.poll(await current(), by),
+  };
+}
+
+/** One holder at a time, as in Redis. */
+function createLeases(now: () => number) {
+  const leases = new Map<string, { readonly holder: string; readonly endsAt: number }>();
+  return {
+    async take(p: { name: string; holder: string; leaseMs: number }): Promise<boolean> {
+      const lease = leases.get(p.name);
+      if (lease !== undefined && lease.holder !== p.holder && lease.endsAt > now()) return false;
+      leases.set(p.name, { holder: p.holder, endsAt: now() + p.leaseMs });
+      return true;
+    },
+    async release(p: { name: string; holder: string }): Promise<void> {
+      if (leases.get(p.name)?.holder === p.holder) leases.delete(p.name);
+    },
+  };
+}
+
+describe('polling', () => {
+  it('asks once in a while, however often the person says to be done', async () => {
+    const { poll, clock, asked } = await setUp();
+    expect(await poll()).toBe('not_yet');
+    expect(await poll()).toBe('wait');
+    clock.advance(BETWEEN_POLLS_MS - 1);
+    expect(await poll()).toBe('wait');
+    expect(asked).toHaveLength(1);
+    clock.advance(1);
+    expect(await poll()).toBe('not_yet');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('does not ask a second time while the first question hangs, however long a request may take', async () => {
+    const hanging = Promise.withResolvers<DevicePollResult>();
+    const { poll, clock, asked } = await setUp(hanging.promise);
+    const first = poll();
+    // Two requests, where a DPoP nonce is demanded.
+    for (let passed = 0; passed < 2 * REQUEST_LIMIT_MS; passed += BETWEEN_POLLS_MS) {
+      clock.advance(BETWEEN_POLLS_MS);
+      expect(await poll()).toBe('wait');
+    }
+    expect(asked).toHaveLength(1);
+    hanging.resolve({ result: 'pending' });
+    expect(await first).toBe('not_yet');
+    clock.advance(BETWEEN_POLLS_MS);
+    expect(await poll()).toBe('not_yet');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('goes on where the one who asked has died', async () => {
+    const { poll, clock, asked } = await setUp(new Promise(() => {}));
+    void poll();
+    await expect.poll(() => asked).toHaveLength(1);
+    clock.advance(3 * REQUEST_LIMIT_MS);
+    expect(await poll()).toBe('not_yet');
+  });
+
+  it('waits where the provider is merely away', async () => {
+    const { poll, clock, current } = await setUp(new AuthorizationError('provider_unavailable'));
+    expect(await poll()).toBe('wait');
+    clock.advance(BETWEEN_POLLS_MS);
+    expect(await poll()).toBe('not_yet');
+    expect(await current()).toMatchObject({ status: 'active' });
+  });
+
+  it('brings the connection when the person has agreed', async () => {
+    const grant = { accessToken: 'granted', tokenType: 'bearer', scopes: ['repo'] } as const;
+    const { poll, current, stored, tokenSets, subject } = await setUp({
+      result: 'granted',
+      grant: { ...grant, scopes: [...grant.scopes] },
+    });
+    expect(await poll()).toBe('settled');
+    expect(await current()).toMatchObject({ status: 'completed' });
+    const connection = await stored(connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' }));
+    expect(await tokenSets.open(connection)).toMatchObject({ accessToken: 'granted' });
+  });
+
+  it.each([
+    { answer: { result: 'denied' }, trouble: 'provider_denied' },
+    { answer: { result: 'expired' }, trouble: 'start_again' },
+    {
+      answer: { result: 'granted', grant: { accessToken: 'granted', tokenType: 'bearer', scopes: [] } },
+      trouble: 'fewer_scopes',
+    },
+    { answer: new AuthorizationError('provider_error'), trouble: 'provider_refused' },
+  ] as const)('brings the person back: $trouble', async ({ answer, trouble }) => {
+    const { poll, current } = await setUp(
+      'result' in answer && answer.result === 'granted'
+        ? { ...answer, grant: { ...answer.grant, scopes: [...answer.grant.scopes] } }
+        : answer,
+    );
+    expect(await poll()).toBe('settled');
+    expect(await current()).toMatchObject({ status: 'pending', trouble });
+  });
+});
+
+describe('a code whose time is over', () => {
+  it('is not shown, and the person starts again without the provider being asked', async () => {
+    const { flow, poll, clock, current, asked } = await setUp();
+    clock.advance(15 * MINUTE - 1);
+    expect(await flow.shown(await current(), browser)).toMatchObject({ userCode: 'WDJB-MJHT' });
+    clock.advance(1);
+    expect(await flow.shown(await current(), browser)).toBeUndefined();
+    expect(await poll()).toBe('settled');
+    expect(await current()).toMatchObject({ status: 'pending', trouble: 'start_again' });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('the code is for the browser that began', () => {
+  it.each([undefined, digestOf('another browser')])('and not shown to, nor polled by, any other (%s)', async by => {
+    const { flow, current, asked } = await setUp();
+    expect(await flow.shown(await current(), by)).toBeUndefined();
+    expect(await flow.poll(await current(), by)).toBe('settled');
+    expect(asked).toEqual([]);
+    expect(await current()).toMatchObject({ status: 'active' });
+  });
+});
