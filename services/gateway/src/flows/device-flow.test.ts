@@ -23,12 +23,14 @@ const started: DeviceStart = {
 /** The person has begun; `answers` are what the provider says one time after another, and then that it goes on waiting. */
 async function setUp(...answers: (DevicePollResult | AuthorizationError | Promise<DevicePollResult>)[]) {
   const asked: string[] = [];
+  const firstAsked = Promise.withResolvers<void>();
   const provider = {
     flow: 'device',
     revocationReach: 'token',
     startDevice: async () => started,
     pollDevice: async ({ deviceCode }) => {
       asked.push(deviceCode);
+      firstAsked.resolve();
       const answer = answers.shift() ?? { result: 'pending' };
       if (answer instanceof AuthorizationError) throw answer;
       return answer;
@@ -50,7 +52,7 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
   };
   return {
     ...stage,
-    ...{ flow, asked, current },
+    ...{ flow, asked, current, isAsked: firstAsked.promise },
     poll: async (by: string | undefined = browser) => flow.poll(await current(), by),
   };
 }
@@ -86,8 +88,9 @@ describe('polling', () => {
 
   it('does not ask a second time while the first question hangs, however long a request may take', async () => {
     const hanging = Promise.withResolvers<DevicePollResult>();
-    const { poll, clock, asked } = await setUp(hanging.promise);
+    const { poll, clock, asked, isAsked } = await setUp(hanging.promise);
     const first = poll();
+    await isAsked;
     // Two requests, where a DPoP nonce is demanded.
     for (let passed = 0; passed < 2 * REQUEST_LIMIT_MS; passed += BETWEEN_POLLS_MS) {
       clock.advance(BETWEEN_POLLS_MS);
@@ -102,11 +105,12 @@ describe('polling', () => {
   });
 
   it('goes on where the one who asked has died', async () => {
-    const { poll, clock, asked } = await setUp(new Promise(() => {}));
+    const { poll, clock, asked, isAsked } = await setUp(new Promise(() => {}));
     void poll();
-    await expect.poll(() => asked).toHaveLength(1);
+    await isAsked;
     clock.advance(3 * REQUEST_LIMIT_MS);
     expect(await poll()).toBe('not_yet');
+    expect(asked).toHaveLength(2);
   });
 
   it('waits where the provider is merely away', async () => {
