@@ -65,10 +65,7 @@ export async function watchCommands(url: string): Promise<{ readonly text: () =>
     throw error;
   }
   return {
-    text() {
-      if (socket.destroyed) throw new Error('Redis is not watched any more.');
-      return commands.join('\n');
-    },
+    text: () => commands.join('\n'),
     [Symbol.dispose]: () => void socket.destroy(),
   };
 }
