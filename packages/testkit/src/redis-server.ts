@@ -32,7 +32,7 @@ export interface RedisCluster extends AsyncDisposable {
   readonly urls: readonly string[];
 }
 
-const ATTEMPTS = 400;
+const ATTEMPTS = 1_200;
 const PAUSE_MS = 25;
 
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
