@@ -27,10 +27,7 @@ const SECRET_BYTES = 32;
 const SHARDED = /^(el|cn|bs|st|vf|rv)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
 
 export function shardOf(subject: Subject): Shard {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([subject.issuer, subject.subject]))
-    .digest('hex');
-  return digest.slice(0, 2) as Shard;
+  return hash('sha256', JSON.stringify([subject.issuer, subject.subject])).slice(0, 2) as Shard;
 }
 
 type Prefix = 'el' | 'bs' | 'st' | 'vf' | 'rv';
@@ -61,11 +58,12 @@ export function connectionIdOf(of: {
   provider: string;
   resource?: string | undefined;
 }): ConnectionId {
-  const digest = createHash('sha256')
-    .update(
-      JSON.stringify(['connection', of.owner, of.subject.issuer, of.subject.subject, of.provider, of.resource ?? null]),
-    )
-    .digest('base64url');
+  const { owner, subject, provider, resource = null } = of;
+  const digest = hash(
+    'sha256',
+    JSON.stringify(['connection', owner, subject.issuer, subject.subject, provider, resource]),
+    'base64url',
+  );
   return `cn_${shardOf(of.subject)}${digest}`;
 }
 

@@ -5,7 +5,7 @@ import { createAccessTokenFlow } from './access-token-flow.ts';
 import { createOpenedTokens } from './opened-tokens.ts';
 
 const MINUTE = 60_000;
-const never = new AbortController().signal;
+const never = () => new AbortController().signal;
 
 // The waiting is measured, so time is told here: that of the timers, of the monotonic clock and of the stores move together.
 beforeEach(() => void vi.useFakeTimers());
@@ -116,7 +116,7 @@ describe('a due token', () => {
     const stage = setUp({ isSlow: true });
     const { connectionId } = await due(stage);
     const caller = new AbortController();
-    const taken = stage.take(stage.caller(), connectionId, {}, caller.signal);
+    const taken = stage.take(stage.caller(), connectionId, {}, () => caller.signal);
     await stage.isAsked();
     stage.clock.advance(5 * MINUTE);
     caller.abort();
@@ -183,7 +183,7 @@ describe('waiting for somebody else', () => {
     const stage = setUp();
     const { connectionId } = await held(stage);
     const caller = new AbortController();
-    const taken = stage.take(stage.caller(), connectionId, {}, caller.signal);
+    const taken = stage.take(stage.caller(), connectionId, {}, () => caller.signal);
     const refused = expect(taken).rejects.toMatchObject({ code: 'upstream_unavailable' });
     await stage.isWaiting;
     caller.abort();

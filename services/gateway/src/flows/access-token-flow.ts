@@ -44,7 +44,7 @@ export function createAccessTokenFlow(p: {
     caller: RegisteredMcpServer,
     connectionId: ConnectionId,
     rejectedGeneration: number | undefined,
-    signal: AbortSignal,
+    waiting: () => AbortSignal,
   ): Promise<Connection> {
     const read = async (): Promise<Connection> => {
       const connection = await connections.read(connectionId);
@@ -60,6 +60,7 @@ export function createAccessTokenFlow(p: {
 
     const deadline = performance.now() + Math.max(PATIENCE_MS, p.tokenRefresh.leaseMs + LEASE_MARGIN_MS);
     // Registered before anything is read again: a token set that is stored in between still wakes.
+    const signal = waiting();
     using watch = notifier.watch(connectionId);
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
@@ -101,7 +102,7 @@ export function createAccessTokenFlow(p: {
 
   return {
     /**
-     * @param signal ends the waiting: the caller has gone, or this replica stops.
+     * @param waiting gives what ends the waiting: the caller has gone, or this replica stops. Asked only where one waits.
      * @throws NotFoundError (also for those the caller may not use), DomainError `reauthorization_required`, ProblemError
      * `upstream_unavailable`, `encryption_key_not_registered`, `token_not_dpop_bound`
      */
@@ -109,11 +110,11 @@ export function createAccessTokenFlow(p: {
       caller: RegisteredMcpServer,
       connectionId: ConnectionId,
       request: AccessTokenRequest,
-      signal: AbortSignal,
+      waiting: () => AbortSignal,
     ): Promise<AccessTokenBody> {
       const { encryption } = caller.config;
       if (request.sealed === true && encryption === undefined) throw new ProblemError('encryption_key_not_registered');
-      const connection = await goodConnection(caller, connectionId, request.rejectedGeneration, signal);
+      const connection = await goodConnection(caller, connectionId, request.rejectedGeneration, waiting);
       const [tokens] = await Promise.all([p.openedTokens(connection), noteUse(caller, connection, request.tool)]);
       const { scopes, accessTokenExpiresAt } = connection;
       const generation = tokenSetNumber(connection);

@@ -42,7 +42,7 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
   app.post<ById>('/connections/:connectionId/access-token', async (request, reply): Promise<AccessTokenBody> => {
     const body = parse(accessTokenRequestSchema, request.body ?? {}, 'body');
     const connectionId = connectionIdOf(request.params.connectionId);
-    return deps.accessTokenFlow.take(callerOf(request), connectionId, body, waitingSignal(reply));
+    return deps.accessTokenFlow.take(callerOf(request), connectionId, body, () => waitingSignal(reply));
   });
 
   app.delete<ById>('/connections/:connectionId', async (request): Promise<RemovedConnectionBody> => {
