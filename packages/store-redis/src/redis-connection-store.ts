@@ -4,7 +4,6 @@ import {
   type ConnectionId,
   type ConnectionStore,
   type ConnectionUse,
-  connectionIdOf,
   type LossReason,
   parseConnectionId,
   type RefreshedTokens,
@@ -16,8 +15,9 @@ import {
   type TokenSetOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
+import { connectionOf, DecodedConnections } from './decoded-connections.ts';
 import type { Keys } from './keys.ts';
-import { decodeConnection, encodeConnection, encodeUse, unreadable } from './record-codec.ts';
+import { encodeConnection, encodeUse } from './record-codec.ts';
 import type { RedisLink } from './redis-link.ts';
 import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
@@ -26,6 +26,7 @@ import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 export class RedisConnectionStore implements ConnectionStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
+  readonly #decoded = new DecodedConnections();
 
   constructor(link: RedisLink, keys: Keys) {
     this.#link = link;
@@ -35,7 +36,7 @@ export class RedisConnectionStore implements ConnectionStore {
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
     const reply = await this.#link.call('hmget', this.#keys.connection(connectionId), ...FIELDS);
     const found = listOf(reply);
-    return isAbsent(found[0]) ? undefined : connectionOf(connectionId, found);
+    return isAbsent(found[0]) ? undefined : this.#decoded.decode(connectionId, found);
   }
 
   async list(subject: Subject): Promise<readonly Connection[]> {
@@ -164,22 +165,6 @@ export class RedisConnectionStore implements ConnectionStore {
 
 /** As scripts answer with them too. */
 const FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
-
-/** Reads generation, createdAt, updatedAt, record, lost, lastUse. */
-export function connectionOf(connectionId: ConnectionId, found: readonly unknown[]): Connection {
-  const [generation, createdAt, updatedAt, record, lost, lastUse] = found;
-  const connection = decodeConnection(textOf(record), {
-    connectionId,
-    generation: numberOf(generation),
-    createdAt: numberOf(createdAt),
-    updatedAt: numberOf(updatedAt),
-    ...(isAbsent(lost) ? {} : { lost: textOf(lost) }),
-    ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
-  });
-  // Its place says whose it is. A record that says otherwise was put there by somebody else than us.
-  if (connectionIdOf(connection) !== connectionId) throw unreadable();
-  return connection;
-}
 
 function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {
   const [result, ...connection] = listOf(reply);

@@ -16,9 +16,10 @@ import {
   type TransitionElicitation,
   type TransitionResult,
 } from '@postern/elicitation';
+import { connectionOf } from './decoded-connections.ts';
 import { askOf, type Keys } from './keys.ts';
 import { decodeElicitation, encodeConnection, encodeElicitation, encodeOneTime } from './record-codec.ts';
-import { connectionOf } from './redis-connection-store.ts';
+
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
