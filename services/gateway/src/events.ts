@@ -12,8 +12,16 @@ import type { Logger } from './logger.ts';
 
 /** A person in the audit trail: always the same for the same subject, without naming them. */
 export function pseudonym(subject: Subject): string {
-  return digestOf(JSON.stringify([subject.issuer, subject.subject])).slice(0, 16);
+  let known = pseudonyms.get(subject);
+  if (known === undefined) {
+    known = digestOf(JSON.stringify([subject.issuer, subject.subject])).slice(0, 16);
+    pseudonyms.set(subject, known);
+  }
+  return known;
 }
+
+/** Records that are read again and again bring the same subject each time. */
+const pseudonyms = new WeakMap<Subject, string>();
 
 /** One helper per business event, so that what is written down is decided in one place. */
 export function createEvents(logger: Logger) {

@@ -4,7 +4,8 @@ import type { Logger } from '../../logger.ts';
 /** One line per request. The route's pattern, never the URL: URLs carry ids, codes and states. */
 export const requestLogPlugin = fp<{ logger: Logger }>(
   async (app, { logger }) => {
-    app.addHook('onResponse', async (request, reply) => {
+    if (!logger.isLevelEnabled('debug')) return;
+    app.addHook('onResponse', (request, reply, done) => {
       logger.debug(
         {
           event: 'http.request',
@@ -16,6 +17,7 @@ export const requestLogPlugin = fp<{ logger: Logger }>(
         },
         'request',
       );
+      done();
     });
   },
   { name: 'request-log' },
