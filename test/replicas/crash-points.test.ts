@@ -6,7 +6,7 @@ import { type ConnectedPerson, connectPerson } from '../support/connected-person
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createRawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
-import { expireAccessToken } from '../support/token-expiry.ts';
+import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
 import { createApi, keyOf } from '../support/world.ts';
 
@@ -212,6 +212,7 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     expect(other).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
     // The late answer is stored where it got through: a provider that only refuses would have left it good.
     if (late.status === 200) {
+      await settleTokenSet(stage.world.redis.url, person.connectionId);
       const rejectedGeneration = late.body.generation;
       expect(await person.refusal({ rejectedGeneration })).toMatchObject({ code: 'reauthorization_required' });
     } else {
