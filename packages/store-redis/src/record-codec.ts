@@ -109,6 +109,8 @@ const revocationSchema = z.object({
   sealedTokens: text,
 });
 
+const clientRegistrationSchema = z.object({ layout: z.literal(RECORD_LAYOUT), sealedRegistration: text });
+
 const oneTimeSchema = z.object({
   layout: z.literal(RECORD_LAYOUT),
   elicitationId,
@@ -239,6 +241,16 @@ export function decodeRevocation(
 ): Revocation {
   const { layout: _, ...record } = decode(revocationSchema, json, record => record);
   return { ...record, ...fields };
+}
+
+/** The same registration is the same text. */
+export function encodeClientRegistration(sealedRegistration: string): string {
+  return JSON.stringify({ layout, sealedRegistration });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+export function decodeClientRegistration(json: string): string {
+  return decode(clientRegistrationSchema, json, record => record).sealedRegistration;
 }
 
 export function encodeOneTime(record: OneTimeRecord): string {

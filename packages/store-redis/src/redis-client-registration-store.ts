@@ -1,11 +1,7 @@
-import { RECORD_LAYOUT } from '@postern/elicitation';
-import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { unreadable } from './record-codec.ts';
+import { decodeClientRegistration, encodeClientRegistration } from './record-codec.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
-
-const recordSchema = z.object({ layout: z.literal(RECORD_LAYOUT), sealedRegistration: z.string() });
 
 /**
  * Registrations that the gateway made for itself at authorization servers, sealed before they come here. Kept until they are
@@ -23,32 +19,20 @@ export class RedisClientRegistrationStore {
   /** @throws StoreUnavailableError, DomainError `unknown_record_layout` */
   async read(digest: string): Promise<string | undefined> {
     const record = await this.#link.call('hget', this.#keys.clientRegistration(digest), 'record');
-    return isAbsent(record) ? undefined : sealedIn(textOf(record));
+    return isAbsent(record) ? undefined : decodeClientRegistration(textOf(record));
   }
 
   /** What is stored now: the value, or the one that came before it. @throws as `read` */
   async putIfAbsent(digest: string, sealedRegistration: string): Promise<string> {
-    const record = JSON.stringify({ layout: RECORD_LAYOUT, sealedRegistration });
+    const record = encodeClientRegistration(sealedRegistration);
     const key = this.#keys.clientRegistration(digest);
     const [stored] = listOf(await this.#link.run('putRegistration', [key], [record], { repeatable: true }));
-    return sealedIn(textOf(stored));
+    return decodeClientRegistration(textOf(stored));
   }
 
   /** Only if it is this value. @throws as `read` */
   async remove(digest: string, sealedRegistration: string): Promise<void> {
-    const record = JSON.stringify({ layout: RECORD_LAYOUT, sealedRegistration });
+    const record = encodeClientRegistration(sealedRegistration);
     await this.#link.run('removeRegistration', [this.#keys.clientRegistration(digest)], [record], { repeatable: true });
   }
-}
-
-function sealedIn(json: string): string {
-  let record: unknown;
-  try {
-    record = JSON.parse(json);
-  } catch {
-    throw unreadable();
-  }
-  const parsed = recordSchema.safeParse(record);
-  if (!parsed.success) throw unreadable();
-  return parsed.data.sealedRegistration;
 }

@@ -28,6 +28,11 @@ export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer 
   };
 }
 
+/** Who owns the connections made for an MCP server. One that is no longer registered owned its own. */
+export function ownerOf(mcpServers: ReadonlyMap<string, RegisteredMcpServer>, mcpServerId: string): string {
+  return mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+}
+
 /** Its owner's, and still something the operator lets this MCP server ask for. */
 export function mayUse(caller: RegisteredMcpServer, connection: Connection): boolean {
   return (

@@ -18,6 +18,7 @@ import { z } from 'zod';
 import type { Events } from '../events.ts';
 import { troubleOf } from './authorization-flow.ts';
 import type { GrantKeeping } from './grant-keeping.ts';
+import { providerLeaseMs } from './provider-lease.ts';
 import { redirectUriOf } from './redirect-uri.ts';
 import type { ScopePlan } from './scope-plan.ts';
 import { unlessOvertaken } from './unless-overtaken.ts';
@@ -73,9 +74,6 @@ export function createDeviceFlow(p: {
   /** Longest time one request to a provider takes, in milliseconds. */
   requestLimitMs: number;
 }) {
-  // Two requests, where a DPoP nonce is demanded, and a margin.
-  const longestPollMs = Math.ceil(p.requestLimitMs * 2.5);
-
   const context = (digest: string, elicitation: Elicitation) => ({
     purpose: 'device-transaction',
     digest,
@@ -152,7 +150,8 @@ export function createDeviceFlow(p: {
       if (!(await p.stores.oneTime.claim(pollName, secret.intervalMs + slowDownMs))) return 'wait';
       // And one at a time, however slow the provider is, so that the one grant has one taker.
       const holder = newOperationId(p.entropy);
-      if (!(await p.stores.leases.take({ name: pollName, holder, leaseMs: longestPollMs }))) return 'wait';
+      if (!(await p.stores.leases.take({ name: pollName, holder, leaseMs: providerLeaseMs(p.requestLimitMs) })))
+        return 'wait';
       try {
         const answer = await providerOf(elicitation).pollDevice({
           deviceCode: secret.deviceCode,

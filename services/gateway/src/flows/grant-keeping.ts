@@ -12,7 +12,7 @@ import {
 import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { Events } from '../events.ts';
-import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { ownerOf, type RegisteredMcpServer } from '../registered-mcp-server.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -54,7 +54,7 @@ export function createGrantKeeping(p: {
     redirectUri: URL,
   ): Promise<KeepResult> {
     const { request, subject, elicitationId, mcpServerId } = elicitation;
-    const owner = p.mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+    const owner = ownerOf(p.mcpServers, mcpServerId);
     const tokens: TokenSet = {
       accessToken: grant.accessToken,
       tokenType: grant.tokenType,

@@ -14,6 +14,7 @@ import {
 import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { Events } from '../events.ts';
+import { providerLeaseMs } from './provider-lease.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
 /** What became of a grant at the provider. `shared`: another connection of the person rests on it, so it was left alone. */
@@ -39,8 +40,7 @@ export function createRevocationFlow(p: {
   requestLimitMs: number;
 }) {
   const { revocations } = p.stores;
-  // Two requests (a refresh and an access token, or a nonce challenge) and a margin.
-  const leaseMs = Math.ceil(p.requestLimitMs * 2.5);
+  const leaseMs = providerLeaseMs(p.requestLimitMs);
 
   async function tell(revocation: Revocation): Promise<RevocationResult> {
     const { revocationId } = revocation;

@@ -9,7 +9,7 @@ import {
   reconnectReason,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { ownerOf, type RegisteredMcpServer } from '../registered-mcp-server.ts';
 
 /** What an attempt will ask the provider for, and how that differs from what is granted already. */
 export interface ScopePlan {
@@ -37,7 +37,7 @@ export function createScopePlanner(p: {
 }) {
   return async function planFor(elicitation: Elicitation): Promise<ScopePlan> {
     const { request, subject, mcpServerId } = elicitation;
-    const owner = p.mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+    const owner = ownerOf(p.mcpServers, mcpServerId);
     const connection = await p.stores.connections.read(
       connectionIdOf({ owner, subject, provider: request.provider, resource: request.resource }),
     );

@@ -11,6 +11,7 @@ import type { RedisStores } from '@postern/store-redis';
 import { VaultError } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
+import { providerLeaseMs } from './provider-lease.ts';
 import type { RevocationFlow } from './revocation-flow.ts';
 import type { TokenSet, TokenSets } from './token-set.ts';
 
@@ -50,8 +51,7 @@ export function createTokenRefresh(p: {
   requestLimitMs: number;
 }) {
   const { connections } = p.stores;
-  // A refresh is at most two requests (a DPoP nonce challenge is answered once); half of one more is margin.
-  const leaseMs = Math.ceil(p.requestLimitMs * 2.5);
+  const leaseMs = providerLeaseMs(p.requestLimitMs);
   const underWay = new Map<string, Promise<RefreshResult>>();
 
   const keyOf = ({ connectionId, createdAt, generation }: TokenSetOf) => `${connectionId} ${createdAt} ${generation}`;

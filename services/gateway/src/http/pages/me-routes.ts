@@ -14,7 +14,6 @@ import { mayUse } from '../../registered-mcp-server.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
-import { visitorOf } from './visitor-of.ts';
 
 interface ById {
   Params: { connectionId: string };
@@ -82,8 +81,7 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browse
     };
     const open = await deps.service.listOpen(visitor);
     return open
-      .filter(elicitation => views.isRegistered(elicitation) && visitorOf(elicitation, browserSession) !== undefined)
-      .filter(({ expiresAt }) => expiresAt > deps.now())
+      .filter(elicitation => views.isRegistered(elicitation))
       .map(elicitation => ({
         mcpServer: views.mcpServer(elicitation),
         providerName: views.providerName(elicitation.request.provider),
