@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { connectionIdSchema, issuerSchema, providerNameSchema, subjectIdentifierSchema } from './elicitations.ts';
+import { connectionIdSchema, issuerSchema, providerNameSchema, subjectIdentifierSchema } from './identifiers.ts';
 import { plainText } from './plain-text.ts';
 
 export const listConnectionsQuerySchema = z.strictObject({

@@ -1,4 +1,16 @@
 import { z } from 'zod';
+import { confirmationOutcomeSchema, confirmationRequestSchema } from './confirmations.ts';
+import { credentialOutcomeSchema, credentialRequestSchema } from './credentials.ts';
+import { formOutcomeSchema, formRequestSchema } from './form/form-request.ts';
+import {
+  connectionIdSchema,
+  elicitationIdSchema,
+  identifier,
+  providerNameSchema,
+  subjectInputSchema,
+  subjectSchema,
+} from './identifiers.ts';
+import { paymentOutcomeSchema, paymentRequestSchema } from './payments.ts';
 import { plainText } from './plain-text.ts';
 
 /** Seconds. Shorter than a person can act is useless, longer than a day is a standing invitation. */
@@ -6,45 +18,10 @@ export const TTL_SECONDS = { min: 10, max: 86_400, default: 600 } as const;
 /** Seconds that one read may wait; below the 60 s after which MCP clients and proxies commonly give up. */
 export const MAX_WAIT_SECONDS = 55;
 
-export const elicitationIdSchema = z.string().max(128).describe('Opaque. Names one ask; grants nothing by itself.');
-export const connectionIdSchema = z
-  .string()
-  .max(128)
-  .describe('Opaque. Names one stored authorization; grants nothing by itself.');
-
-const identifier = (max: number) =>
-  z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[\x21-\x7e]+$/, { error: 'visible ASCII without spaces' });
-
-export const issuerSchema = identifier(512).describe(
-  'The `iss` of the authorization server that authenticated the user.',
-);
-/** OpenID Connect Core 1.0 section 2: at most 255 ASCII characters. */
-export const subjectIdentifierSchema = identifier(255).describe(
-  'The immutable user identifier at that issuer. Never an e-mail address.',
-);
-
-export const subjectSchema = z.strictObject({ issuer: issuerSchema, subject: subjectIdentifierSchema });
-export const subjectInputSchema = z.union([
-  subjectSchema,
-  z.strictObject({
-    accessToken: identifier(8192).describe(
-      'The MCP access token as received; the gateway verifies it and takes issuer and subject from it.',
-    ),
-  }),
-]);
-
 /** RFC 6749 section 3.3. */
 const scopeSchema = z
   .string()
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, { error: 'not a scope token (RFC 6749 section 3.3)' });
-export const providerNameSchema = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' });
-
 export const authorizationRequestSchema = z.strictObject({
   provider: providerNameSchema,
   scopes: z.array(scopeSchema).max(64).optional().describe("Default: the provider's default scopes."),
@@ -52,25 +29,32 @@ export const authorizationRequestSchema = z.strictObject({
   expectedAccount: identifier(255).optional().describe('Insist on this account id at the provider.'),
 });
 
+const everyKind = {
+  subject: subjectInputSchema,
+  message: plainText(300)
+    .optional()
+    .describe('Plain text shown to the user, quoted and labelled as coming from the MCP server.'),
+  requestedBy: z
+    .strictObject({ mcpClient: plainText(80).optional(), tool: plainText(80).optional() })
+    .optional()
+    .describe('Shown as claimed, never trusted.'),
+  ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
+  returnUrl: z
+    .url()
+    .max(2048)
+    .optional()
+    .describe('Where the last page leads back to; must be registered, matched exactly.'),
+};
+
+/** One object named after the kind says what is asked. */
 export const issueElicitationSchema = z
-  .strictObject({
-    kind: z.literal('authorization'),
-    subject: subjectInputSchema,
-    message: plainText(300)
-      .optional()
-      .describe('Plain text shown to the user, quoted and labelled as coming from the MCP server.'),
-    requestedBy: z
-      .strictObject({ mcpClient: plainText(80).optional(), tool: plainText(80).optional() })
-      .optional()
-      .describe('Shown as claimed, never trusted.'),
-    ttlSeconds: z.int().min(TTL_SECONDS.min).max(TTL_SECONDS.max).optional(),
-    returnUrl: z
-      .url()
-      .max(2048)
-      .optional()
-      .describe('Where the last page leads back to; must be registered, matched exactly.'),
-    authorization: authorizationRequestSchema,
-  })
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('authorization'), ...everyKind, authorization: authorizationRequestSchema }),
+    z.strictObject({ kind: z.literal('payment'), ...everyKind, payment: paymentRequestSchema }),
+    z.strictObject({ kind: z.literal('credential'), ...everyKind, credential: credentialRequestSchema }),
+    z.strictObject({ kind: z.literal('confirmation'), ...everyKind, confirmation: confirmationRequestSchema }),
+    z.strictObject({ kind: z.literal('form'), ...everyKind, form: formRequestSchema }),
+  ])
   .meta({ id: 'IssueElicitation' });
 
 export const statusSchema = z.enum([
@@ -88,12 +72,22 @@ export const terminalStatuses = ['completed', 'declined', 'cancelled', 'expired'
 
 const timestamp = (text: string) => z.iso.datetime().describe(text);
 
-export const outcomeSchema = z.object({
+export const authorizationOutcomeSchema = z.object({
   kind: z.literal('authorization'),
   connectionId: connectionIdSchema,
   provider: z.string(),
   scopes: z.array(z.string()).describe('Granted by the provider, which may differ from what was asked.'),
 });
+
+export const outcomeSchema = z.discriminatedUnion('kind', [
+  authorizationOutcomeSchema,
+  paymentOutcomeSchema,
+  credentialOutcomeSchema,
+  confirmationOutcomeSchema,
+  formOutcomeSchema,
+]);
+
+export const kindSchema = z.enum(['authorization', 'payment', 'credential', 'confirmation', 'form']);
 
 const failureCodes = [
   'wrong_person',
@@ -101,12 +95,14 @@ const failureCodes = [
   'provider_refused',
   'wrong_account',
   'fewer_scopes',
+  'processor_refused',
+  'payment_mismatch',
 ] as const;
 
 export const elicitationSchema = z
   .object({
     elicitationId: elicitationIdSchema,
-    kind: z.literal('authorization'),
+    kind: kindSchema,
     status: statusSchema,
     url: z.url().describe('What the user opens. Holds nothing but the id.'),
     matchCode: z.string().describe('Show it to the user beside the URL; the page shows the same one.'),
@@ -119,6 +115,7 @@ export const elicitationSchema = z
     expiresAt: timestamp('When it expires unless it has ended.'),
     endedAt: timestamp('When it ended.').optional(),
     outcome: outcomeSchema.optional().describe('Present when completed.'),
+    redeemedAt: timestamp('When its result was redeemed.').optional(),
     failure: z
       .object({ code: z.enum(failureCodes) })
       .optional()
@@ -156,5 +153,7 @@ export type IssueElicitation = z.infer<typeof issueElicitationSchema>;
 export type IssueElicitationInput = z.input<typeof issueElicitationSchema>;
 export type ElicitationBody = z.infer<typeof elicitationSchema>;
 export type ElicitationStatusName = z.infer<typeof statusSchema>;
+export type OutcomeBody = z.infer<typeof outcomeSchema>;
+export type ElicitationKind = z.infer<typeof kindSchema>;
 export type VerifyElicitation = z.infer<typeof verifyElicitationSchema>;
 export type VerifiedElicitationBody = z.infer<typeof verifiedElicitationSchema>;

@@ -7,15 +7,23 @@ import {
   removedConnectionSchema,
 } from './connections.ts';
 import {
-  connectionIdSchema,
-  elicitationIdSchema,
+  credentialIdSchema,
+  credentialListSchema,
+  credentialValuesSchema,
+  listCredentialsQuerySchema,
+  readCredentialRequestSchema,
+  removedCredentialSchema,
+} from './credentials.ts';
+import {
   elicitationSchema,
   issueElicitationSchema,
   verifiedElicitationSchema,
   verifyElicitationSchema,
   waitQuerySchema,
 } from './elicitations.ts';
+import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { ProblemCode } from './problems.ts';
+import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
 
 /** One call of the contract. The gateway's routes and the OpenAPI document are both made from this list. */
 export interface Operation {
@@ -36,17 +44,20 @@ export interface Operation {
 
 const byElicitation = z.strictObject({ elicitationId: elicitationIdSchema });
 const byConnection = z.strictObject({ connectionId: connectionIdSchema });
+const byCredential = z.strictObject({ credentialId: credentialIdSchema });
 
 export const operations = {
   issueElicitation: {
     method: 'POST',
     path: '/v1/elicitations',
-    summary: 'Issue an elicitation, or get the open one or the connection that already answers it.',
+    summary: 'Issue an elicitation, or get the open one, the unredeemed one or what is stored that already answers it.',
     body: issueElicitationSchema,
     idempotent: true,
     responses: {
       200: {
-        description: 'An open elicitation for the same ask, or `completed` where a connection already serves.',
+        description:
+          'An open elicitation for the same ask; or `completed` where a connection or a lasting credential already serves, or ' +
+          'where the user has answered the same ask and the result was not redeemed.',
         schema: elicitationSchema,
       },
       201: { description: 'Issued.', schema: elicitationSchema },
@@ -60,6 +71,9 @@ export const operations = {
       'scope_not_allowed',
       'resource_not_allowed',
       'expected_account_unsupported',
+      'processor_not_allowed',
+      'currency_not_allowed',
+      'amount_over_limit',
       'subject_token_invalid',
       'idempotency_in_flight',
       'idempotency_key_reused',
@@ -82,7 +96,18 @@ export const operations = {
     summary: 'Cancel. A cancelled elicitation is answered again as it is.',
     parameters: byElicitation,
     responses: { 200: { description: 'Cancelled.', schema: elicitationSchema } },
-    problems: ['not_found', 'already_ended', 'illegal_transition'],
+    problems: ['not_found', 'already_ended', 'illegal_transition', 'payment_in_progress', 'upstream_unavailable'],
+  },
+  redeemElicitation: {
+    method: 'POST',
+    path: '/v1/elicitations/{elicitationId}/redeem',
+    summary: 'Take the result of a completed elicitation, once.',
+    parameters: byElicitation,
+    body: redeemRequestSchema,
+    optionalBody: true,
+    idempotent: true,
+    responses: { 200: { description: 'Yours; nobody else gets it.', schema: redeemedElicitationSchema } },
+    problems: ['not_found', 'not_redeemable', 'already_redeemed', 'encryption_key_not_registered'],
   },
   verifyElicitation: {
     method: 'POST',
@@ -130,6 +155,32 @@ export const operations = {
     summary: 'Delete a connection here and end its grant at the provider.',
     parameters: byConnection,
     responses: { 200: { description: 'Gone here, whatever the provider says.', schema: removedConnectionSchema } },
+    problems: ['not_found'],
+  },
+  listCredentials: {
+    method: 'GET',
+    path: '/v1/credentials',
+    summary: "List a subject's lasting credentials that this MCP server may read.",
+    query: listCredentialsQuerySchema,
+    responses: { 200: { description: 'Possibly none. Never with values.', schema: credentialListSchema } },
+    problems: ['issuer_not_allowed'],
+  },
+  readCredential: {
+    method: 'POST',
+    path: '/v1/credentials/{credentialId}/values',
+    summary: 'Read what the user typed for a lasting credential.',
+    parameters: byCredential,
+    body: readCredentialRequestSchema,
+    optionalBody: true,
+    responses: { 200: { description: 'Keep it in memory only.', schema: credentialValuesSchema } },
+    problems: ['not_found', 'encryption_key_not_registered'],
+  },
+  removeCredential: {
+    method: 'DELETE',
+    path: '/v1/credentials/{credentialId}',
+    summary: 'Delete a lasting credential.',
+    parameters: byCredential,
+    responses: { 200: { description: 'Gone.', schema: removedCredentialSchema } },
     problems: ['not_found'],
   },
 } as const satisfies Record<string, Operation>;

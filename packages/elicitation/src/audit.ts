@@ -1,10 +1,13 @@
 import type { Elicitation, FailureCode, Trouble } from './elicitation.ts';
 import type { ElicitationId } from './ids.ts';
+import type { Approval } from './requests.ts';
 import type { Subject } from './subject.ts';
 
 /** What happened, without what it happened to. */
 export type AuditFact =
-  | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' }
+  | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' | 'charged' | 'redeemed' }
+  /** A person approved a payment or a confirmation. */
+  | { readonly type: 'approved'; readonly method: Approval['method'] }
   /** A second ask of the same MCP server was added to an open one; `scopes` are those it brought. */
   | { readonly type: 'widened'; readonly scopes: readonly string[] }
   | { readonly type: 'failed'; readonly failure: FailureCode }

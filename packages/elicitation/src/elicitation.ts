@@ -1,42 +1,16 @@
-import type { ConnectionId, ElicitationId } from './ids.ts';
+import type { ElicitationId } from './ids.ts';
+import type { Approval, Charge, ElicitationRequest, Kind, Outcome, RequestOf } from './requests.ts';
 import type { Subject } from './subject.ts';
-
-/** The kinds of ask that exist. Each has one request shape and one outcome shape. */
-export const kinds = ['authorization'] as const;
-export type Kind = (typeof kinds)[number];
 
 /** How the gateway learns that the browser belongs to the subject (design: "Same person"). */
 export const identityModes = ['login', 'external', 'loopback'] as const;
 export type IdentityMode = (typeof identityModes)[number];
-
-export interface AuthorizationRequest {
-  readonly kind: 'authorization';
-  readonly provider: string;
-  /** Sorted and without repeats. */
-  readonly scopes: readonly string[];
-  /** RFC 8707. */
-  readonly resource?: string;
-  /** The account id at the provider that must be connected, if the tool insists on one. */
-  readonly expectedAccount?: string;
-}
-
-export type ElicitationRequest = AuthorizationRequest;
 
 /** What the MCP server claims about who asked; shown as a claim, never trusted. */
 export interface RequestedBy {
   readonly mcpClient?: string;
   readonly tool?: string;
 }
-
-export interface AuthorizationOutcome {
-  readonly kind: 'authorization';
-  readonly connectionId: ConnectionId;
-  readonly provider: string;
-  /** Granted by the provider, which may differ from what was asked. */
-  readonly scopes: readonly string[];
-}
-
-export type Outcome = AuthorizationOutcome;
 
 /** Why the user was brought back to the start of an attempt. */
 export const troubles = [
@@ -46,6 +20,12 @@ export const troubles = [
   'wrong_account',
   'fewer_scopes',
   'start_again',
+  /** The time at the processor ran out, or the person went back; nothing was paid. */
+  'payment_not_finished',
+  /** The live check says that what was typed does not work. */
+  'credential_rejected',
+  /** The live check could not be made. */
+  'check_unavailable',
 ] as const;
 export type Trouble = (typeof troubles)[number];
 
@@ -55,6 +35,10 @@ export const failureCodes = [
   'provider_refused',
   'wrong_account',
   'fewer_scopes',
+  /** The processor will not take this payment. Nothing was paid. */
+  'processor_refused',
+  /** The processor says that something else was paid than was approved. Somebody must pay it back. */
+  'payment_mismatch',
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
@@ -90,6 +74,13 @@ export interface ActiveElicitation extends ElicitationBase {
   readonly status: 'active';
   /** Digest of the one-time value of the attempt in progress; an answer to any other attempt is stale. */
   readonly attempt: string;
+  /**
+   * For payments that a processor takes: the person has approved. From here on only what the processor says ends it, because it
+   * may have been paid.
+   */
+  readonly approval?: Approval;
+  /** Where it is paid, once the processor has said so. */
+  readonly charge?: Charge;
 }
 
 export interface VerifyingElicitation extends ElicitationBase {
@@ -102,6 +93,8 @@ export interface CompletedElicitation extends ElicitationBase {
   readonly status: 'completed';
   readonly outcome: Outcome;
   readonly endedAt: number;
+  /** When its result was redeemed; absent until then, and for kinds without one. */
+  readonly redeemedAt?: number;
 }
 
 export interface FailedElicitation extends ElicitationBase {
@@ -128,4 +121,29 @@ export type TerminalElicitation = CompletedElicitation | FailedElicitation | End
 
 export function isTerminal(elicitation: Elicitation): elicitation is TerminalElicitation {
   return 'endedAt' in elicitation;
+}
+
+export type ElicitationOf<K extends Kind> = Elicitation & { readonly request: RequestOf<K> };
+
+export function isOfKind<K extends Kind>(elicitation: Elicitation, kind: K): elicitation is ElicitationOf<K> {
+  return elicitation.request.kind === kind;
+}
+
+/** Approved, and a processor has been or is about to be told: it may have been paid, whatever the time says. */
+export function isCharging(
+  elicitation: Elicitation,
+): elicitation is ActiveElicitation & ElicitationOf<'payment'> & { readonly approval: Approval } {
+  return elicitation.status === 'active' && elicitation.approval !== undefined;
+}
+
+/** Whether completing it leaves a result that its MCP server redeems once. A lasting credential is read instead. */
+export function isRedeemable(request: ElicitationRequest): boolean {
+  switch (request.kind) {
+    case 'authorization':
+      return false;
+    case 'credential':
+      return request.retention === 'once';
+    default:
+      return true;
+  }
 }

@@ -13,6 +13,12 @@ export const domainErrorCodes = [
   'identity_mode_mismatch',
   'verification_unknown',
   'reauthorization_required',
+  'processor_not_allowed',
+  'currency_not_allowed',
+  'amount_over_limit',
+  'payment_in_progress',
+  'not_redeemable',
+  'already_redeemed',
   'too_many_elicitations',
   'store_unavailable',
   'unknown_record_layout',
@@ -34,7 +40,7 @@ export class DomainError extends Error {
 /** Unknown and foreign ids are answered alike, so that nobody learns that an id exists. */
 export class NotFoundError extends DomainError {
   override name = 'NotFoundError';
-  constructor(noun: 'elicitation' | 'connection' = 'elicitation') {
+  constructor(noun: 'elicitation' | 'connection' | 'credential' = 'elicitation') {
     super('not_found', `No such ${noun}.`);
   }
 }

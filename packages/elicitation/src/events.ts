@@ -1,5 +1,6 @@
-import type { Elicitation, ElicitationStatus, Kind } from './elicitation.ts';
+import type { Elicitation, ElicitationStatus } from './elicitation.ts';
 import type { ElicitationId } from './ids.ts';
+import type { Kind } from './requests.ts';
 
 /** What is announced about an elicitation: thin, without secrets and without anything the user typed. */
 export interface ElicitationEvent {

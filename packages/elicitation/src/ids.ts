@@ -8,6 +8,7 @@ import type { Subject } from './subject.ts';
 export type Shard = string & { readonly __brand: 'Shard' };
 export type ElicitationId = `el_${string}`;
 export type ConnectionId = `cn_${string}`;
+export type CredentialId = `cr_${string}`;
 export type BrowserSessionId = `bs_${string}`;
 /** The OAuth `state` parameter of one authorization transaction (RFC 6749 section 10.12). */
 export type AuthorizationState = `st_${string}`;
@@ -24,7 +25,7 @@ export const systemEntropy: Entropy = bytes => randomBytes(bytes);
 
 /** 256 random bits, base64url: above the 128 bits of ASVS 11.5.1. */
 const SECRET_BYTES = 32;
-const SHARDED = /^(el|cn|bs|st|vf|rv)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
+const SHARDED = /^(el|cn|cr|bs|st|vf|rv)_([0-9a-f]{2})[A-Za-z0-9_-]{43}$/;
 
 export function shardOf(subject: Subject): Shard {
   return hash('sha256', JSON.stringify([subject.issuer, subject.subject])).slice(0, 2) as Shard;
@@ -67,6 +68,17 @@ export function connectionIdOf(of: {
   return `cn_${shardOf(of.subject)}${digest}`;
 }
 
+/** As with connections: one per owner, subject and name, so the id is derived from those. */
+export function credentialIdOf(of: { owner: string; subject: Subject; name: string }): CredentialId {
+  const { owner, subject, name } = of;
+  const digest = hash(
+    'sha256',
+    JSON.stringify(['credential', owner, subject.issuer, subject.subject, name]),
+    'base64url',
+  );
+  return `cr_${shardOf(subject)}${digest}`;
+}
+
 function parse<P extends string>(prefix: P, value: string): `${P}_${string}` | undefined {
   const match = SHARDED.exec(value);
   return match?.[1] === prefix ? (value as `${P}_${string}`) : undefined;
@@ -74,13 +86,14 @@ function parse<P extends string>(prefix: P, value: string): `${P}_${string}` | u
 
 export const parseElicitationId = (value: string): ElicitationId | undefined => parse('el', value);
 export const parseConnectionId = (value: string): ConnectionId | undefined => parse('cn', value);
+export const parseCredentialId = (value: string): CredentialId | undefined => parse('cr', value);
 export const parseBrowserSessionId = (value: string): BrowserSessionId | undefined => parse('bs', value);
 export const parseAuthorizationState = (value: string): AuthorizationState | undefined => parse('st', value);
 export const parseRevocationId = (value: string): RevocationId | undefined => parse('rv', value);
 export const parseVerificationId = (value: string): VerificationId | undefined => parse('vf', value);
 
 export function shardIn(
-  id: ElicitationId | ConnectionId | BrowserSessionId | AuthorizationState | VerificationId | RevocationId,
+  id: ElicitationId | ConnectionId | CredentialId | BrowserSessionId | AuthorizationState | VerificationId | RevocationId,
 ): Shard {
   return id.slice(3, 5) as Shard;
 }

@@ -1,4 +1,5 @@
-import type { IdentityMode, Kind } from './elicitation.ts';
+import type { IdentityMode } from './elicitation.ts';
+import type { Kind } from './requests.ts';
 
 /** A registered caller of the API and what it may ask for. */
 export interface McpServer {
@@ -8,6 +9,12 @@ export interface McpServer {
   readonly connectionOwner: string;
   readonly kinds: readonly Kind[];
   readonly providers: readonly string[];
+  /** Which payments it may ask for; absent: none. A currency without a limit is refused. */
+  readonly payment?: {
+    readonly processors: readonly string[];
+    /** Greatest amount of one payment by ISO 4217 currency, in minor units. */
+    readonly maxMinorUnits: Readonly<Record<string, number>>;
+  };
   /** Issuers whose subjects it may name. */
   readonly issuers: readonly string[];
   /** Matched exactly (RFC 9700 section 4.11). */

@@ -1,5 +1,6 @@
 import type { BrowserSession, NewBrowserSession } from './browser-session.ts';
 import type { Connection, ConnectionUse, LossReason } from './connection.ts';
+import type { Credential, NewCredential } from './credential.ts';
 import type {
   ActiveElicitation,
   CompletedElicitation,
@@ -9,7 +10,7 @@ import type {
   PendingElicitation,
   VerifyingElicitation,
 } from './elicitation.ts';
-import type { BrowserSessionId, ConnectionId, ElicitationId, RevocationId, Shard } from './ids.ts';
+import type { BrowserSessionId, ConnectionId, CredentialId, ElicitationId, RevocationId, Shard } from './ids.ts';
 import type { Subject } from './subject.ts';
 import type { TransitionEvent } from './transitions.ts';
 
@@ -22,8 +23,8 @@ import type { TransitionEvent } from './transitions.ts';
 /** Everything of a new elicitation that the store does not decide itself (version, times, layout). */
 export type NewElicitation = Omit<PendingElicitation, 'layout' | 'version' | 'status' | 'createdAt' | 'expiresAt'>;
 
-/** A token set of a connection, also across the connection's end and return. */
-export type SeenConnection = Pick<Connection, 'createdAt' | 'generation'>;
+/** A token set of a connection, or the values of a credential, also across their end and return. */
+export type SeenAnswer = Pick<Connection, 'createdAt' | 'generation'>;
 
 export interface CreateElicitation {
   readonly elicitation: NewElicitation;
@@ -31,19 +32,24 @@ export interface CreateElicitation {
   readonly operationId: string;
   /** Same digest: the same MCP server asks the same person for the same account. The newest such elicitation is reported. */
   readonly coalescingDigest: string;
-  /** The connection that would answer the ask. */
-  readonly connectionId: ConnectionId;
+  /** What would answer the ask without asking anybody, for the kinds that leave something lasting. */
+  readonly answeredBy?: ConnectionId | CredentialId;
   /** What the caller has already looked at and found useless; anything else that exists is reported instead of creating. */
-  readonly seen: { readonly openId?: ElicitationId; readonly connection?: SeenConnection };
+  readonly seen: { readonly openId?: ElicitationId; readonly answer?: SeenAnswer };
   readonly subjectLimit: { readonly max: number; readonly windowMs: number };
 }
 
 export type CreateResult =
   /** Created now, or earlier under the same operation id. */
   | { readonly result: 'created'; readonly elicitation: Elicitation }
-  /** The connection exists with another token set than `seen.connection`. Said before anything that is open. */
+  /** The connection exists with another token set than `seen.answer`. Said before anything that is open. */
   | { readonly result: 'connected'; readonly connection: Connection }
-  /** An elicitation with this coalescing digest is open and is not the one in `seen.openId`. */
+  /** Likewise, a lasting credential. */
+  | { readonly result: 'kept'; readonly credential: Credential }
+  /**
+   * An elicitation with this coalescing digest exists and is not the one in `seen.openId`: it is open; or it is charging, whatever
+   * the time, because it may have been paid; or it is completed and its result waits to be redeemed, because the person has answered.
+   */
   | { readonly result: 'open'; readonly elicitationId: ElicitationId }
   /** The subject's limit is used up; nothing was written. */
   | { readonly result: 'limited'; readonly retryAfterMs: number };
@@ -53,7 +59,7 @@ export type NextElicitation =
   | (Pick<PendingElicitation, 'status' | 'trouble' | 'missing'> & {
       /** Only for `widen`. */ readonly scopes?: readonly string[];
     })
-  | Pick<ActiveElicitation, 'status' | 'attempt'>
+  | Pick<ActiveElicitation, 'status' | 'attempt' | 'approval' | 'charge'>
   | Pick<VerifyingElicitation, 'status' | 'attempt'>
   | Pick<CompletedElicitation, 'status' | 'outcome'>
   | Pick<FailedElicitation, 'status' | 'failure'>
@@ -82,6 +88,9 @@ export interface TransitionElicitation {
   readonly operationId: string;
   readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
   readonly putConnection?: NewConnection;
+  readonly putCredential?: NewCredential;
+  /** What was typed, sealed by the vault: kept beside the elicitation until it is redeemed, and for repeats of that. */
+  readonly putResult?: { readonly sealed: string };
   /** Brings the end nearer: from now on it is over within this time, if not sooner. Never later. */
   readonly expiresWithinMs?: number;
 }
@@ -95,13 +104,39 @@ export type TransitionResult =
   | { readonly result: 'untimely'; readonly current: Elicitation }
   | { readonly result: 'missing' };
 
+/** Takes the result of a completed elicitation, for whoever names the redemption first. */
+export interface RedeemElicitation {
+  readonly elicitationId: ElicitationId;
+  /** Digest of the redeemer's own name for this; the same again gets the same. */
+  readonly redemption: string;
+}
+
+export type RedeemResult =
+  /** Exactly one `redemption` ever gets this; its repeats do as well, with `isFirst` false. */
+  | {
+      readonly result: 'redeemed';
+      readonly elicitation: CompletedElicitation;
+      /** What was put with `putResult`. */
+      readonly sealed?: string;
+      readonly isFirst: boolean;
+    }
+  /** Taken under another name. */
+  | { readonly result: 'spent'; readonly elicitation: CompletedElicitation }
+  /** Not completed, or of a kind without a result. */
+  | { readonly result: 'unredeemable'; readonly elicitation: Elicitation }
+  | { readonly result: 'missing' };
+
 export interface ElicitationStore {
   create(request: CreateElicitation): Promise<CreateResult>;
   read(elicitationId: ElicitationId): Promise<Elicitation | undefined>;
   /** @throws IllegalTransitionError before anything is sent, when the events do not lead to `next.status`, or scopes come otherwise than by `widen`. */
   transition(request: TransitionElicitation): Promise<TransitionResult>;
+  /** Check and taking are one: of two names at once, one is `redeemed`. Changes neither status nor version, and announces nothing. */
+  redeem(request: RedeemElicitation): Promise<RedeemResult>;
   /** Open elicitations of a shard whose time is over, oldest first. */
   due(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
+  /** For a charging elicitation that is over and whose truth is not known yet: not `due` again for this time. Keeps its record. */
+  postpone(elicitationId: ElicitationId, delayMs: number): Promise<void>;
   /**
    * Those of a person that have not ended and are not over, of every MCP server, oldest first. Of very many,
    * the hundred that are over last. */

@@ -18,6 +18,7 @@ import type { TransitionElicitation } from './ports.ts';
  *           └─expire─▶ expired
  * ```
  *
+ * `charge` keeps an active payment active: the processor has said where it is paid.
  * `widen` keeps a pending elicitation pending: a second ask of the same MCP server for the same account adds its scopes.
  *
  * A move that passes through two arrows in one commit (a person who declines at once is engaged and declines) names
@@ -29,6 +30,7 @@ export const transitions = [
   { from: 'pending', event: 'cancel', to: 'cancelled' },
   { from: 'pending', event: 'expire', to: 'expired' },
   { from: 'active', event: 'retry', to: 'pending' },
+  { from: 'active', event: 'charge', to: 'active' },
   { from: 'active', event: 'hold', to: 'verifying' },
   { from: 'active', event: 'complete', to: 'completed' },
   { from: 'active', event: 'decline', to: 'declined' },
@@ -78,7 +80,7 @@ export function assertTransition({
   assertMove(current.status, events, next.status);
   const scopes = next.status === 'pending' ? next.scopes : undefined;
   const isLegal = events.includes('widen')
-    ? scopes !== undefined && covers(scopes, current.request.scopes)
+    ? scopes !== undefined && current.request.kind === 'authorization' && covers(scopes, current.request.scopes)
     : scopes === undefined;
   if (!isLegal) throw new IllegalTransitionError(current.status, `${events.join('+')} to these scopes`);
 }

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { plainText } from '../plain-text.ts';
+import { requestedSchemaSchema } from './requested-schema.ts';
+
+export const formRequestSchema = z
+  .strictObject({
+    title: plainText(120).optional(),
+    requestedSchema: requestedSchemaSchema,
+    secretFields: z
+      .array(z.string().max(64))
+      .max(20)
+      .default([])
+      .describe('Properties that are masked on the page. A form with any is never shown by an MCP client.'),
+  })
+  .superRefine(({ requestedSchema, secretFields }, context) => {
+    secretFields.forEach((name, at) => {
+      if (requestedSchema.properties[name]?.type !== 'string')
+        context.addIssue({ code: 'custom', path: ['secretFields', at], message: 'must name a string property' });
+    });
+  });
+
+export const formOutcomeSchema = z.object({ kind: z.literal('form') });
+
+export type FormRequestInput = z.input<typeof formRequestSchema>;

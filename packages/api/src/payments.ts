@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { plainText } from './plain-text.ts';
+
+/** Far above any payment that a person approves with a button, and far below what a double counts exactly. */
+const MAX_MINOR_UNITS = 999_999_999_999;
+
+export const currencySchema = z.string().regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code in capitals' });
+
+export const amountSchema = z.strictObject({
+  currency: currencySchema,
+  minorUnits: z
+    .int()
+    .min(1)
+    .max(MAX_MINOR_UNITS)
+    .describe('An integer in the minor unit of the currency (ISO 4217): 1050 is 10.50 euro, or 1050 yen.'),
+});
+
+export const paymentRequestSchema = z
+  .strictObject({
+    payee: z.strictObject({ name: plainText(80) }),
+    amount: amountSchema,
+    items: z
+      .array(
+        z.strictObject({
+          label: plainText(120),
+          quantity: z.int().min(1).max(1_000_000).default(1),
+          unitMinorUnits: z
+            .int()
+            .min(-MAX_MINOR_UNITS)
+            .max(MAX_MINOR_UNITS)
+            .describe('Of one piece, in the currency of the amount. Negative for a discount.'),
+        }),
+      )
+      .min(1)
+      .max(50)
+      .optional()
+      .describe('Must add up to the amount.'),
+    reference: plainText(80).describe('Your own name for what is paid, such as an order number. Shown to the user.'),
+    processor: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' })
+      .optional()
+      .describe('`none`: only the approval. Default: the first processor configured for this MCP server.'),
+  })
+  .superRefine(({ amount, items }, context) => {
+    if (items === undefined) return;
+    const totals = items.map(item => item.quantity * item.unitMinorUnits);
+    // With every summand this small all arithmetic below 2^53 is exact.
+    const isExact = totals.every(total => Math.abs(total) <= MAX_MINOR_UNITS);
+    if (!isExact || totals.reduce((sum, total) => sum + total, 0) !== amount.minorUnits)
+      context.addIssue({ code: 'custom', path: ['items'], message: 'the items must add up to the amount' });
+  });
+
+export const approvalSchema = z.object({
+  method: z
+    .enum(['button', 'passkey'])
+    .describe('`passkey`: presence and user verification were proved as well (WebAuthn), over the digest of the terms.'),
+  identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway knew who it was.'),
+  at: z.iso.datetime(),
+  authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
+});
+
+export const paymentOutcomeSchema = z.object({
+  kind: z.literal('payment'),
+  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of what was approved.'),
+  approval: approvalSchema,
+  processor: z.string(),
+  processorReference: z.string().optional().describe("The processor's own name for the payment."),
+});
+
+export type PaymentRequestInput = z.input<typeof paymentRequestSchema>;
+export type ApprovalBody = z.infer<typeof approvalSchema>;

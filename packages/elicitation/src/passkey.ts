@@ -1,0 +1,42 @@
+import type { RECORD_LAYOUT } from './elicitation.ts';
+import type { Subject } from './subject.ts';
+
+/** A person's WebAuthn credential, for approvals above a threshold. Holds a public key and nothing secret. */
+export interface Passkey {
+  readonly layout: typeof RECORD_LAYOUT;
+  /** WebAuthn credential id, base64url. */
+  readonly passkeyId: string;
+  readonly subject: Subject;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  /** WebAuthn signature counter; 0 where the authenticator has none. */
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  /** Whether it is kept in more than one place (WebAuthn backup state). */
+  readonly backedUp: boolean;
+  /** What the person calls it, or the authenticator's own name. */
+  readonly label: string;
+  readonly createdAt: number;
+  readonly lastUsedAt?: number;
+}
+
+export type NewPasskey = Omit<Passkey, 'layout' | 'createdAt' | 'lastUsedAt'>;
+
+export interface PasskeyStore {
+  /** Oldest first. */
+  list(subject: Subject): Promise<readonly Passkey[]>;
+  /** `full` when the person has `max` already; `exists` when the id is taken, whoever's it is among this person's. */
+  add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'>;
+  /**
+   * Notes a verified assertion. `stale` when the counter did not grow though the authenticator has one (WebAuthn 7.2 step 22):
+   * nothing is written, and the assertion must not count. Two assertions with one counter cannot both be `used`.
+   */
+  use(p: {
+    readonly subject: Subject;
+    readonly passkeyId: string;
+    readonly signCount: number;
+    readonly backedUp: boolean;
+  }): Promise<'used' | 'stale' | 'unknown'>;
+  /** False where nothing was there. */
+  remove(subject: Subject, passkeyId: string): Promise<boolean>;
+}
