@@ -4,6 +4,7 @@ import {
   asker,
   destination,
   facts,
+  linkButton,
   matchCodeFact,
   personFact,
   postForm,
@@ -47,6 +48,13 @@ export interface DecisionKind {
   readonly facts: Html;
   readonly destinationHost?: string;
   readonly acceptLabel: Html;
+  /**
+   * Where the person cannot accept before something else is done, such as signing in again: in place of the accepting form
+   * stands a link there, of the same size and weight. `acceptLabel` says so.
+   */
+  readonly acceptHref?: string;
+  /** What the person needs to know about the accepting button, just above both buttons. */
+  readonly aboutAccept?: Html;
   readonly reassurance: Html;
 }
 
@@ -62,6 +70,14 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
     view.switchAccountAction === undefined
       ? undefined
       : { action: view.switchAccountAction, csrfToken, label: t.html('facts.switchAccount') };
+  const aboutAccept = kind.aboutAccept === undefined ? undefined : html`<p class="about">${kind.aboutAccept}</p>`;
+  const accept =
+    kind.acceptHref === undefined
+      ? postForm(
+          { action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }) },
+          submitButton(kind.acceptLabel, 'accent'),
+        )
+      : linkButton(kind.acceptHref, kind.acceptLabel, 'accent');
   const main = html`${notice}
 ${asker(view.mcpServer, t)}
 <h1>${kind.heading}</h1>
@@ -73,9 +89,10 @@ ${facts([
   matchCodeFact(view.matchCode, t),
   view.person === undefined ? undefined : personFact(view.person, t, switchAccount),
 ])}
+${aboutAccept}
 <div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
 ${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}
-${postForm({ action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }) }, submitButton(kind.acceptLabel, 'accent'))}
+${accept}
 </div>
 <div class="fine"><p>${kind.reassurance}</p><p>${deadline(view, 'decision', t)}</p></div>`;
   return layout(context, t, { title: kind.title, main });

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 import { accentColours } from './palette.ts';
 import type { Branding } from './views.ts';
 
-const baseStyles = readFileSync(new URL('./postern.css', import.meta.url), 'utf8');
+/** In the order in which they apply. */
+const styles = ['postern.css', 'approvals.css']
+  .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
+  .join('\n');
 
 /**
  * The one stylesheet, with the operator's colours. Its path carries a hash of its content, so it may be cached for ever
@@ -13,7 +16,7 @@ const baseStyles = readFileSync(new URL('./postern.css', import.meta.url), 'utf8
  */
 export function stylesheet(branding: Branding): { path: string; body: string } {
   const body = [
-    minify(baseStyles),
+    minify(styles),
     `:root{${declarations(accentColours(branding, 'light'))}}`,
     `@media screen and (prefers-color-scheme:dark){:root{${declarations(accentColours(branding, 'dark'))}}}`,
   ].join('\n');

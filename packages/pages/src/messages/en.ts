@@ -1,8 +1,11 @@
+import { approvalsEn } from './approvals/en.ts';
+
 /**
  * The English texts, and the list of all texts there are. `{name}` is a place for a value; every locale must have the same
  * places. House tone: short sentences, no exclamation marks, no word a person would have to look up.
  */
 export const en = {
+  ...approvalsEn,
   'layout.help': 'Help',
   'link.open': 'Open {host}',
   'link.newTab': '(in a new tab)',

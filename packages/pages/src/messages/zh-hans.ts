@@ -1,7 +1,9 @@
+import { approvalsZhHans } from './approvals/zh-hans.ts';
 import type { Messages } from './messages.ts';
 
 /** 简体中文。 */
 export const zhHans: Messages = {
+  ...approvalsZhHans,
   'layout.help': '帮助',
   'link.open': '打开 {host}',
   'link.newTab': '（在新标签页中）',

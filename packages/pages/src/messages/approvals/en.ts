@@ -1,0 +1,108 @@
+/** The English texts of payments and confirmations: asking, paying, the passkey step, the records afterwards. */
+export const approvalsEn = {
+  'approval.signInAgain': 'Sign in again to approve',
+  'approval.signInAgainWhy':
+    'You signed in a while ago. To make sure that it is still you, sign in once more before you approve.',
+  'approval.signInAgainConfirm': 'Sign in again to confirm',
+  'approval.signInAgainConfirmWhy':
+    'You signed in a while ago. To make sure that it is still you, sign in once more before you confirm.',
+  'approval.notice.sign_in_again':
+    'Nothing was approved, because you signed in too long ago. Sign in again, then decide.',
+  'approval.notice.terms_changed': 'Nothing was approved. Please look at the details once more, then decide.',
+
+  'payment.heading': '{mcpServer} asks you to approve a payment of {amount}',
+  'payment.payee': 'Paid to',
+  'payment.amount': 'Amount',
+  'payment.items': 'What you pay for',
+  'payment.item': 'Item',
+  'payment.itemTotal': 'Price',
+  'payment.quantity': '{quantity} × {unit}',
+  'payment.total': 'Total',
+  'payment.reference': 'Reference',
+  'payment.accept': 'Approve',
+  'payment.acceptWithPasskey': 'Approve with passkey',
+  'payment.passkeyWhy':
+    'Your passkey comes next: a key kept on your device, which you unlock with a fingerprint, a face or a PIN.',
+  'payment.reassuranceProcessor': 'After you approve, you pay at {processor}. Nothing is charged before that.',
+  'payment.reassuranceDirect':
+    'After you approve, {mcpServer} may collect this amount from you, once. Nothing is charged if you decline.',
+  'payment.notice.payment_not_finished':
+    'The payment was not finished, and nothing was charged. You can try again, or decline.',
+  'payment.notice.processor_unavailable':
+    '{processor} did not answer, and nothing was charged. Wait a moment, then try again.',
+  'payment.notice.processor_unavailableUnnamed':
+    'The payment service did not answer, and nothing was charged. Wait a moment, then try again.',
+  'payment.notice.passkey_failed':
+    'The passkey could not be checked. Nothing was approved. You can try again, or decline.',
+
+  'passkey.headingAssert': 'Approve {amount} with your passkey',
+  'passkey.headingRegister': 'Add a passkey to approve {amount}',
+  'passkey.textAssert':
+    'Your device asks for your fingerprint, your face or your PIN. That unlocks your passkey, the key kept on it for {brand}.',
+  'passkey.textRegister':
+    'Payments of this size need a passkey: a key kept on your device, which you unlock with a fingerprint, a face or a PIN.',
+  'passkey.textRegisterNext': 'You add it once. Then you approve the payment with it.',
+  'passkey.start': 'Use passkey',
+  'passkey.add': 'Add a passkey',
+  'passkey.back': 'Go back',
+  'passkey.reassuranceAssert': 'Using your passkey approves this payment.',
+  'passkey.reassuranceRegister': 'Adding a passkey approves nothing yet.',
+  'passkey.noScript':
+    'This step needs JavaScript, because a browser can only reach a passkey with it. Switch it on and load this page again, go back, or decline.',
+  'passkey.waiting': 'Follow the steps that your device shows.',
+  'passkey.sending': 'Done. One moment, please.',
+  'passkey.cancelled': 'The passkey was not used. You can try again, or decline.',
+  'passkey.alreadyAdded':
+    'This device already holds a passkey for you. Go back and approve with it, or choose another device.',
+  'passkey.failed': 'That did not work. You can try again, go back, or decline.',
+  'passkey.unsupported':
+    'This browser cannot use passkeys on this page. Open the link from your app in another browser, or decline.',
+  'passkey.notice.failed': 'The passkey could not be checked. Nothing was approved. You can try again, or decline.',
+  'passkey.notice.not_added': 'The passkey could not be added. Nothing was approved. You can try again, or decline.',
+
+  'charge.heading': 'You approved. Now pay {amount} at {processor}',
+  'charge.headingOpening': 'You approved {amount}',
+  'charge.headingProcessing': '{processor} is working on your payment',
+  'charge.text': '{processor} takes the payment for {payee}. Afterwards you come back here.',
+  'charge.textProcessing': 'This can take a few minutes. You do not have to pay again.',
+  'charge.stop': 'Do not pay',
+  'charge.continue': 'Continue to {host}',
+  'charge.tryAgain': 'Continue',
+  'charge.check': 'I have paid: check again',
+  'charge.checkProcessing': 'Check again',
+  'charge.reassurance': 'You pay once, however often you open this page.',
+  'charge.notice.processor_unavailable': '{processor} did not answer just now. Wait a moment, then try again.',
+  'charge.notice.not_paid_yet': '{processor} has not received the payment yet.',
+
+  'receipt.headingPaid': 'You paid {amount}',
+  'receipt.headingApproved': 'You approved a payment of {amount}',
+  'receipt.record': 'This is a record of your approval.',
+  'receipt.recordPaid': 'This is a record of your approval and your payment.',
+  'receipt.heading': 'Receipt',
+  'receipt.number': 'Receipt number',
+  'receipt.approvedAt': 'Approved',
+  'receipt.how': 'How',
+  'receipt.method.button': 'With the button on the page',
+  'receipt.method.passkey': 'With a passkey',
+  'receipt.by': 'By',
+  'receipt.askedBy': 'Asked for by',
+  'receipt.status': 'Payment',
+  'receipt.paid': 'Paid',
+  'receipt.paidAt': 'Paid at {processor}',
+  'receipt.collect': '{mcpServer} may now collect it from you, once',
+  'receipt.print': 'You can print this page and keep it.',
+
+  'confirmation.heading': '{mcpServer} asks you to confirm a step',
+  'confirmation.label': 'What you would confirm',
+  'confirmation.stated': 'As stated by {mcpServer}.',
+  'confirmation.caution': 'Look closely before you confirm. {mcpServer} says that this step needs care.',
+  'confirmation.destructive': 'This cannot be undone. {mcpServer} says that the step is final.',
+  'confirmation.accept': 'Confirm',
+  'confirmation.reassurance': '{mcpServer} goes on with this step only if you confirm it.',
+  'confirmation.notice.sign_in_again':
+    'Nothing was confirmed, because you signed in too long ago. Sign in again, then decide.',
+  'confirmation.notice.terms_changed': 'Nothing was confirmed. Please look at the details once more, then decide.',
+  'confirmed.heading': 'You confirmed',
+  'confirmed.label': 'What you confirmed',
+  'confirmed.at': 'Confirmed',
+} as const;
