@@ -1,0 +1,36 @@
+/** Members that MCP's restricted schema does not have, by their paths. */
+
+const about = ['type', 'title', 'description', 'default'];
+const membersByType = new Map<unknown, ReadonlySet<string>>([
+  ['string', new Set([...about, 'minLength', 'maxLength', 'format', 'enum', 'enumNames', 'oneOf'])],
+  ['number', new Set([...about, 'minimum', 'maximum'])],
+  ['integer', new Set([...about, 'minimum', 'maximum'])],
+  ['boolean', new Set(about)],
+  ['array', new Set([...about, 'minItems', 'maxItems', 'items'])],
+]);
+const rootMembers = new Set(['$schema', 'type', 'properties', 'required']);
+const itemsMembers = new Set(['type', 'enum', 'anyOf']);
+
+/** Looks only at names. Whatever has the wrong shape or an unknown type is for the schema to refuse. */
+export function strangersIn(schema: unknown): PropertyKey[][] {
+  const found: PropertyKey[][] = [];
+  const visit = (value: unknown, known: ReadonlySet<string>, path: PropertyKey[]) => {
+    if (!isObject(value)) return;
+    for (const name of Object.keys(value)) if (!known.has(name)) found.push([...path, name]);
+  };
+  visit(schema, rootMembers, []);
+  const properties = isObject(schema) ? schema['properties'] : undefined;
+  if (!isObject(properties)) return found;
+  for (const [name, property] of Object.entries(properties)) {
+    if (name === '__proto__') found.push(['properties', name]);
+    if (!isObject(property)) continue;
+    const known = membersByType.get(property['type']);
+    if (known !== undefined) visit(property, known, ['properties', name]);
+    visit(property['items'], itemsMembers, ['properties', name, 'items']);
+  }
+  return found;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
