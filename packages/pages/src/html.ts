@@ -6,6 +6,8 @@
  * could not help (an unquoted attribute, a tag name, a comment, `style`, an event handler) is refused outright.
  */
 
+import { passkeyScript } from './passkey-script.ts';
+
 class TrustedHtml {
   readonly #markup: string;
   constructor(markup: string) {
@@ -72,6 +74,17 @@ export function ownText(text: string): Html {
 /** Joins markup without anything in between. */
 export function joinHtml(parts: readonly Html[]): Html {
   return new TrustedHtml(parts.join(''));
+}
+
+/**
+ * The one script element there is, since templates refuse them. It takes no other path, holds no inline script, and runs
+ * when the page is complete.
+ *
+ * @throws TypeError for every path but that of {@link passkeyScript}.
+ */
+export function passkeyScriptElement(path: string): Html {
+  if (path !== passkeyScript.path) throw new TypeError('not the script of the passkey page');
+  return new TrustedHtml(`<script src="${path}" defer></script>`);
 }
 
 /** Escapes for text and for double- or single-quoted attributes. */

@@ -1,9 +1,20 @@
+export type {
+  AmountView,
+  ConfirmationFactsView,
+  FactView,
+  PaymentFactsView,
+  PaymentItemView,
+  SignInAgain,
+} from './approval-views.ts';
 export { type Colour, parseColour } from './colour.ts';
 export type { DecisionView } from './decision-page.ts';
 export { displayHost } from './display-host.ts';
 export { type Html, html } from './html.ts';
 export { type Locale, locales, negotiateLocale } from './locale.ts';
-export { pageHeaders } from './page-headers.ts';
+export { pageHeaders, passkeyPageHeaders } from './page-headers.ts';
+export { type ChargeNotice, type ChargeView, chargePage } from './pages/charge-page.ts';
+export { type ConfirmationView, confirmationPage } from './pages/confirmation-page.ts';
+export { type ConfirmedView, confirmedPage } from './pages/confirmed-page.ts';
 export { type ConnectNotice, type ConnectView, connectPage } from './pages/connect-page.ts';
 export { type DeviceNotice, type DeviceView, devicePage } from './pages/device-page.ts';
 export {
@@ -23,6 +34,9 @@ export {
 } from './pages/ended-pages.ts';
 export { type LeavingView, leavingPage } from './pages/leaving-page.ts';
 export { type ConnectionView, type MeView, mePage, type WaitingView } from './pages/me-page.ts';
+export { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
+export { type PaymentDoneView, paymentDonePage } from './pages/payment-done-page.ts';
+export { type PaymentNotice, type PaymentView, paymentPage } from './pages/payment-page.ts';
 export {
   type ErrorView,
   errorPage,
@@ -39,6 +53,7 @@ export {
   signInFailedPage,
   signInPage,
 } from './pages/sign-in-pages.ts';
+export { passkeyScript } from './passkey-script.ts';
 export { stylesheet } from './stylesheet.ts';
 export type {
   AuthorizationView,

@@ -12,3 +12,9 @@ export const pageHeaders = {
   'cache-control': 'no-store',
   vary: 'Accept-Language',
 } as const;
+
+/** The same for the passkey page, which loads the one script there is, from our own origin and not inline. */
+export const passkeyPageHeaders = {
+  ...pageHeaders,
+  'content-security-policy': `${pageHeaders['content-security-policy']}; script-src 'self'`,
+} as const;

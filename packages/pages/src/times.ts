@@ -19,6 +19,21 @@ export function timeText(at: Date, style: keyof typeof styles, t: Translator): H
   return html`<time datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
 }
 
+/**
+ * A moment that somebody wrote down (RFC 3339), in the offset that was written, to the second where that matters.
+ *
+ * @throws TypeError when it is not in that form.
+ */
+export function offsetTimeText(written: string, t: Translator): Html {
+  const at = new Date(written);
+  const zone = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.exec(written)?.[1];
+  if (zone === undefined || Number.isNaN(at.getTime())) throw new TypeError('not a time of RFC 3339');
+  const timeZone = zone.toUpperCase() === 'Z' || zone === '-00:00' ? 'UTC' : zone;
+  const exact = at.getUTCSeconds() === 0 ? {} : ({ second: '2-digit' } as const);
+  const format = new Intl.DateTimeFormat(t.locale, { ...styles.moment, ...exact, timeZone });
+  return html`<time datetime="${at.toISOString()}">${ownText(format.format(at))}</time>`;
+}
+
 export interface Deadline {
   readonly expiresAt: Date;
   /** The time of this answer; with it the page also says how long is left. */

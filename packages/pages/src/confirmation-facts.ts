@@ -1,0 +1,62 @@
+import { amountHtml } from './amounts.ts';
+import type { ConfirmationFactsView, FactView } from './approval-views.ts';
+import { type Html, html, ownText } from './html.ts';
+import { icons } from './icons.ts';
+import { fact, hostText } from './parts.ts';
+import { offsetTimeText } from './times.ts';
+import type { Translator } from './translator.ts';
+
+/**
+ * What a person says yes to: the MCP server's sentence and its typed facts in one frame that says whose words they are, and
+ * above it how dangerous the step is, in words and with a sign.
+ */
+export function confirmationFacts(
+  { title, facts, danger }: ConfirmationFactsView,
+  names: { label: Html; mcpServer: string },
+  t: Translator,
+): Html {
+  const rows = facts.map(one => fact(html`${one.label}`, factValue(one, t)));
+  const list = rows.length === 0 ? undefined : html`<dl class="facts">${rows}</dl>`;
+  return html`${dangerLine(danger, names.mcpServer, t)}
+<section class="statement" aria-labelledby="statement-heading">
+<h2 id="statement-heading">${names.label}</h2>
+<p class="statement-title" dir="auto">${title}</p>
+${list}
+<p class="claim">${t.html('confirmation.stated', { mcpServer: names.mcpServer })}</p>
+</section>`;
+}
+
+function dangerLine(danger: ConfirmationFactsView['danger'], mcpServer: string, t: Translator): Html | undefined {
+  switch (danger) {
+    case 'normal':
+      return undefined;
+    case 'caution':
+      return html`<p class="danger caution">${icons.alert}<span>${t.html('confirmation.caution', { mcpServer })}</span></p>`;
+    case 'destructive':
+      return html`<p class="danger final">${icons.warning}<span>${t.html('confirmation.destructive', { mcpServer })}</span></p>`;
+  }
+}
+
+function factValue(one: FactView, t: Translator): Html {
+  switch (one.type) {
+    case 'text':
+      return html`<span class="value">${one.value}</span>`;
+    case 'number':
+      return html`<span class="value">${ownText(numberText(one.value, t))}</span>`;
+    case 'amount':
+      return html`<span class="value">${amountHtml(one.value, t)}</span>`;
+    case 'time':
+      return html`<span class="value">${offsetTimeText(one.value, t)}</span>`;
+    case 'host':
+      return html`<span class="value">${hostText(one.value)}</span>`;
+  }
+}
+
+/** Every digit that tells this number from its neighbours; very long ones in powers of ten. */
+function numberText(value: number, t: Translator): string {
+  if (!Number.isFinite(value)) throw new TypeError('not a number');
+  const shortest = String(value);
+  const notation = shortest.includes('e') ? 'scientific' : 'standard';
+  const format = new Intl.NumberFormat(t.locale, { notation, maximumFractionDigits: 20, signDisplay: 'negative' });
+  return format.format(shortest as Intl.StringNumericLiteral);
+}

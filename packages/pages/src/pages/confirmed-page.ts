@@ -1,0 +1,37 @@
+import type { ConfirmationFactsView } from '../approval-views.ts';
+import { confirmationFacts } from '../confirmation-facts.ts';
+import { html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { fact, facts, linkButton } from '../parts.ts';
+import { timeText } from '../times.ts';
+import { translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext } from '../views.ts';
+
+export interface ConfirmedView {
+  readonly mcpServer: McpServerView;
+  readonly confirmation: ConfirmationFactsView;
+  readonly approvedAt: Date;
+  /** A registered return address of the MCP server. */
+  readonly returnHref?: string;
+}
+
+/** The person said yes. */
+export function confirmedPage(context: PageContext, view: ConfirmedView): string {
+  const t = translatorFor(context.locale);
+  const mcpServer = view.mcpServer.name;
+  // The warning belongs to the decision; afterwards it would only frighten.
+  const confirmation = { ...view.confirmation, danger: 'normal' as const };
+  return messagePage(context, t, {
+    title: t.plain('confirmed.heading'),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html('confirmed.heading'),
+    texts: [t.html('next.close', { mcpServer })],
+    body: html`${confirmationFacts(confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
+${facts([fact(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
+    ...(view.returnHref === undefined
+      ? {}
+      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+  });
+}

@@ -1,0 +1,67 @@
+import { amountText } from '../amounts.ts';
+import type { PaymentFactsView } from '../approval-views.ts';
+import { html } from '../html.ts';
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { asker, fact, linkButton, personFact } from '../parts.ts';
+import { paymentFacts } from '../payment-facts.ts';
+import { timeText } from '../times.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext, PersonView } from '../views.ts';
+
+export interface PaymentDoneView {
+  readonly mcpServer: McpServerView;
+  readonly payment: PaymentFactsView;
+  readonly approvedAt: Date;
+  /** A processor took the money. */
+  readonly paid: boolean;
+  /** How it was approved. */
+  readonly method: 'button' | 'passkey';
+  readonly receiptNumber: string;
+  /** A registered return address of the MCP server. */
+  readonly returnHref?: string;
+  /** Absent on one-person machines, where nobody signs in. */
+  readonly person?: PersonView;
+}
+
+/** A payment was approved: what to do next, and a receipt to print. */
+export function paymentDonePage(context: PageContext, view: PaymentDoneView): string {
+  const t = translatorFor(context.locale);
+  const mcpServer = view.mcpServer.name;
+  const heading = view.paid ? 'receipt.headingPaid' : 'receipt.headingApproved';
+  const amount = amountText(view.payment.amount, t);
+  const record = t.html(view.paid ? 'receipt.recordPaid' : 'receipt.record');
+  return messagePage(context, t, {
+    title: t.plain(heading, { amount }),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html(heading, { amount }),
+    texts: [t.html('next.close', { mcpServer })],
+    body: html`<section class="receipt" aria-labelledby="receipt-heading">
+<h2 id="receipt-heading">${t.html('receipt.heading')}</h2>
+<p>${record}</p>
+${asker(view.mcpServer, t)}
+${paymentFacts(view.payment, t, approvalFacts(view, t))}
+</section>
+<div class="fine"><p>${t.html('receipt.print')}</p></div>`,
+    ...(view.returnHref === undefined
+      ? {}
+      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+  });
+}
+
+function approvalFacts(
+  { payment, paid, approvedAt, method, person, receiptNumber, mcpServer }: PaymentDoneView,
+  t: Translator,
+) {
+  const processor = payment.processor?.name;
+  const taken = processor === undefined ? t.html('receipt.paid') : t.html('receipt.paidAt', { processor });
+  const payable = t.html('receipt.collect', { mcpServer: mcpServer.name });
+  return [
+    fact(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
+    fact(t.html('receipt.approvedAt'), html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
+    fact(t.html('receipt.how'), html`<span class="value">${t.html(`receipt.method.${method}`)}</span>`),
+    ...(person === undefined ? [] : [personFact(person, t)]),
+    fact(t.html('receipt.number'), html`<code class="receipt-number" dir="ltr" translate="no">${receiptNumber}</code>`),
+  ];
+}

@@ -1,0 +1,79 @@
+import { amountText } from '../amounts.ts';
+import type { PaymentFactsView, SignInAgain } from '../approval-views.ts';
+import { type DecisionKind, type DecisionView, decisionPage } from '../decision-page.ts';
+import { type Html, html } from '../html.ts';
+import { paymentFacts } from '../payment-facts.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+/** What happened on the last try, when the person is asked again. Nothing was charged in any of them. */
+export type PaymentNotice =
+  | 'sign_in_again'
+  /** What the form brought back is not what is asked. */
+  | 'terms_changed'
+  | 'payment_not_finished'
+  | 'processor_unavailable'
+  | 'passkey_failed';
+
+export interface PaymentView extends DecisionView {
+  readonly payment: PaymentFactsView;
+  /** What approving takes: the button alone, a passkey after it, or a fresh sign-in before it. */
+  readonly approval: 'button' | 'passkey' | SignInAgain;
+  /** The digest of the terms on this page. */
+  readonly shown: string;
+  readonly notice?: PaymentNotice;
+}
+
+/** Asks whether a payment is to be made. */
+export function paymentPage(context: PageContext, view: PaymentView): string {
+  const t = translatorFor(context.locale);
+  const { payment } = view;
+  const mcpServer = view.mcpServer.name;
+  const { processor } = payment;
+  const values = { mcpServer, amount: amountText(payment.amount, t) };
+  return decisionPage(context, t, view, {
+    title: t.plain('payment.heading', values),
+    heading: t.html('payment.heading', values),
+    ...(view.notice === undefined ? {} : { notice: html`<p>${noticeText(view.notice, payment, t)}</p>` }),
+    facts: paymentFacts(payment, t),
+    ...(processor === undefined ? {} : { destinationHost: processor.host }),
+    ...acceptance(view.approval, t),
+    reassurance:
+      processor === undefined
+        ? t.html('payment.reassuranceDirect', { mcpServer })
+        : t.html('payment.reassuranceProcessor', { processor: processor.name }),
+  });
+}
+
+function acceptance(
+  approval: PaymentView['approval'],
+  t: Translator,
+): Pick<DecisionKind, 'acceptLabel' | 'acceptHref' | 'aboutAccept'> {
+  switch (approval) {
+    case 'button':
+      return { acceptLabel: t.html('payment.accept') };
+    case 'passkey':
+      return { acceptLabel: t.html('payment.acceptWithPasskey'), aboutAccept: t.html('payment.passkeyWhy') };
+    default:
+      return {
+        acceptLabel: t.html('approval.signInAgain'),
+        acceptHref: approval.signInAgainHref,
+        aboutAccept: t.html('approval.signInAgainWhy'),
+      };
+  }
+}
+
+function noticeText(notice: PaymentNotice, { processor }: PaymentFactsView, t: Translator): Html {
+  switch (notice) {
+    case 'sign_in_again':
+    case 'terms_changed':
+      return t.html(`approval.notice.${notice}`);
+    case 'processor_unavailable':
+      return processor === undefined
+        ? t.html('payment.notice.processor_unavailableUnnamed')
+        : t.html('payment.notice.processor_unavailable', { processor: processor.name });
+    case 'payment_not_finished':
+    case 'passkey_failed':
+      return t.html(`payment.notice.${notice}`);
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * The only script there is: runs the passkey ceremony of the page it stands on when its button is pressed, and sends the answer
+ * with the page's own form. Options and texts come from the form's data attributes.
+ */
+{
+  const form = document.querySelector('form[data-passkey]');
+  const announcement = document.querySelector('[role="status"]');
+  let isRunning = false;
+
+  const say = text => {
+    announcement.textContent = form.dataset[text] ?? '';
+  };
+
+  const isSupported = () =>
+    typeof PublicKeyCredential === 'function' &&
+    typeof PublicKeyCredential.parseCreationOptionsFromJSON === 'function' &&
+    typeof PublicKeyCredential.parseRequestOptionsFromJSON === 'function' &&
+    typeof PublicKeyCredential.prototype.toJSON === 'function';
+
+  const askDevice = options =>
+    form.dataset.passkey === 'register'
+      ? navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+      : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
+
+  /** NotAllowedError covers cancelling, time-outs and "no passkey here"; browsers do not tell which (WebAuthn 14.5). */
+  const textFor = error => {
+    if (error?.name === 'NotAllowedError' || error?.name === 'AbortError') return 'cancelled';
+    return error?.name === 'InvalidStateError' ? 'alreadyAdded' : 'failed';
+  };
+
+  form.addEventListener('submit', async event => {
+    event.preventDefault();
+    if (isRunning) return;
+    isRunning = true;
+    say('waiting');
+    try {
+      const credential = await askDevice(JSON.parse(form.dataset.options));
+      form.elements.namedItem('response').value = JSON.stringify(credential.toJSON());
+      say('sending');
+      form.submit();
+    } catch (error) {
+      isRunning = false;
+      say(textFor(error));
+    }
+  });
+
+  // A page that comes back out of the browser's memory may be tried again.
+  addEventListener('pageshow', () => {
+    isRunning = false;
+  });
+
+  if (!isSupported()) {
+    form.querySelector('button').hidden = true;
+    say('unsupported');
+  }
+}

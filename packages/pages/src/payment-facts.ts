@@ -1,0 +1,34 @@
+import { amountHtml } from './amounts.ts';
+import type { PaymentFactsView, PaymentItemView } from './approval-views.ts';
+import { type Html, html, joinHtml, ownText } from './html.ts';
+import { fact } from './parts.ts';
+import type { Translator } from './translator.ts';
+
+/** The terms of a payment in their fixed order: payee, amount, items with their total, reference. */
+export function paymentFacts(payment: PaymentFactsView, t: Translator, more: readonly Html[] = []): Html {
+  const { payeeName, amount, items = [], reference } = payment;
+  return html`<dl class="facts bill">
+${fact(t.html('payment.payee'), html`<span class="value" translate="no">${payeeName}</span>`)}
+${fact(t.html('payment.amount'), html`<strong class="sum">${amountHtml(amount, t)}</strong>`)}
+${items.length === 0 ? undefined : fact(t.html('payment.items'), itemTable(items, payment, t))}
+${fact(t.html('payment.reference'), html`<span class="value" translate="no">${reference}</span>`)}
+${joinHtml(more)}
+</dl>`;
+}
+
+function itemTable(items: readonly PaymentItemView[], { amount }: PaymentFactsView, t: Translator): Html {
+  const rows = items.map(
+    item =>
+      html`<tr><th scope="row"><span translate="no">${item.label}</span>${pieces(item, t)}</th><td>${amountHtml(item.total, t)}</td></tr>`,
+  );
+  return html`<table class="items"><thead class="unseen"><tr><th scope="col">${t.html('payment.item')}</th><th scope="col">${t.html('payment.itemTotal')}</th></tr></thead>
+<tbody>${rows}</tbody>
+<tfoot><tr><th scope="row">${t.html('payment.total')}</th><td>${amountHtml(amount, t)}</td></tr></tfoot></table>`;
+}
+
+/** How many of it and at which price, unless it is one. */
+function pieces({ quantity, unit }: PaymentItemView, t: Translator): Html | undefined {
+  if (quantity === 1) return undefined;
+  const count = ownText(new Intl.NumberFormat(t.locale).format(quantity));
+  return html`<span class="detail">${t.html('payment.quantity', { quantity: count, unit: amountHtml(unit, t) })}</span>`;
+}
