@@ -1,3 +1,16 @@
+export {
+  type FormContent,
+  type FormContentResult,
+  type FormFault,
+  parseFormContent,
+} from './form-content.ts';
+export { contentFromFields, defaultContent, type FormFields, fieldsFromContent } from './form-fields.ts';
 export * from './form-request.ts';
 export * from './requested-schema.ts';
-export { type FormFaultCode, type FormValue, formFaultCodes, MAX_FORM_TEXT_LENGTH } from './value-fault.ts';
+export {
+  type FormFaultCode,
+  type FormValue,
+  formFaultCodes,
+  MAX_FORM_TEXT_LENGTH,
+  optionValuesOf,
+} from './value-fault.ts';

@@ -11,6 +11,8 @@ import { formatFits } from './string-formats.ts';
 export const MAX_FORM_TEXT_LENGTH = 4096;
 
 export const formFaultCodes = [
+  /** A member that the schema does not have. */
+  'unknown',
   'missing',
   'type',
   'too_short',
