@@ -1,8 +1,9 @@
-import type { Elicitation, ElicitationRequest, RequestedBy } from './elicitation.ts';
+import type { Elicitation, RequestedBy } from './elicitation.ts';
 import type { TransitionElicitation } from './ports.ts';
+import type { ElicitationRequest } from './requests.ts';
 
 /**
- * The elicitation as a committed move leaves it. What belongs to a status only (trouble, attempt, …) is dropped, what belongs
+ * The elicitation as a committed move leaves it. What belongs to a status only (trouble, attempt, approval, …) is dropped, what belongs
  * to the elicitation stays. For stores, which decide the times: `now` of the commit, and when it is over from then on.
  */
 export function committed(
@@ -56,5 +57,6 @@ export function claimAfter(
 
 /** What is asked only ever changes by `widen`. */
 function requestAfter({ request }: Elicitation, next: TransitionElicitation['next']): ElicitationRequest {
-  return next.status === 'pending' && next.scopes !== undefined ? { ...request, scopes: next.scopes } : request;
+  if (next.status !== 'pending' || next.scopes === undefined || request.kind !== 'authorization') return request;
+  return { ...request, scopes: next.scopes };
 }

@@ -147,3 +147,22 @@ export function isRedeemable(request: ElicitationRequest): boolean {
       return true;
   }
 }
+
+/**
+ * Whether this payment of the processor is the one the elicitation was completed by. When a processor says `paid` and this is
+ * false after `settle`, money was taken that nothing is given for: somebody must pay it back.
+ */
+export function isPaidBy(elicitation: Elicitation, processorReference: string): boolean {
+  return (
+    elicitation.status === 'completed' &&
+    elicitation.outcome.kind === 'payment' &&
+    elicitation.outcome.processorReference === processorReference
+  );
+}
+
+/** Completed, and its result still waits for its MCP server: the person has answered and must not be asked again. */
+export function isUnredeemed(elicitation: Elicitation): elicitation is CompletedElicitation {
+  return (
+    elicitation.status === 'completed' && elicitation.redeemedAt === undefined && isRedeemable(elicitation.request)
+  );
+}

@@ -1,3 +1,4 @@
+export * from './ask-digest.ts';
 export * from './audit.ts';
 export * from './browser-session.ts';
 export * from './committed.ts';

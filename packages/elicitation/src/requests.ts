@@ -121,7 +121,6 @@ export type ElicitationRequest =
   | ConfirmationRequest
   | FormRequest;
 
-/** Requests whose result is kept for the MCP server to redeem once. A lasting credential is read as often as it is needed. */
 export type RequestOf<K extends Kind> = Extract<ElicitationRequest, { kind: K }>;
 
 /** How a person approved. */
@@ -173,12 +172,7 @@ export interface FormOutcome {
   readonly kind: 'form';
 }
 
-export type Outcome =
-  | AuthorizationOutcome
-  | PaymentOutcome
-  | ConfirmationOutcome
-  | CredentialOutcome
-  | FormOutcome;
+export type Outcome = AuthorizationOutcome | PaymentOutcome | ConfirmationOutcome | CredentialOutcome | FormOutcome;
 
 /**
  * Where a person pays, at a processor. What the processor knows is the truth about it; this only says how to ask.

@@ -1,6 +1,6 @@
-import type { Connection, NewConnection, Subject } from '@postern/elicitation';
+import type { Connection, ConnectionId, NewConnection, Subject } from '@postern/elicitation';
 import type { ContractStores } from './contract-stores.ts';
-import { ask, complete, connectionFor, created, engage, moved, operation } from './samples.ts';
+import { ask, complete, connectionFor, connectionIdFor, created, engage, moved, operation } from './samples.ts';
 
 /** Connects a person for an owner, replacing the connection that is there. */
 export async function connect(
@@ -9,8 +9,8 @@ export async function connect(
   { owner = 'issue-tracker', ...change }: Partial<NewConnection> = {},
 ): Promise<Connection> {
   // In the same shard, but nothing is connected there: the ask never meets the connection of an earlier call.
-  const connectionId = ask(subject).connectionId.replace(/.$/, last => (last === 'A' ? 'B' : 'A')) as `cn_${string}`;
-  const request = ask(subject, { coalescingDigest: operation(), connectionId });
+  const answeredBy = connectionIdFor(subject).replace(/.$/, last => (last === 'A' ? 'B' : 'A')) as ConnectionId;
+  const request = ask(subject, { coalescingDigest: operation(), answeredBy });
   const active = await moved(elicitations, await created(elicitations, request), engage);
   const connection = { ...connectionFor(subject, active.elicitationId, owner), ...change };
   await moved(elicitations, active, { ...complete(active), putConnection: connection });

@@ -1,11 +1,13 @@
 import type {
   BrowserSessionStore,
   ConnectionStore,
+  CredentialStore,
   ElicitationEvent,
   ElicitationStore,
   IdempotencyStore,
   Notifier,
   OneTimeStore,
+  PasskeyStore,
   RevocationStore,
   Shard,
 } from '@postern/elicitation';
@@ -15,6 +17,8 @@ import type { FakeClock } from '../fake-clock.ts';
 export interface ContractStores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
+  readonly credentials: CredentialStore;
+  readonly passkeys: PasskeyStore;
   readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;

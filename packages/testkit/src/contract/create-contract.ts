@@ -5,6 +5,7 @@ import {
   ask,
   cancel,
   complete,
+  connectionIdFor,
   created,
   engage,
   from,
@@ -27,7 +28,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
 
     /** The connection that answers the ask of a person. */
     async function connected(person: Subject): Promise<Connection> {
-      const connection = await stores.connections.read(ask(person).connectionId);
+      const connection = await stores.connections.read(connectionIdFor(person));
       if (connection === undefined) throw new Error('nothing is connected');
       return connection;
     }
@@ -52,7 +53,11 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
         ...plain,
         elicitation: {
           ...plain.elicitation,
-          request: { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' },
+          request: {
+            ...{ kind: 'authorization' as const, provider: 'github', scopes: ['repo'] },
+            resource: 'https://api.example.com',
+            expectedAccount: '583231',
+          },
           message: 'Grüße 👩‍👩‍👧 "quoted" \\ {brace}',
           requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
           returnUrl: 'https://tracker.example.com/done',
@@ -130,15 +135,14 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
       const result = await stores.elicitations.create(ask(person));
-      const { connectionId } = ask(person);
-      expect(result).toEqual({ result: 'connected', connection: await stores.connections.read(connectionId) });
+      expect(result).toEqual({ result: 'connected', connection: await connected(person) });
     });
 
     test('a connection nobody has looked at comes before what is open', async () => {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
-      const seen = { connection: await connected(person) };
+      const seen = { answer: await connected(person) };
       const open = await created(stores.elicitations, ask(person, { seen }));
       expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'connected' });
       expect(await stores.elicitations.create(ask(person, { seen }))).toEqual({
@@ -151,7 +155,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
-      const seen = { connection: await connected(person) };
+      const seen = { answer: await connected(person) };
       const second = await moved(
         stores.elicitations,
         await created(stores.elicitations, ask(person, { seen })),
@@ -175,8 +179,8 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
         await moved(stores.elicitations, active, complete(active));
       };
       await make();
-      const seen = { connection: await connected(person) };
-      await stores.connections.remove({ connectionId: ask(person).connectionId });
+      const seen = { answer: await connected(person) };
+      await stores.connections.remove({ connectionId: connectionIdFor(person) });
       stores.clock.advance(1_000);
       await make();
       expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({

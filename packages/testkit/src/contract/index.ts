@@ -1,23 +1,30 @@
 import { describeBrowserSessionStore } from './browser-session-store-contract.ts';
+import { describeCharge } from './charge-contract.ts';
 import { describeConnectionStore } from './connection-store-contract.ts';
 import type { MakeStores } from './contract-stores.ts';
 import { describeCreate } from './create-contract.ts';
+import { describeCredentialStore } from './credential-store-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
 import { describeListOpen } from './list-open-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
+import { describePasskeyStore } from './passkey-store-contract.ts';
+import { describeRedeem } from './redeem-contract.ts';
 import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
 import { describeTransition } from './transition-contract.ts';
 
 export { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+export * as kindSamples from './kind-samples.ts';
 export * as samples from './samples.ts';
 export {
   describeBrowserSessionStore,
   describeConnectionStore,
+  describeCredentialStore,
   describeIdempotencyStore,
   describeNotifier,
   describeOneTimeStore,
+  describePasskeyStore,
   describeRefresh,
   describeRevocationStore,
 };
@@ -25,6 +32,8 @@ export {
 export function describeElicitationStore(name: string, makeStores: MakeStores): void {
   describeCreate(name, makeStores);
   describeTransition(name, makeStores);
+  describeCharge(name, makeStores);
+  describeRedeem(name, makeStores);
   describeListOpen(name, makeStores);
 }
 
@@ -33,6 +42,8 @@ export function describeStores(name: string, makeStores: MakeStores): void {
   describeElicitationStore(name, makeStores);
   describeConnectionStore(name, makeStores);
   describeRefresh(name, makeStores);
+  describeCredentialStore(name, makeStores);
+  describePasskeyStore(name, makeStores);
   describeRevocationStore(name, makeStores);
   describeOneTimeStore(name, makeStores);
   describeBrowserSessionStore(name, makeStores);

@@ -8,7 +8,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect } from './connect.ts';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
-import { ask, connectionFor, MINUTE, operation, renewed, shardFor, somebody } from './samples.ts';
+import { connectionFor, connectionIdFor, MINUTE, operation, renewed, shardFor, somebody } from './samples.ts';
 
 const LEASE_MS = 15_000;
 
@@ -84,7 +84,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         const second = await finished(first);
         expect(await begin(first)).toEqual({ result: 'superseded', connection: second });
         expect(await begin({ ...second, generation: 3 })).toEqual({ result: 'superseded', connection: second });
-        const { connectionId } = ask(somebody());
+        const connectionId = connectionIdFor(somebody());
         expect(await begin({ ...first, connectionId })).toEqual({ result: 'missing' });
       });
 
@@ -280,7 +280,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         for (const current of [first, second])
           expect(await stores.connections.markLost({ current, reason: 'rejected' })).toEqual({ result: 'missing' });
         expect(await read(first)).toEqual(third);
-        const gone = { ...first, connectionId: ask(somebody()).connectionId };
+        const gone = { ...first, connectionId: connectionIdFor(somebody()) };
         expect(await stores.connections.markLost({ current: gone, reason: 'refused' })).toEqual({ result: 'missing' });
       });
 
@@ -324,7 +324,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       ];
       test.each(changes)('are woken by $what', async ({ change }) => {
         const person = somebody();
-        using watch = stores.notifier.watch(ask(person).connectionId);
+        using watch = stores.notifier.watch(connectionIdFor(person));
         const current = await connect(stores, person);
         // The one announcement there was; from here on only the change can end the wait.
         await watch.next(FOREVER);

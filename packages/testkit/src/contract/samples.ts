@@ -31,6 +31,10 @@ export function somebody(): Subject {
 export const shardFor = shardOf;
 export const browserSessionIdOf = (subject: Subject) => newBrowserSessionId(shardOf(subject), systemEntropy);
 
+/** The connection that answers the ask of a person. */
+export const connectionIdFor = (subject: Subject) =>
+  connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' });
+
 /** An ask of a person, with everything optional left out. */
 export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): CreateElicitation {
   return {
@@ -44,7 +48,7 @@ export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): 
     ttlMs: TTL_MS,
     operationId: operation(),
     coalescingDigest: digestOf(JSON.stringify(['ask', subject])),
-    connectionId: connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' }),
+    answeredBy: connectionIdFor(subject),
     seen: {},
     subjectLimit: { max: 1_000, windowMs: MINUTE },
     ...change,

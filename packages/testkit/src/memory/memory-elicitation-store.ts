@@ -1,8 +1,10 @@
 import {
   assertTransition,
   type Clock,
+  type ConnectionId,
   type CreateElicitation,
   type CreateResult,
+  type CredentialId,
   committed,
   DomainError,
   type Elicitation,
@@ -10,17 +12,24 @@ import {
   type ElicitationId,
   type ElicitationStore,
   eventOf,
+  isCharging,
+  isRedeemable,
   isSameSubject,
   isTerminal,
+  isUnredeemed,
   RECORD_LAYOUT,
-  type SeenConnection,
+  type RedeemElicitation,
+  type RedeemResult,
+  type SeenAnswer,
   type Shard,
   type Subject,
   shardIn,
   type TransitionElicitation,
   type TransitionResult,
+  timingOf,
 } from '@postern/elicitation';
 import type { MemoryConnectionStore } from './memory-connection-store.ts';
+import type { MemoryCredentialStore } from './memory-credential-store.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import type { MemoryOneTimeStore } from './memory-one-time-store.ts';
 
@@ -30,6 +39,10 @@ interface Row {
   readonly createdBy: string;
   movedBy?: string;
   keepUntil: number;
+  /** When it is due, where that was put off. */
+  dueAt?: number;
+  sealedResult?: string;
+  redemption?: string;
 }
 
 export interface MemoryElicitationStoreDeps {
@@ -37,6 +50,7 @@ export interface MemoryElicitationStoreDeps {
   readonly retentionMs: number;
   readonly notifier: MemoryNotifier;
   readonly connections: MemoryConnectionStore;
+  readonly credentials: MemoryCredentialStore;
   readonly oneTime: MemoryOneTimeStore;
 }
 
@@ -49,6 +63,7 @@ export class MemoryElicitationStore implements ElicitationStore {
   readonly events: ElicitationEvent[] = [];
   readonly #deps: MemoryElicitationStoreDeps;
   readonly #rows = new Map<ElicitationId, Row>();
+  /** The newest elicitation of each ask. */
   readonly #open = new Map<string, ElicitationId>();
   readonly #limits = new Map<string, { count: number; readonly endsAt: number }>();
 
@@ -67,14 +82,13 @@ export class MemoryElicitationStore implements ElicitationStore {
       throw new DomainError('contention', 'The elicitation id belongs to another operation.');
     }
 
-    const connection = this.#deps.connections.get(request.connectionId);
-    if (connection && !isSeen(connection, seen.connection)) return { result: 'connected', connection };
+    const answer = this.#answerOf(request);
+    if (answer) return answer;
 
     const open = this.#open.get(coalescingDigest);
     const other = open === undefined ? undefined : this.#row(open)?.elicitation;
-    if (other && !isTerminal(other) && other.expiresAt > now && open !== undefined && open !== seen.openId) {
-      return { result: 'open', elicitationId: open };
-    }
+    if (other && isMet(other, now) && other.elicitationId !== seen.openId)
+      return { result: 'open', elicitationId: other.elicitationId };
 
     const { issuer, subject } = elicitation.subject;
     const limitKey = JSON.stringify([elicitation.mcpServerId, issuer, subject]);
@@ -109,7 +123,7 @@ export class MemoryElicitationStore implements ElicitationStore {
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
     const now = this.#deps.now();
-    const { current, events, putOneTime, putConnection } = request;
+    const { current, putOneTime, putConnection, putCredential, putResult } = request;
     assertTransition(request);
 
     const row = this.#row(current.elicitationId);
@@ -117,36 +131,52 @@ export class MemoryElicitationStore implements ElicitationStore {
     const stored = row.elicitation;
     if (row.movedBy === request.operationId) return { result: 'applied', elicitation: stored };
     if (stored.version !== current.version) return { result: 'conflict', current: stored };
-    const isOver = now >= stored.expiresAt;
-    const isUntimely = events.includes('expire')
-      ? !isOver
-      : isOver && !(stored.status === 'verifying' && events.includes('fail'));
-    if (isUntimely) return { result: 'untimely', current: stored };
+    const timing = timingOf({ ...request, current: stored });
+    if (timing !== 'any' && (timing === 'late') !== now >= stored.expiresAt)
+      return { result: 'untimely', current: stored };
 
     const expiresAt = Math.min(stored.expiresAt, now + (request.expiresWithinMs ?? Number.POSITIVE_INFINITY));
     const moved = committed(request, { now, expiresAt });
     row.elicitation = moved;
     row.movedBy = request.operationId;
-    if (isTerminal(moved)) {
-      row.keepUntil = now + this.#deps.retentionMs;
-      if (this.#open.get(row.coalescingDigest) === moved.elicitationId) this.#open.delete(row.coalescingDigest);
-    }
+    row.keepUntil = this.#keptUntil(moved, now);
+    delete row.dueAt;
+    if (putResult) row.sealedResult = putResult.sealed;
     if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
     if (putConnection) this.#deps.connections.put(putConnection, now);
+    if (putCredential) this.#deps.credentials.put(putCredential, now);
     this.#announce(moved);
     return { result: 'applied', elicitation: moved };
+  }
+
+  async redeem({ elicitationId, redemption }: RedeemElicitation): Promise<RedeemResult> {
+    const row = this.#row(elicitationId);
+    if (!row) return { result: 'missing' };
+    const { elicitation } = row;
+    if (elicitation.status !== 'completed' || !isRedeemable(elicitation.request))
+      return { result: 'unredeemable', elicitation };
+    const isFirst = row.redemption === undefined;
+    if (!isFirst && row.redemption !== redemption) return { result: 'spent', elicitation };
+    const redeemed = isFirst ? { ...elicitation, redeemedAt: this.#deps.now() } : elicitation;
+    row.redemption = redemption;
+    row.elicitation = redeemed;
+    const sealed = row.sealedResult === undefined ? {} : { sealed: row.sealedResult };
+    return { result: 'redeemed', elicitation: redeemed, ...sealed, isFirst };
   }
 
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
     const now = this.#deps.now();
     return [...this.#rows.values()]
-      .filter(row => row.keepUntil > now)
-      .map(row => row.elicitation)
-      .filter(({ elicitationId }) => shardIn(elicitationId) === shard)
-      .filter(elicitation => !isTerminal(elicitation) && elicitation.expiresAt <= now)
-      .sort((a, b) => a.expiresAt - b.expiresAt)
+      .filter(row => row.keepUntil > now && shardIn(row.elicitation.elicitationId) === shard)
+      .filter(row => !isTerminal(row.elicitation) && dueAt(row) <= now)
+      .sort((a, b) => dueAt(a) - dueAt(b))
       .slice(0, limit)
-      .map(({ elicitationId }) => elicitationId);
+      .map(({ elicitation }) => elicitation.elicitationId);
+  }
+
+  async postpone(elicitationId: ElicitationId, delayMs: number): Promise<void> {
+    const row = this.#row(elicitationId);
+    if (row && isCharging(row.elicitation)) row.dueAt = this.#deps.now() + delayMs;
   }
 
   async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
@@ -165,12 +195,43 @@ export class MemoryElicitationStore implements ElicitationStore {
     return row && row.keepUntil > this.#deps.now() ? row : undefined;
   }
 
+  /** Reported before anything that is open, unless the caller has seen it. */
+  #answerOf({ answeredBy, seen }: CreateElicitation): CreateResult | undefined {
+    if (answeredBy === undefined) return undefined;
+    if (isConnectionId(answeredBy)) {
+      const connection = this.#deps.connections.get(answeredBy);
+      return connection && !isSeen(connection, seen.answer) ? { result: 'connected', connection } : undefined;
+    }
+    const credential = this.#deps.credentials.get(answeredBy);
+    return credential && !isSeen(credential, seen.answer) ? { result: 'kept', credential } : undefined;
+  }
+
+  /** What may have been paid is not forgotten before somebody has found out. */
+  #keptUntil(elicitation: Elicitation, now: number): number {
+    if (isCharging(elicitation)) return Number.POSITIVE_INFINITY;
+    return (isTerminal(elicitation) ? now : Math.max(elicitation.expiresAt, now)) + this.#deps.retentionMs;
+  }
+
   #announce(elicitation: Elicitation): void {
     this.events.push(eventOf(elicitation));
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }
 
-function isSeen(connection: SeenConnection, seen: SeenConnection | undefined): boolean {
-  return connection.createdAt === seen?.createdAt && connection.generation === seen.generation;
+function isSeen(answer: SeenAnswer, seen: SeenAnswer | undefined): boolean {
+  return answer.createdAt === seen?.createdAt && answer.generation === seen.generation;
+}
+
+function isConnectionId(id: ConnectionId | CredentialId): id is ConnectionId {
+  return id.startsWith('cn_');
+}
+
+/** Whether the same ask meets this one instead of asking again. */
+function isMet(elicitation: Elicitation, now: number): boolean {
+  if (isTerminal(elicitation)) return isUnredeemed(elicitation);
+  return elicitation.expiresAt > now || isCharging(elicitation);
+}
+
+function dueAt({ elicitation, dueAt }: Row): number {
+  return Math.max(elicitation.expiresAt, dueAt ?? 0);
 }

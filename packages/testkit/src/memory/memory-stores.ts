@@ -1,10 +1,12 @@
 import type { Clock, ElicitationEvent } from '@postern/elicitation';
 import { MemoryBrowserSessionStore } from './memory-browser-session-store.ts';
 import { MemoryConnectionStore } from './memory-connection-store.ts';
+import { MemoryCredentialStore } from './memory-credential-store.ts';
 import { MemoryElicitationStore } from './memory-elicitation-store.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
+import { MemoryPasskeyStore } from './memory-passkey-store.ts';
 import { MemoryRevocationStore } from './memory-revocation-store.ts';
 
 export interface MemoryStoresOptions {
@@ -19,10 +21,13 @@ export function createMemoryStores({ now, retentionMs = 24 * 3_600_000 }: Memory
   const oneTime = new MemoryOneTimeStore(now);
   const revocations = new MemoryRevocationStore(now);
   const connections = new MemoryConnectionStore({ now, notifier, revocations });
-  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, connections, oneTime });
+  const credentials = new MemoryCredentialStore(now);
+  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, connections, credentials, oneTime });
   return {
     elicitations,
     connections,
+    credentials,
+    passkeys: new MemoryPasskeyStore(now),
     revocations,
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),

@@ -1,0 +1,154 @@
+import type { NewPasskey, Subject } from '@postern/elicitation';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+import { operation, somebody } from './samples.ts';
+
+const MAX = 10;
+
+/** PasskeyStore: a person's passkeys, and a signature counter that only grows. */
+export function describePasskeyStore(name: string, makeStores: MakeStores): void {
+  describe(`${name}: passkeys`, () => {
+    let stores: ContractStores;
+    beforeAll(async () => {
+      stores = await makeStores();
+    });
+    afterAll(() => stores[Symbol.asyncDispose]());
+
+    const passkey = (subject: Subject, change: Partial<NewPasskey> = {}): NewPasskey => ({
+      ...{ passkeyId: operation(), subject, publicKey: 'pQECAyYgASFYIA', signCount: 7, transports: ['usb', 'nfc'] },
+      ...{ backedUp: false, label: 'Key on my "desk" 🔑' },
+      ...change,
+    });
+    async function added(change: Partial<NewPasskey> = {}, subject = somebody()): Promise<NewPasskey> {
+      const made = passkey(subject, change);
+      expect(await stores.passkeys.add(made, MAX)).toBe('added');
+      return made;
+    }
+    const use = (of: NewPasskey, signCount: number, backedUp = of.backedUp) =>
+      stores.passkeys.use({ subject: of.subject, passkeyId: of.passkeyId, signCount, backedUp });
+    const stored = async (of: NewPasskey) => (await stores.passkeys.list(of.subject))[0];
+
+    test('lists those of one person as they were added, oldest first', async () => {
+      const person = somebody();
+      expect(await stores.passkeys.list(person)).toEqual([]);
+      const start = stores.clock.now();
+      const first = await added({ transports: [] }, person);
+      stores.clock.advance(1);
+      const second = await added({ signCount: 0, backedUp: true }, person);
+      await added();
+      expect(await stores.passkeys.list(person)).toEqual([
+        { ...first, layout: 1, createdAt: start },
+        { ...second, layout: 1, createdAt: start + 1 },
+      ]);
+    });
+
+    test('an id is added once and never written over', async () => {
+      const person = somebody();
+      const first = await added({}, person);
+      const before = await stored(first);
+      const other = passkey(person, { passkeyId: first.passkeyId, publicKey: 'another', signCount: 0 });
+      expect(await stores.passkeys.add(other, MAX)).toBe('exists');
+      expect(await stores.passkeys.list(person)).toEqual([before]);
+      // Also where there would be no room for another one.
+      expect(await stores.passkeys.add(other, 1)).toBe('exists');
+    });
+
+    test('no more than there may be, until one is removed', async () => {
+      const person = somebody();
+      const first = await added({}, person);
+      expect(await stores.passkeys.add(passkey(person), 1)).toBe('full');
+      expect(await stores.passkeys.add(passkey(person), 2)).toBe('added');
+      expect(await stores.passkeys.add(passkey(person), 2)).toBe('full');
+      await stores.passkeys.remove(person, first.passkeyId);
+      expect(await stores.passkeys.add(passkey(person), 2)).toBe('added');
+      expect(await stores.passkeys.list(person)).toHaveLength(2);
+    });
+
+    test('of many added at once there are no more than there may be', async () => {
+      const person = somebody();
+      const results = await crowd(() => stores.passkeys.add(passkey(person), 3));
+      expect(results.filter(result => result === 'added')).toHaveLength(3);
+      expect(results.filter(result => result === 'full')).toHaveLength(CROWD - 3);
+      expect(await stores.passkeys.list(person)).toHaveLength(3);
+    });
+
+    test('a use notes counter, backup and time', async () => {
+      const made = await added();
+      const before = await stored(made);
+      stores.clock.advance(5_000);
+      expect(await use(made, 8, true)).toBe('used');
+      expect(await stored(made)).toEqual({
+        ...before,
+        ...{ signCount: 8, backedUp: true, lastUsedAt: stores.clock.now() },
+      });
+      expect(await use(made, 1_000)).toBe('used');
+    });
+
+    // WebAuthn section 7.2, step 22.
+    test.each([
+      { stored: 7, asserted: 7 },
+      { stored: 7, asserted: 6 },
+      { stored: 7, asserted: 0 },
+      { stored: 10, asserted: 9 },
+    ])(
+      'a counter of $stored does not grow to $asserted: stale, and nothing is written',
+      async ({ stored: of, asserted }) => {
+        const made = await added({ signCount: of });
+        const before = await stored(made);
+        expect(await use(made, asserted, true)).toBe('stale');
+        expect(await stored(made)).toEqual(before);
+      },
+    );
+
+    test('an authenticator without a counter is used again and again, until it shows one', async () => {
+      const made = await added({ signCount: 0 });
+      expect(await use(made, 0)).toBe('used');
+      stores.clock.advance(1);
+      expect(await use(made, 0)).toBe('used');
+      expect(await stored(made)).toMatchObject({ signCount: 0, lastUsedAt: stores.clock.now() });
+      expect(await use(made, 9)).toBe('used');
+      expect(await use(made, 0)).toBe('stale');
+    });
+
+    test('a counter of 32 bits is kept exactly', async () => {
+      const made = await added({ signCount: 0xffff_fffe });
+      expect(await use(made, 0xffff_ffff)).toBe('used');
+      expect(await stored(made)).toMatchObject({ signCount: 0xffff_ffff });
+    });
+
+    test('of many assertions at once with one counter, one counts', async () => {
+      const made = await added();
+      const results = await crowd(() => use(made, 8));
+      expect(results.filter(result => result === 'used')).toHaveLength(1);
+      expect(results.filter(result => result === 'stale')).toHaveLength(CROWD - 1);
+    });
+
+    test('of many assertions at once with counters of their own, the greatest is kept', async () => {
+      const made = await added();
+      const results = await crowd(nth => use(made, 8 + nth));
+      expect(results).toContain('used');
+      expect(await stored(made)).toMatchObject({ signCount: 8 + CROWD - 1 });
+    });
+
+    test('one that is unknown, of somebody else or removed cannot be used', async () => {
+      const made = await added();
+      const before = await stored(made);
+      expect(await use(passkey(made.subject), 100)).toBe('unknown');
+      expect(await use({ ...made, subject: somebody() }, 100)).toBe('unknown');
+      expect(await stored(made)).toEqual(before);
+      await stores.passkeys.remove(made.subject, made.passkeyId);
+      expect(await use(made, 100)).toBe('unknown');
+      expect(await stores.passkeys.list(made.subject)).toEqual([]);
+    });
+
+    test('removing takes one of this person, once', async () => {
+      const made = await added();
+      const other = await added();
+      expect(await stores.passkeys.remove(other.subject, made.passkeyId)).toBe(false);
+      expect(await stores.passkeys.list(made.subject)).toHaveLength(1);
+      expect(await stores.passkeys.remove(made.subject, made.passkeyId)).toBe(true);
+      expect(await stores.passkeys.remove(made.subject, made.passkeyId)).toBe(false);
+      expect(await stores.passkeys.list(other.subject)).toHaveLength(1);
+    });
+  });
+}

@@ -1,0 +1,182 @@
+import { type Elicitation, isTerminal, shardIn } from '@postern/elicitation';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+import { answer, approve, askFor, redeemable, type Sample } from './kind-samples.ts';
+import { ask, cancel, complete, created, engage, expire, moved, somebody, TTL_MS } from './samples.ts';
+
+/** ElicitationStore.redeem: a result is taken under one name. And which asks meet an elicitation whose result waits. */
+export function describeRedeem(name: string, makeStores: MakeStores): void {
+  describe(`${name}: redeem`, () => {
+    let stores: ContractStores;
+    beforeAll(async () => {
+      stores = await makeStores();
+    });
+    afterAll(() => stores[Symbol.asyncDispose]());
+
+    const pending = (sample: Sample, person = somebody()) => created(stores.elicitations, askFor(sample, person));
+    async function completed(sample: Sample, person = somebody()): Promise<Elicitation> {
+      const start = await pending(sample, person);
+      const open = sample === 'payment' ? await moved(stores.elicitations, start, approve) : start;
+      return moved(stores.elicitations, open, answer(open));
+    }
+    const redeem = ({ elicitationId }: Elicitation, redemption: string) =>
+      stores.elicitations.redeem({ elicitationId, redemption });
+    const read = ({ elicitationId }: Elicitation) => stores.elicitations.read(elicitationId);
+
+    /** What comes along, for the kinds whose result was typed. */
+    const sealedOf = (sample: Sample) => (sample === 'once' || sample === 'form' ? { sealed: 'sealed-result' } : {});
+
+    test.each(redeemable)('%s: the first name gets it, and repeats of it the same', async sample => {
+      const elicitation = await completed(sample);
+      stores.clock.advance(1_000);
+      const redeemed = { ...elicitation, redeemedAt: stores.clock.now() };
+      const first = await redeem(elicitation, 'one');
+      expect(first).toEqual({ result: 'redeemed', elicitation: redeemed, ...sealedOf(sample), isFirst: true });
+      expect(await read(elicitation)).toEqual(redeemed);
+      stores.clock.advance(1_000);
+      expect(await redeem(elicitation, 'one')).toEqual({ ...first, isFirst: false });
+      expect(await read(elicitation)).toEqual(redeemed);
+    });
+
+    test.each(redeemable)('%s: another name gets nothing', async sample => {
+      const elicitation = await completed(sample);
+      await redeem(elicitation, 'one');
+      const redeemed = await read(elicitation);
+      stores.clock.advance(1_000);
+      for (const redemption of ['two', 'on', 'one ', 'ONE'])
+        expect(await redeem(elicitation, redemption)).toEqual({ result: 'spent', elicitation: redeemed });
+      expect(await redeem(elicitation, 'one')).toMatchObject({ result: 'redeemed', isFirst: false });
+    });
+
+    test('is neither a move nor announced', async () => {
+      const elicitation = await completed('confirmation');
+      const shard = shardIn(elicitation.elicitationId);
+      const before = await stores.events(shard);
+      await redeem(elicitation, 'one');
+      expect(await read(elicitation)).toMatchObject({ status: 'completed', version: elicitation.version });
+      expect(await stores.events(shard)).toEqual(before);
+    });
+
+    test.each(redeemable)('%s: nothing before its end', async sample => {
+      const elicitation = await pending(sample);
+      expect(await redeem(elicitation, 'one')).toEqual({ result: 'unredeemable', elicitation });
+      const ended = await moved(stores.elicitations, elicitation, cancel);
+      expect(await redeem(elicitation, 'one')).toEqual({ result: 'unredeemable', elicitation: ended });
+    });
+
+    test('nothing while it is charging', async () => {
+      const charging = await moved(stores.elicitations, await pending('payment'), approve);
+      expect(await redeem(charging, 'one')).toEqual({ result: 'unredeemable', elicitation: charging });
+    });
+
+    test('what was completed before its time is over is redeemed afterwards', async () => {
+      const elicitation = await completed('form');
+      stores.clock.set(elicitation.expiresAt + TTL_MS);
+      expect(await redeem(elicitation, 'one')).toMatchObject({ result: 'redeemed', sealed: 'sealed-result' });
+    });
+
+    test('a connection and a lasting credential are no results', async () => {
+      const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+      const connected = await moved(stores.elicitations, active, complete(active));
+      for (const elicitation of [connected, await completed('lasting')]) {
+        expect(await redeem(elicitation, 'one')).toEqual({ result: 'unredeemable', elicitation });
+        expect(await read(elicitation)).toEqual(elicitation);
+      }
+    });
+
+    test('an unknown one is missing', async () => {
+      const { elicitation } = askFor('form', somebody());
+      const { elicitationId } = elicitation;
+      expect(await stores.elicitations.redeem({ elicitationId, redemption: 'one' })).toEqual({ result: 'missing' });
+    });
+
+    test('a repeat of the completion does not undo it', async () => {
+      const elicitation = await pending('form');
+      const move = { current: elicitation, operationId: 'completion', ...answer(elicitation) };
+      await stores.elicitations.transition(move);
+      await redeem(elicitation, 'one');
+      expect(await stores.elicitations.transition(move)).toEqual({
+        result: 'applied',
+        elicitation: await read(elicitation),
+      });
+      expect(await redeem(elicitation, 'two')).toMatchObject({ result: 'spent' });
+    });
+
+    test('of two names at once, and of many, one gets it', async () => {
+      for (const names of [2, CROWD]) {
+        const elicitation = await completed('form');
+        const results = await crowd(nth => redeem(elicitation, `name-${nth % names}`));
+        const redeemed = results.filter(({ result }) => result === 'redeemed');
+        const winners = new Set(results.flatMap(({ result }, nth) => (result === 'redeemed' ? [nth % names] : [])));
+        expect(winners.size).toBe(1);
+        expect(redeemed).toHaveLength(CROWD / names);
+        expect(redeemed.filter(each => each.result === 'redeemed' && each.isFirst)).toHaveLength(1);
+        expect(results.filter(({ result }) => result === 'spent')).toHaveLength(CROWD - CROWD / names);
+      }
+    });
+
+    describe('the same ask', () => {
+      const again = (sample: Sample, { subject, elicitationId }: Elicitation, seen = {}) => {
+        const found = stores.elicitations.create(askFor(sample, subject, { seen }));
+        return found.then(result =>
+          result.result === 'open' ? result.elicitationId === elicitationId : result.result,
+        );
+      };
+
+      test.each(redeemable)(
+        '%s: meets the one whose result waits, whatever the time, until it is redeemed',
+        async sample => {
+          const elicitation = await completed(sample);
+          expect(await again(sample, elicitation)).toBe(true);
+          stores.clock.set(elicitation.expiresAt + 1);
+          expect(await again(sample, elicitation)).toBe(true);
+          await redeem(elicitation, 'one');
+          expect(await again(sample, elicitation)).toBe('created');
+        },
+      );
+
+      test('does not meet it where it was seen and found useless', async () => {
+        const elicitation = await completed('form');
+        expect(await again('form', elicitation, { openId: elicitation.elicitationId })).toBe('created');
+      });
+
+      test('redeeming one that was replaced since frees nothing', async () => {
+        const first = await completed('form');
+        const request = askFor('form', first.subject, { seen: { openId: first.elicitationId } });
+        const second = await created(stores.elicitations, request);
+        await redeem(first, 'one');
+        expect(await again('form', second)).toBe(true);
+      });
+
+      test.each(redeemable)('%s: after any other end is a new one', async sample => {
+        const cancelled = await moved(stores.elicitations, await pending(sample), cancel);
+        expect(await again(sample, cancelled)).toBe('created');
+        const over = await pending(sample);
+        stores.clock.set(over.expiresAt);
+        expect(await again(sample, await moved(stores.elicitations, over, expire))).toBe('created');
+      });
+
+      test('a lasting credential that was typed does not stand in the way of asking for another', async () => {
+        const elicitation = await completed('lasting');
+        expect(isTerminal(elicitation)).toBe(true);
+        const credential = (await stores.credentials.list(elicitation.subject))[0];
+        expect(await again('lasting', elicitation, { answer: credential })).toBe('created');
+      });
+
+      test('of many asks around a redemption, each meets the old one or the one new one', async () => {
+        const elicitation = await completed('confirmation');
+        const results = await crowd(nth =>
+          nth === CROWD / 2
+            ? redeem(elicitation, 'one').then(() => undefined)
+            : stores.elicitations.create(askFor('confirmation', elicitation.subject)),
+        );
+        const met = results.filter(each => each !== undefined);
+        const made = met.flatMap(each => (each.result === 'created' ? [each.elicitation.elicitationId] : []));
+        expect(made.length).toBeLessThanOrEqual(1);
+        const found = met.flatMap(each => (each.result === 'open' ? [each.elicitationId] : []));
+        expect(found).toHaveLength(CROWD - 1 - made.length);
+        for (const id of found) expect([elicitation.elicitationId, ...made]).toContain(id);
+      });
+    });
+  });
+}

@@ -1,0 +1,61 @@
+import {
+  type Clock,
+  type Credential,
+  type CredentialId,
+  type CredentialStore,
+  isSameSubject,
+  isUseNoted,
+  type NewCredential,
+  RECORD_LAYOUT,
+  type Subject,
+} from '@postern/elicitation';
+
+/** The credential port in one process. Atomic because every verb runs without awaiting anything. */
+export class MemoryCredentialStore implements CredentialStore {
+  readonly #now: Clock;
+  readonly #rows = new Map<CredentialId, Credential>();
+
+  constructor(now: Clock) {
+    this.#now = now;
+  }
+
+  get(credentialId: CredentialId): Credential | undefined {
+    return this.#rows.get(credentialId);
+  }
+
+  /** What the move that completes an elicitation brings. */
+  put(credential: NewCredential, now: number): void {
+    const earlier = this.get(credential.credentialId);
+    this.#rows.set(credential.credentialId, {
+      ...credential,
+      layout: RECORD_LAYOUT,
+      generation: (earlier?.generation ?? 0) + 1,
+      ...(earlier?.lastUse === undefined ? {} : { lastUse: earlier.lastUse }),
+      createdAt: earlier?.createdAt ?? now,
+      updatedAt: now,
+    });
+  }
+
+  async read(credentialId: CredentialId): Promise<Credential | undefined> {
+    return this.get(credentialId);
+  }
+
+  async list(subject: Subject): Promise<readonly Credential[]> {
+    return [...this.#rows.values()]
+      .filter(credential => isSameSubject(credential.subject, subject))
+      .sort((a, b) => a.createdAt - b.createdAt || (a.credentialId < b.credentialId ? -1 : 1));
+  }
+
+  async noteUse({ credentialId, use }: Parameters<CredentialStore['noteUse']>[0]): Promise<void> {
+    const now = this.#now();
+    const credential = this.get(credentialId);
+    if (credential === undefined || isUseNoted(credential, use, now)) return;
+    this.#rows.set(credentialId, { ...credential, lastUse: { ...use, at: now } });
+  }
+
+  async remove(credentialId: CredentialId): Promise<Credential | undefined> {
+    const credential = this.get(credentialId);
+    this.#rows.delete(credentialId);
+    return credential;
+  }
+}

@@ -1,0 +1,53 @@
+import {
+  type Clock,
+  isSameSubject,
+  type NewPasskey,
+  type Passkey,
+  type PasskeyStore,
+  RECORD_LAYOUT,
+  type Subject,
+} from '@postern/elicitation';
+
+/** The passkey port in one process. Atomic because every verb runs without awaiting anything. */
+export class MemoryPasskeyStore implements PasskeyStore {
+  readonly #now: Clock;
+  /** In the order in which they were added. */
+  #rows: readonly Passkey[] = [];
+
+  constructor(now: Clock) {
+    this.#now = now;
+  }
+
+  async list(subject: Subject): Promise<readonly Passkey[]> {
+    return this.#of(subject);
+  }
+
+  async add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'> {
+    const own = this.#of(passkey.subject);
+    if (own.some(({ passkeyId }) => passkeyId === passkey.passkeyId)) return 'exists';
+    if (own.length >= max) return 'full';
+    this.#rows = [...this.#rows, { ...passkey, layout: RECORD_LAYOUT, createdAt: this.#now() }];
+    return 'added';
+  }
+
+  async use(p: Parameters<PasskeyStore['use']>[0]): Promise<'used' | 'stale' | 'unknown'> {
+    const passkey = this.#of(p.subject).find(({ passkeyId }) => passkeyId === p.passkeyId);
+    if (passkey === undefined) return 'unknown';
+    const hasCounter = passkey.signCount !== 0 || p.signCount !== 0;
+    if (hasCounter && p.signCount <= passkey.signCount) return 'stale';
+    const { signCount, backedUp } = p;
+    const used = { ...passkey, signCount, backedUp, lastUsedAt: this.#now() };
+    this.#rows = this.#rows.map(each => (each === passkey ? used : each));
+    return 'used';
+  }
+
+  async remove(subject: Subject, passkeyId: string): Promise<boolean> {
+    const own = this.#of(subject).find(passkey => passkey.passkeyId === passkeyId);
+    this.#rows = this.#rows.filter(passkey => passkey !== own);
+    return own !== undefined;
+  }
+
+  #of(subject: Subject): readonly Passkey[] {
+    return this.#rows.filter(passkey => isSameSubject(passkey.subject, subject));
+  }
+}
