@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import type { Locale } from './locale.ts';
-import { pageHeaders } from './page-headers.ts';
+import { pageHeaders, passkeyPageHeaders } from './page-headers.ts';
+import { passkeyScript } from './passkey-script.ts';
 import { samplePages } from './sample-pages.ts';
 import { sampleBranding } from './sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
@@ -28,7 +29,7 @@ const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><rect width="48" height="48" rx="12" fill="#345"/></svg>';
 
 /**
- * Serves `/{locale}/{page}`. `extraPages` come on top of the samples; a POST is answered with 303 to `redirectTo`, as the
+ * Serves `/{locale}/{page}`, with the headers of the passkey page where the name begins so. `extraPages` come on top of the samples; a POST is answered with 303 to `redirectTo`, as the
  * gateway does, or with 204.
  */
 export async function servePages(
@@ -56,13 +57,17 @@ export async function servePages(
       response
         .writeHead(200, { 'content-type': 'text/css; charset=utf-8', 'x-content-type-options': 'nosniff' })
         .end(sheet.body);
+    } else if (path === passkeyScript.path) {
+      response
+        .writeHead(200, { 'content-type': 'text/javascript; charset=utf-8', 'x-content-type-options': 'nosniff' })
+        .end(passkeyScript.body);
     } else if (path === '/assets/logo.svg') {
       response.writeHead(200, { 'content-type': 'image/svg+xml' }).end(logo);
     } else if (render === undefined) {
       response.writeHead(404, pageHeaders).end();
     } else {
       const context = { locale: locale as Locale, branding, stylesheetPath: sheet.path };
-      response.writeHead(200, pageHeaders).end(render(context));
+      response.writeHead(200, name.startsWith('passkey') ? passkeyPageHeaders : pageHeaders).end(render(context));
     }
   });
   const origin = await listen(httpServer);

@@ -8,6 +8,7 @@ import { leavingPage } from './pages/leaving-page.ts';
 import { mePage } from './pages/me-page.ts';
 import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
+import { sampleApprovalPages } from './sample-approval-pages.ts';
 import {
   extremeConnect,
   extremeConnection,
@@ -33,6 +34,7 @@ const mcpServer = sampleMcpServer;
 const returnHref = 'https://issues.northwind.example/back';
 
 export const samplePages: Readonly<Record<string, (context: PageContext) => string>> = {
+  ...sampleApprovalPages,
   'sign-in': context => signInPage(context, { continueHref: '/login', destinationHost: 'login.northwind.example' }),
   'sign-in-connections': context => signInPage(context, { continueHref: '/login', purpose: 'connections' }),
   'sign-in-plain': context => signInPage(context, { continueHref: '/login' }),

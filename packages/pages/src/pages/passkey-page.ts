@@ -57,7 +57,7 @@ ${asker(view.mcpServer, t)}
 <h1>${t.html(heading, { amount })}</h1>
 <div class="lead">${paragraphs(lead)}</div>
 ${paymentFacts(payment, t, person)}
-<noscript><p class="danger caution">${icons.alert}<span>${t.html('passkey.noScript')}</span></p></noscript>
+<noscript><p class="danger caution">${icons.alert}<span>${t.html('passkey.noScript', { technology: 'JavaScript' })}</span></p></noscript>
 <p class="announcement" role="status"></p>
 <div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
 ${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('decision.decline'), 'plain'))}

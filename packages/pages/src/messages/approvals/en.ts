@@ -48,7 +48,7 @@ export const approvalsEn = {
   'passkey.reassuranceAssert': 'Using your passkey approves this payment.',
   'passkey.reassuranceRegister': 'Adding a passkey approves nothing yet.',
   'passkey.noScript':
-    'This step needs JavaScript, because a browser can only reach a passkey with it. Switch it on and load this page again, go back, or decline.',
+    'This step needs {technology}, because a browser can only reach a passkey with it. Switch it on and load this page again, go back, or decline.',
   'passkey.waiting': 'Follow the steps that your device shows.',
   'passkey.sending': 'Done. One moment, please.',
   'passkey.cancelled': 'The passkey was not used. You can try again, or decline.',

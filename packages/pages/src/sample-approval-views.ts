@@ -1,0 +1,141 @@
+/** For tests: what the pages of payments and confirmations are told, with ordinary and with extreme contents. */
+import type { AmountView, ConfirmationFactsView, PaymentFactsView } from './approval-views.ts';
+import { passkeyScript } from './passkey-script.ts';
+import { extremeConnect, longHost, longMcpServer, longWord, sampleConnect, samplePerson } from './sample-views.ts';
+import type { McpServerView } from './views.ts';
+
+export const bookShop: McpServerView = { name: 'Book Shop', host: 'books.fabrikam.example' };
+export const fileStore: McpServerView = { name: 'File Store', host: 'files.northwind.example' };
+
+const euro = (minorUnits: number): AmountView => ({ currency: 'EUR', minorUnits, decimals: 2 });
+
+export const samplePayment: PaymentFactsView = {
+  payeeName: 'Fabrikam Books Ltd',
+  amount: euro(2490),
+  items: [
+    { label: 'The Left Hand of Darkness, paperback', quantity: 2, unit: euro(1195), total: euro(2390) },
+    { label: 'Postage', quantity: 1, unit: euro(350), total: euro(350) },
+    { label: 'Voucher SPRING', quantity: 1, unit: euro(-250), total: euro(-250) },
+  ],
+  reference: 'Order 2026-0417',
+};
+
+export const stripe = { name: 'Stripe', host: 'checkout.stripe.com' };
+
+const { authorization: _authorization, ...sampleDecision } = sampleConnect;
+
+export const samplePaymentView = {
+  ...sampleDecision,
+  mcpServer: bookShop,
+  payment: samplePayment,
+  message: 'These are the two copies that you wanted for your reading group.',
+  requestedBy: { mcpClient: 'Desk Assistant', tool: 'buy_books' },
+  approval: 'button' as const,
+  shown: 'shown-value',
+};
+
+const largest = Number.MAX_SAFE_INTEGER;
+export const largestAmount: AmountView = { currency: 'USD', minorUnits: largest, decimals: 2 };
+
+export const extremePayment: PaymentFactsView = {
+  payeeName: longWord,
+  amount: largestAmount,
+  items: Array.from({ length: 50 }, (_, index) => ({
+    label: index === 0 ? longWord : `${'word '.repeat(20)}${index}`,
+    quantity: 1_000_000,
+    unit: largestAmount,
+    total: largestAmount,
+  })),
+  reference: `${longWord}-0123456789`,
+  processor: { name: longWord, host: longHost },
+};
+
+const { authorization: _extreme, missing: _missing, notice: _notice, ...extremeDecision } = extremeConnect;
+
+export const extremePaymentView = {
+  ...extremeDecision,
+  payment: extremePayment,
+  approval: { signInAgainHref: '/login?to=0a.sample' },
+  shown: 'shown-value',
+  notice: 'processor_unavailable' as const,
+};
+
+export const sampleConfirmation: ConfirmationFactsView = {
+  title: 'Delete the folder "Invoices 2019" and everything in it',
+  facts: [
+    { label: 'Folder', type: 'text', value: 'Finance / Archive / Invoices 2019' },
+    { label: 'Files', type: 'number', value: 1284 },
+    { label: 'Storage fee saved per year', type: 'amount', value: euro(1875) },
+    { label: 'Last change', type: 'time', value: '2020-01-03T17:05:00+01:00' },
+    { label: 'Kept on', type: 'host', value: 'files.northwind.example' },
+  ],
+  danger: 'destructive',
+};
+
+export const sampleConfirmationView = {
+  ...sampleDecision,
+  mcpServer: fileStore,
+  confirmation: sampleConfirmation,
+  message: 'You asked me to tidy up the archive.',
+  requestedBy: { mcpClient: 'Desk Assistant', tool: 'delete_folder' },
+  approval: 'button' as const,
+  shown: 'shown-value',
+};
+
+export const extremeConfirmation: ConfirmationFactsView = {
+  title: `${longWord} ${'مرحبا بالعالم '.repeat(4)}`,
+  facts: [
+    { label: longWord, type: 'text', value: `${longWord} ${'word '.repeat(40)}` },
+    { label: 'Number', type: 'number', value: -1.7976931348623157e308 },
+    { label: 'Small', type: 'number', value: 0.1 + 0.2 },
+    { label: longWord, type: 'amount', value: { ...largestAmount, minorUnits: -largest } },
+    { label: 'Moment', type: 'time', value: '9999-12-31T23:59:59-11:59' },
+    { label: 'Host', type: 'host', value: longHost },
+  ],
+  danger: 'destructive',
+};
+
+export const samplePasskeyView = {
+  mcpServer: bookShop,
+  payment: samplePayment,
+  person: samplePerson,
+  mode: 'assert' as const,
+  optionsJson: JSON.stringify({ challenge: 'bm9uY2U', rpId: 'localhost', userVerification: 'required' }),
+  action: '/e/0a.sample/passkey',
+  declineAction: '/e/0a.sample/decline',
+  backHref: '/e/0a.sample',
+  csrfToken: 'csrf-value',
+  shown: 'shown-value',
+  ceremony: 'ceremony-value',
+  scriptPath: passkeyScript.path,
+};
+
+export const sampleCharge = {
+  mcpServer: bookShop,
+  payment: { ...samplePayment, processor: stripe },
+  person: samplePerson,
+  continueHref: 'https://checkout.stripe.com/c/pay/cs_test_a1b2c3',
+  declineAction: '/e/0a.sample/decline',
+  csrfToken: 'csrf-value',
+  expiresAt: sampleConnect.expiresAt,
+  now: sampleConnect.now,
+};
+
+export const samplePaymentDone = {
+  mcpServer: bookShop,
+  payment: { ...samplePayment, processor: stripe },
+  approvedAt: new Date('2026-03-04T14:24:00Z'),
+  paid: true,
+  method: 'button' as const,
+  receiptNumber: '0a.Zm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgb25l',
+  returnHref: 'https://books.fabrikam.example/back',
+  person: samplePerson,
+};
+
+export const extremePaymentDone = {
+  ...samplePaymentDone,
+  mcpServer: longMcpServer,
+  payment: extremePayment,
+  person: extremeConnect.person,
+  receiptNumber: `0a.${longWord}`,
+};
