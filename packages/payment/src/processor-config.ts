@@ -1,0 +1,53 @@
+import { z } from 'zod';
+
+/** Ours alone: a secret key sent to any other host would be given away. */
+function isLoopbackUrl(value: string): boolean {
+  const url = URL.parse(value);
+  return url !== null && /^https?:$/.test(url.protocol) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+}
+
+const stripeConfigSchema = z.strictObject({
+  type: z.literal('stripe'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' })
+    .refine(name => name !== 'none', { error: '`none` means that no processor takes the money' })
+    .describe('Part of the webhook address; MCP servers name it in their requests.'),
+  displayName: z.string().min(1).max(40).default('Stripe').describe('Shown to people.'),
+  secretKey: z
+    .string()
+    .regex(/^(sk|rk)_(test|live)_[A-Za-z0-9]+$/, { error: 'a secret or restricted key of Stripe' })
+    .describe('A restricted key needs to write Checkout Sessions and to read PaymentIntents.'),
+  webhookSecrets: z
+    .array(z.string().regex(/^whsec_[A-Za-z0-9+/=]+$/, { error: 'the signing secret of a webhook endpoint' }))
+    .min(1)
+    .max(4)
+    .describe('The signing secret of the webhook endpoint; during rotation the new one and the old one.'),
+  apiUrl: z
+    .url()
+    .refine(isLoopbackUrl, { error: 'must be a loopback address' })
+    .transform(value => new URL(value).origin)
+    .optional()
+    .describe('For tests: an imitation of the API on this machine.'),
+  checkoutHost: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]*(:\d+)?$/, { error: 'a host name' })
+    .optional()
+    .describe('Where the person pays: the custom domain of the account, if it has one. Default: checkout.stripe.com.'),
+  paymentMethodTypes: z
+    .array(z.string().regex(/^[a-z0-9_]{1,40}$/, { error: 'a type of payment method' }))
+    .min(1)
+    .max(20)
+    .default(['card'])
+    .describe('What people may pay with. Types that are settled days later keep an elicitation active until then.'),
+});
+
+export const processorConfigSchema = z
+  .discriminatedUnion('type', [stripeConfigSchema])
+  .refine(config => config.apiUrl === undefined || !config.secretKey.includes('_live_'), {
+    path: ['apiUrl'],
+    error: 'a live key is for Stripe alone',
+  });
+
+export type ProcessorConfig = z.output<typeof processorConfigSchema>;
+export type StripeConfig = Extract<ProcessorConfig, { type: 'stripe' }>;

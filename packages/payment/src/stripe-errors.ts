@@ -1,0 +1,50 @@
+import { Stripe } from 'stripe';
+import { ProcessorError } from './processor.ts';
+
+/**
+ * What an error of the library means for a charge. Only what Stripe refuses by its own word is `refused`: a broken connection, a
+ * time limit, an answer that cannot be read, 409, 429 and 5xx all leave open whether there was an effect. So does a key that was
+ * used with another body: a session may well exist under it.
+ */
+export function processorErrorOf(error: unknown): ProcessorError {
+  if (error instanceof ProcessorError) return error;
+  if (!(error instanceof Stripe.errors.StripeError)) return new ProcessorError('unavailable');
+  const { statusCode = 0 } = error;
+  const isRefusal =
+    statusCode >= 400 &&
+    statusCode < 500 &&
+    statusCode !== 409 &&
+    statusCode !== 429 &&
+    !(error instanceof Stripe.errors.StripeRateLimitError) &&
+    !(error instanceof Stripe.errors.StripeIdempotencyError);
+  return new ProcessorError(isRefusal ? 'refused' : 'unavailable', detailsOf(error));
+}
+
+/** For status and close, where a refusal says nothing about the charge: an exchanged key or account cannot see it, say. */
+export function unavailableOf(error: unknown): ProcessorError {
+  if (error instanceof ProcessorError && error.code === 'unavailable') return error;
+  return new ProcessorError('unavailable', error instanceof Stripe.errors.StripeError ? detailsOf(error) : {});
+}
+
+/**
+ * Whether Stripe repeats a failure of its own. It stores whatever a request under a key has led to once it was begun, a 5xx too,
+ * and answers so for as long as the key lives.
+ * @see https://docs.stripe.com/api/idempotent_requests
+ */
+export function isReplayedFailure(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeError &&
+    (error.statusCode ?? 0) >= 500 &&
+    error.headers?.['idempotent-replayed'] === 'true'
+  );
+}
+
+/** Names only, never Stripe's sentences: they quote the key. */
+function detailsOf(error: Stripe.errors.StripeError): { processorCode?: string; requestId?: string } {
+  const name = error.code ?? error.rawType ?? '';
+  const requestId = error.requestId ?? '';
+  return {
+    ...(/^[a-z][a-z0-9_]{0,63}$/.test(name) && { processorCode: name }),
+    ...(/^req_[A-Za-z0-9]{1,64}$/.test(requestId) && { requestId }),
+  };
+}

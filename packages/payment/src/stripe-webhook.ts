@@ -1,0 +1,55 @@
+import type { Clock } from '@postern/elicitation';
+import { Stripe } from 'stripe';
+import { z } from 'zod';
+import { type ChargeEvent, ProcessorError } from './processor.ts';
+
+/** Seconds. Older deliveries are refused; Stripe signs every delivery anew. */
+const TOLERANCE = 300;
+
+const types = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.expired',
+] as const;
+
+/** Which session it is about, and nothing else: what has become of it is asked. */
+const eventSchema = z.object({
+  type: z.enum(types),
+  data: z.object({
+    object: z.object({
+      id: z.string().min(1).max(255),
+      object: z.literal('checkout.session'),
+      metadata: z.object({ elicitationId: z.string().min(1).max(128) }),
+    }),
+  }),
+});
+
+/**
+ * @returns undefined for events and sessions that are none of ours
+ * @throws ProcessorError `signature_invalid`
+ */
+export async function readWebhook(
+  { body, headers }: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string | undefined>> },
+  { secrets, now }: { readonly secrets: readonly string[]; readonly now: Clock },
+): Promise<ChargeEvent | undefined> {
+  const signature = headers['stripe-signature'] ?? '';
+  for (const secret of secrets) {
+    const event = await verifiedEvent(body, signature, secret, now());
+    if (event === undefined) continue;
+    const parsed = eventSchema.safeParse(event);
+    if (!parsed.success) return undefined;
+    const { id, metadata } = parsed.data.data.object;
+    return { reference: id, elicitationId: metadata.elicitationId };
+  }
+  throw new ProcessorError('signature_invalid');
+}
+
+async function verifiedEvent(body: Uint8Array, signature: string, secret: string, at: number): Promise<unknown> {
+  try {
+    return await Stripe.webhooks.constructEventAsync(body, signature, secret, TOLERANCE, undefined, at);
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeSignatureVerificationError) return undefined;
+    throw error;
+  }
+}
