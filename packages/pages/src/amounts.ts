@@ -20,7 +20,7 @@ export function amountText(amount: AmountView, t: Translator): string {
 export function amountHtml(amount: AmountView, t: Translator): Html {
   const { figure, code } = amountParts(amount, t);
   const suffix = code === undefined ? undefined : html` <span class="currency">${ownText(code)}</span>`;
-  return html`<bdi class="amount" translate="no">${ownText(figure)}${suffix}</bdi>`;
+  return html`<bdi class="amount" translate="no"><span class="figure">${ownText(figure)}</span>${suffix}</bdi>`;
 }
 
 function amountParts(amount: AmountView, t: Translator): { figure: string; code?: string } {

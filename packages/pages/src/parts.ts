@@ -1,7 +1,7 @@
 /** The pieces pages are put together from. Each keeps one promise of the page anatomy. */
 
 import { displayHost, isDisplayHost } from './display-host.ts';
-import { type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
+import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
 import { icons } from './icons.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PersonView, RequestedByView, ScopeView } from './views.ts';
@@ -51,7 +51,7 @@ export function fact(label: Html, value: Html): Html {
 }
 
 /** One fact with a short value, which stands beside its label where there is room. */
-function factBeside(label: Html, value: Html, hint?: Html): Html {
+export function factBeside(label: Html, value: Html, hint?: Html): Html {
   if (hint === undefined) {
     return html`<div class="fact beside"><dt>${label}</dt><dd class="given">${value}</dd></div>`;
   }
@@ -81,18 +81,19 @@ export function personFact(
   t: Translator,
   leave?: { action: string; csrfToken: string; label: Html },
 ): Html {
-  const detail =
-    person.detail === undefined ? undefined : html`<span class="detail" translate="no">${person.detail}</span>`;
-  const host =
-    person.signInHost === undefined
-      ? undefined
-      : html`<span class="detail">${t.html('facts.personHost', { host: hostText(person.signInHost) })}</span>`;
   const form =
     leave === undefined ? undefined : postForm(leave, html`<button class="link" type="submit">${leave.label}</button>`);
-  return fact(
-    t.html('facts.person'),
-    html`<span class="value" translate="no">${person.displayName}</span>${detail}${host}${form}`,
-  );
+  return fact(t.html('facts.person'), html`${personText(person, t)}${form}`);
+}
+
+/** A person by name, by what tells accounts apart, and by where they sign in. */
+export function personText({ displayName, detail, signInHost }: PersonView, t: Translator): Html {
+  const more = detail === undefined ? undefined : html`<span class="detail" translate="no">${detail}</span>`;
+  const host =
+    signInHost === undefined
+      ? undefined
+      : html`<span class="detail">${t.html('facts.personHost', { host: hostText(signInHost) })}</span>`;
+  return html`<span class="value" translate="no">${displayName}</span>${more}${host}`;
 }
 
 /** Permissions in plain words; the provider's own identifier only where there are none. */
@@ -152,12 +153,17 @@ function requestClaim(mcpServer: string, requestedBy: RequestedByView | undefine
 
 /**
  * A form that changes something: POST to our own origin with the synchronizer token, and with what was shown where that
- * could have changed. `autocomplete="off"` keeps browsers from putting an old token back after a reload.
+ * could have changed. `autocomplete="off"` keeps browsers from putting an old token back after a reload. With an `id`, fields
+ * elsewhere on the page belong to it; `novalidate` leaves their checking to the gateway.
  */
-export function postForm(target: { action: string; csrfToken: string; shown?: string }, button: Html): Html {
+export function postForm(
+  target: { action: string; csrfToken: string; shown?: string; id?: string; novalidate?: boolean },
+  button: Html,
+): Html {
+  const { id, novalidate } = target;
   const shown =
     target.shown === undefined ? undefined : html`<input type="hidden" name="shown" value="${target.shown}">`;
-  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
+  return html`<form method="post" action="${ownPath(target.action)}" autocomplete="off"${attributes({ id, novalidate })}><input type="hidden" name="csrf_token" value="${target.csrfToken}">${shown}${button}</form>`;
 }
 
 export function submitButton(label: Html, look: 'accent' | 'plain'): Html {

@@ -1,7 +1,7 @@
 import { amountHtml } from './amounts.ts';
 import type { PaymentFactsView, PaymentItemView } from './approval-views.ts';
 import { type Html, html, joinHtml, ownText } from './html.ts';
-import { fact } from './parts.ts';
+import { fact, factBeside } from './parts.ts';
 import type { Translator } from './translator.ts';
 
 /** The terms of a payment in their fixed order: payee, amount, items with their total, reference. */
@@ -11,7 +11,7 @@ export function paymentFacts(payment: PaymentFactsView, t: Translator, more: rea
 ${fact(t.html('payment.payee'), html`<span class="value" translate="no">${payeeName}</span>`)}
 ${fact(t.html('payment.amount'), html`<strong class="sum">${amountHtml(amount, t)}</strong>`)}
 ${items.length === 0 ? undefined : fact(t.html('payment.items'), itemTable(items, payment, t))}
-${fact(t.html('payment.reference'), html`<span class="value" translate="no">${reference}</span>`)}
+${factBeside(t.html('payment.reference'), html`<span class="value" translate="no">${reference}</span>`)}
 ${joinHtml(more)}
 </dl>`;
 }

@@ -3,11 +3,13 @@ import type { PaymentFactsView } from '../approval-views.ts';
 import { displayHost } from '../display-host.ts';
 import { type Html, html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
-import { asker, destination, facts, hostText, linkButton, personFact, postForm, submitButton } from '../parts.ts';
+import { asker, destination, facts, linkButton, personFact, postForm, submitButton } from '../parts.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
+
+type Processor = NonNullable<PaymentFactsView['processor']>;
 
 export type ChargeNotice =
   /** The processor could not be asked. */
@@ -24,7 +26,7 @@ export interface ChargeView extends Deadline {
   readonly payment: PaymentFactsView;
   /** Absent on one-person machines, where nobody signs in. */
   readonly person?: PersonView;
-  /** Where the person pays: https, at the processor's host. */
+  /** Where the person pays: https (or http on the loopback), at the processor's host. */
   readonly continueHref?: string;
   /** Takes the POST that asks the processor once more, where there is no such address yet. */
   readonly continueAction?: string;
@@ -40,7 +42,8 @@ export interface ChargeView extends Deadline {
  * The step between the approval and the processor. It carries a link for the same reason as the page that leads to a provider
  * (security.md T25).
  *
- * @throws TypeError when the payment has no processor, or the link would lead to another host than the page names.
+ * @throws TypeError when the payment has no processor, or the link would lead to another host than the page names or there
+ *   without TLS.
  */
 export function chargePage(context: PageContext, view: ChargeView): string {
   const t = translatorFor(context.locale);
@@ -70,7 +73,7 @@ ${facts([
   isProcessing ? undefined : destination(processor.host, t),
   view.person === undefined ? undefined : personFact(view.person, t),
 ])}
-${actions(view, processor.host, t)}
+${actions(view, processor, t)}
 <div class="fine"><p>${t.html('charge.reassurance')}</p>${timeLeft(view, t)}</div>`;
   return layout(context, t, { title: heading.title, main });
 }
@@ -81,7 +84,7 @@ function noticeBlock(notice: ChargeNotice | undefined, processor: string, t: Tra
 }
 
 /** Two buttons while there is something to decide, only the look at the result while the processor works. */
-function actions(view: ChargeView, host: string, t: Translator): Html {
+function actions(view: ChargeView, processor: Processor, t: Translator): Html {
   const { csrfToken } = view;
   if (view.notice === 'processing') {
     return view.checkHref === undefined
@@ -94,25 +97,31 @@ function actions(view: ChargeView, host: string, t: Translator): Html {
       : html`<p><a class="link" href="${webUrl(view.checkHref)}">${t.html('charge.check')}</a></p>`;
   return html`<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
 ${postForm({ action: view.declineAction, csrfToken }, submitButton(t.html('charge.stop'), 'plain'))}
-${onward(view, host, t)}
+${onward(view, processor, t)}
 </div>
 ${check}`;
 }
 
 function onward(
   { continueHref, continueAction, csrfToken }: ChargeView,
-  host: string,
+  { name, host }: Processor,
   t: Translator,
 ): Html | undefined {
   if (continueHref !== undefined) {
     const target = new URL(continueHref);
-    if (target.protocol !== 'https:' || displayHost(target) !== host) {
+    if (!isSafeTransport(target) || displayHost(target) !== host) {
       throw new TypeError('the link leads to another host than the page names');
     }
-    return linkButton(target.href, t.html('charge.continue', { host: hostText(host) }), 'accent');
+    return linkButton(target.href, t.html('charge.continue', { processor: name }), 'accent');
   }
   if (continueAction === undefined) return undefined;
   return postForm({ action: continueAction, csrfToken }, submitButton(t.html('charge.tryAgain'), 'accent'));
+}
+
+/** Plain http only where it does not leave the machine: an operator who tries things out. */
+function isSafeTransport({ protocol, hostname }: URL): boolean {
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback);
 }
 
 /** A charge may outlive its request by the time it takes to pay; then there is no end to name. */

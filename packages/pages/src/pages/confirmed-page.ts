@@ -3,7 +3,7 @@ import { confirmationFacts } from '../confirmation-facts.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { fact, facts, linkButton } from '../parts.ts';
+import { factBeside, facts, linkButton } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
@@ -29,7 +29,7 @@ export function confirmedPage(context: PageContext, view: ConfirmedView): string
     heading: t.html('confirmed.heading'),
     texts: [t.html('next.close', { mcpServer })],
     body: html`${confirmationFacts(confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
-${facts([fact(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
+${facts([factBeside(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
     ...(view.returnHref === undefined
       ? {}
       : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),

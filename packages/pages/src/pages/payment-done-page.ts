@@ -3,7 +3,7 @@ import type { PaymentFactsView } from '../approval-views.ts';
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { asker, fact, linkButton, personFact } from '../parts.ts';
+import { fact, factBeside, hostText, linkButton, personText } from '../parts.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
@@ -40,7 +40,6 @@ export function paymentDonePage(context: PageContext, view: PaymentDoneView): st
     body: html`<section class="receipt" aria-labelledby="receipt-heading">
 <h2 id="receipt-heading">${t.html('receipt.heading')}</h2>
 <p>${record}</p>
-${asker(view.mcpServer, t)}
 ${paymentFacts(view.payment, t, approvalFacts(view, t))}
 </section>
 <div class="fine"><p>${t.html('receipt.print')}</p></div>`,
@@ -58,10 +57,14 @@ function approvalFacts(
   const taken = processor === undefined ? t.html('receipt.paid') : t.html('receipt.paidAt', { processor });
   const payable = t.html('receipt.collect', { mcpServer: mcpServer.name });
   return [
-    fact(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
-    fact(t.html('receipt.approvedAt'), html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
-    fact(t.html('receipt.how'), html`<span class="value">${t.html(`receipt.method.${method}`)}</span>`),
-    ...(person === undefined ? [] : [personFact(person, t)]),
+    factBeside(t.html('receipt.status'), html`<span class="value">${paid ? taken : payable}</span>`),
+    fact(
+      t.html('receipt.askedBy'),
+      html`<span class="value" translate="no">${mcpServer.name}</span><span class="detail">${hostText(mcpServer.host)}</span>`,
+    ),
+    ...(person === undefined ? [] : [fact(t.html('receipt.by'), personText(person, t))]),
+    factBeside(t.html('receipt.approvedAt'), html`<span class="value">${timeText(approvedAt, 'moment', t)}</span>`),
+    factBeside(t.html('receipt.how'), html`<span class="value">${t.html(`receipt.method.${method}`)}</span>`),
     fact(t.html('receipt.number'), html`<code class="receipt-number" dir="ltr" translate="no">${receiptNumber}</code>`),
   ];
 }
