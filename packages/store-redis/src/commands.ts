@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 
 /** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
 export const commandKeys = {
-  createElicitation: 7,
-  transitionElicitation: 8,
-  dueElicitations: 2,
+  createElicitation: 8,
+  transitionElicitation: 10,
+  redeemElicitation: 4,
+  postponeElicitation: 3,
+  dueElicitations: 3,
   openElicitations: 1,
   beginRefresh: 1,
   finishRefresh: 1,
@@ -12,6 +14,9 @@ export const commandKeys = {
   markLost: 1,
   noteUse: 1,
   removeConnection: 4,
+  removeCredential: 2,
+  addPasskey: 1,
+  usePasskey: 1,
   addRevocation: 2,
   dueRevocations: 1,
   claimRevocation: 2,

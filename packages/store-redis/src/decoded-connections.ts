@@ -1,5 +1,6 @@
 import { type Connection, type ConnectionId, connectionIdOf } from '@postern/elicitation';
-import { decodeConnection, unreadable } from './record-codec.ts';
+import { decodeConnection } from './records/connection-record.ts';
+import { unreadable } from './records/record-layout.ts';
 import { isAbsent, numberOf, textOf } from './reply.ts';
 
 /** Reads generation, createdAt, updatedAt, record, lost, lastUse. */

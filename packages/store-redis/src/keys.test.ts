@@ -1,10 +1,10 @@
-import { newRevocationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
+import { credentialIdOf, newRevocationId, SHARDS, type Shard, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, test } from 'vitest';
 import { createKeys, sealedKinds } from './keys.ts';
 
 const keys = createKeys('postern');
-const { ask, browserSessionIdOf, somebody } = samples;
+const { ask, browserSessionIdOf, connectionIdFor, somebody } = samples;
 
 /** Pinned: they are what is in the Redis of the release before. */
 test('key names', () => {
@@ -18,8 +18,13 @@ test('key names', () => {
     keys.due(shard),
     keys.openOf(shard, subject),
     keys.events(shard),
+    keys.held(shard),
+    keys.result(`el_${shard}${secret}`),
     keys.connection(`cn_${shard}${secret}`),
     keys.connectionsOf(shard, subject),
+    keys.credential(`cr_${shard}${secret}`),
+    keys.credentialsOf(shard, subject),
+    keys.passkeysOf(shard, subject),
     keys.revocation(`rv_${shard}${secret}`),
     keys.dueRevocations(shard),
     keys.subjectLimit(shard, 'issue-tracker', subject),
@@ -36,8 +41,13 @@ test('key names', () => {
       "postern:{7f}:due",
       "postern:{7f}:opens:CyZuEIazKSAWnoj0t_pVAh",
       "postern:{7f}:events",
+      "postern:{7f}:held",
+      "postern:{7f}:res:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:cn:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:cns:CyZuEIazKSAWnoj0t_pVAhE8nD23mcB-c7XwJDtxj10",
+      "postern:{7f}:cr:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "postern:{7f}:crs:CyZuEIazKSAWnoj0t_pVAhE8nD23mcB-c7XwJDtxj10",
+      "postern:{7f}:pks:CyZuEIazKSAWnoj0t_pVAhE8nD23mcB-c7XwJDtxj10",
       "postern:{7f}:rv:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
       "postern:{7f}:rvs",
       "postern:{7f}:limit:L4JyuWIZJx0g1Mxv78jXfW",
@@ -62,8 +72,13 @@ describe('everything about one user', () => {
       keys.due(shard),
       keys.openOf(shard, subject),
       keys.events(shard),
-      keys.connection(request.connectionId),
+      keys.held(shard),
+      keys.result(elicitationId),
+      keys.connection(connectionIdFor(subject)),
       keys.connectionsOf(shard, subject),
+      keys.credential(credentialIdOf({ owner: 'issue-tracker', subject, name: 'acme-api' })),
+      keys.credentialsOf(shard, subject),
+      keys.passkeysOf(shard, subject),
       keys.revocation(newRevocationId(shard, systemEntropy)),
       keys.dueRevocations(shard),
       keys.subjectLimit(shard, 'issue-tracker', subject),
@@ -93,6 +108,8 @@ test('sealed records are known by their keys, and nothing else is', () => {
   const ids = {
     connection: `cn_7f${'A'.repeat(43)}`,
     revocation: `rv_7f${'-'.repeat(43)}`,
+    credential: `cr_7f${'B'.repeat(43)}`,
+    result: `el_7f${'_'.repeat(43)}`,
     registration: 'digest',
   } as const;
   for (const kind of sealedKinds) {
@@ -100,11 +117,15 @@ test('sealed records are known by their keys, and nothing else is', () => {
   }
   expect(keys.sealedRecord('connection', ids.connection)).toBe(keys.connection(ids.connection));
   expect(keys.sealedRecord('revocation', ids.revocation)).toBe(keys.revocation(ids.revocation));
+  expect(keys.sealedRecord('credential', ids.credential)).toBe(keys.credential(ids.credential));
+  expect(keys.sealedRecord('result', ids.result)).toBe(keys.result(ids.result));
   expect(keys.sealedRecord('registration', ids.registration)).toBe(keys.clientRegistration(ids.registration));
   for (const name of [
     'postern:{7f}:cv:A',
     'postern:{7f}:rvs',
     'postern:{7f}:cns:A',
+    'postern:{7f}:crs:A',
+    'postern:{7f}:el:A',
     'other:{7f}:cn:A',
     'postern:{7F}:cn:A',
     'postern:wake',

@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { BrowserSessionId, ConnectionId, ElicitationId, RevocationId, Shard, Subject } from '@postern/elicitation';
+import type {
+  BrowserSessionId,
+  ConnectionId,
+  CredentialId,
+  ElicitationId,
+  RevocationId,
+  Shard,
+  Subject,
+} from '@postern/elicitation';
 import { digestOf, SHARDS, shardIn } from '@postern/elicitation';
 
 /**
@@ -22,6 +30,10 @@ export function createKeys(prefix: string) {
     elicitation: (id: ElicitationId) => key(shardIn(id), 'el', secretOf(id)),
     /** Open ask (see `askOf`) → id of its elicitation. */
     open: (shard: Shard) => key(shard, 'open'),
+    /** Asks that stay taken though their elicitation is over or has ended, by the time until which they do. */
+    held: (shard: Shard) => key(shard, 'held'),
+    /** What was typed, until its retention is over. */
+    result: (id: ElicitationId) => key(shardIn(id), 'res', secretOf(id)),
     /** Ids of elicitations that have not ended, by the time they are over. */
     due: (shard: Shard) => key(shard, 'due'),
     /** Ids of a subject's elicitations that have not ended, by the time they are over. */
@@ -32,6 +44,13 @@ export function createKeys(prefix: string) {
     /** Ids of a subject's connections, of every owner. */
     connectionsOf: (shard: Shard, subject: Subject) =>
       key(shard, 'cns', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    credential: (id: CredentialId) => key(shardIn(id), 'cr', secretOf(id)),
+    /** Ids of a subject's credentials, of every owner. */
+    credentialsOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'crs', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** Passkeys of a subject by their WebAuthn credential ids. */
+    passkeysOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'pks', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
     revocation: (id: RevocationId) => key(shardIn(id), 'rv', secretOf(id)),
     /** Ids of revocations, by the time they are due. */
     dueRevocations: (shard: Shard) => key(shard, 'rvs'),
@@ -44,7 +63,7 @@ export function createKeys(prefix: string) {
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
     idempotency: (digest: string) => key(shardOfDigest(digest), 'idem', digest),
     /** Pattern of the keys behind which a lasting value is sealed; `parseSealedRecord` knows for sure. */
-    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nve]*:*`,
+    sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nrve]*:*`,
     sealedRecord: (kind: SealedKind, id: string) =>
       kind === 'registration'
         ? key(shardOfDigest(id), sealedNouns[kind], id)
@@ -55,7 +74,9 @@ export function createKeys(prefix: string) {
         : [];
       const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
       if (kind === undefined) return undefined;
-      return { kind, id: kind === 'registration' ? secret : `${noun}_${shard}${secret}` };
+      if (kind === 'registration') return { kind, id: secret };
+      // A result goes by the id of its elicitation.
+      return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
@@ -64,8 +85,14 @@ export function createKeys(prefix: string) {
   };
 }
 
-/** What holds sealed values for longer than one interaction, and the noun of its keys and ids. */
-const sealedNouns = { connection: 'cn', revocation: 'rv', registration: 'reg' } as const;
+/** What holds sealed values for longer than one interaction, and the noun of its keys. */
+const sealedNouns = {
+  connection: 'cn',
+  revocation: 'rv',
+  credential: 'cr',
+  result: 'res',
+  registration: 'reg',
+} as const;
 export type SealedKind = keyof typeof sealedNouns;
 export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
 
@@ -84,8 +111,8 @@ function shortDigestOf(text: string): string {
   return digestOf(text).slice(0, 22);
 }
 
-/** What follows `el_`, `cn_` or `rv_` and the shard; the shard is in the hash tag already. */
-function secretOf(id: ElicitationId | ConnectionId | RevocationId): string {
+/** What follows `el_`, `cn_`, `cr_` or `rv_` and the shard; the shard is in the hash tag already. */
+function secretOf(id: ElicitationId | ConnectionId | CredentialId | RevocationId): string {
   return id.slice(5);
 }
 

@@ -5,7 +5,8 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 
-const { ask, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } = samples;
+const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
+  samples;
 
 /** Redis did what it was told, and the answer never came. */
 describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
@@ -53,14 +54,14 @@ describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
     });
     await lost;
     expect(await announced(current.elicitationId)).toHaveLength(3);
-    const { connectionId } = ask(current.subject);
+    const connectionId = connectionIdFor(current.subject);
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 1 });
   });
 
   async function connected() {
     const active = await moved(stores.elicitations, await pending(), engage);
     await moved(stores.elicitations, active, samples.complete(active));
-    const current = await stores.connections.read(ask(active.subject).connectionId);
+    const current = await stores.connections.read(connectionIdFor(active.subject));
     if (current === undefined) throw new Error('Expected a connection.');
     return current;
   }

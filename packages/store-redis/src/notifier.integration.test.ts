@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores } from './index.ts';
 
-const { ask, cancel, complete, created, engage, moved, renewed, somebody } = samples;
+const { ask, cancel, complete, connectionIdFor, created, engage, moved, renewed, somebody } = samples;
 const FOREVER = 10 * 60_000;
 
 describe('wake-ups between replicas', () => {
@@ -33,7 +33,7 @@ describe('wake-ups between replicas', () => {
     await using one = await createRedisStores({ url: redis.url });
     await using other = await createRedisStores({ url: redis.url });
     const active = await moved(one.elicitations, await created(one.elicitations, ask(somebody())), engage);
-    const { connectionId } = ask(active.subject);
+    const connectionId = connectionIdFor(active.subject);
     using watch = other.notifier.watch(connectionId);
     await moved(one.elicitations, active, complete(active));
     await watch.next(FOREVER);

@@ -6,7 +6,7 @@ import {
   RECORD_LAYOUT,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { decodeBrowserSession, encodeBrowserSession } from './record-codec.ts';
+import { decodeBrowserSession, encodeBrowserSession } from './records/browser-session-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 

@@ -1,5 +1,5 @@
 import type { Keys } from './keys.ts';
-import { decodeClientRegistration, encodeClientRegistration } from './record-codec.ts';
+import { decodeClientRegistration, encodeClientRegistration } from './records/client-registration-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 

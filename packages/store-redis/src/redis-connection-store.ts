@@ -17,7 +17,8 @@ import {
 } from '@postern/elicitation';
 import { connectionOf, DecodedConnections } from './decoded-connections.ts';
 import type { Keys } from './keys.ts';
-import { encodeConnection, encodeUse } from './record-codec.ts';
+import { encodeConnection } from './records/connection-record.ts';
+import { encodeUse } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';

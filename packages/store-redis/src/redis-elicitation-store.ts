@@ -7,19 +7,26 @@ import {
   type Elicitation,
   type ElicitationId,
   type ElicitationStore,
-  parseElicitationId,
+  newOperationId,
   RECORD_LAYOUT,
+  type RedeemElicitation,
+  type RedeemResult,
   type Shard,
   type Subject,
   shardIn,
   shardOf,
+  systemEntropy,
   type TransitionElicitation,
   type TransitionResult,
+  timingOf,
 } from '@postern/elicitation';
-import { connectionOf } from './decoded-connections.ts';
+import { ELICITATION_FIELDS, elicitationIdOf, elicitationOf } from './elicitation-reply.ts';
 import { askOf, type Keys } from './keys.ts';
-import { decodeElicitation, encodeConnection, encodeElicitation, encodeOneTime } from './record-codec.ts';
-
+import { answeredWith, answerKeyOf, answerPutBy } from './lasting-answers.ts';
+import { isEnd, leftBy } from './move-facts.ts';
+import { encodeElicitation } from './records/elicitation-record.ts';
+import { encodeOneTime } from './records/one-time-record.ts';
+import { decodeResult, encodeResult } from './records/result-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
@@ -52,10 +59,11 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.elicitation(elicitationId),
         this.#keys.open(shard),
         this.#keys.due(shard),
-        this.#keys.connection(request.connectionId),
+        answerKeyOf(this.#keys, shard, request.answeredBy),
         this.#keys.subjectLimit(shard, mcpServerId, elicitation.subject),
         this.#keys.events(shard),
         this.#keys.openOf(shard, elicitation.subject),
+        this.#keys.held(shard),
       ],
       [
         this.#link.clock(),
@@ -66,7 +74,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#options.retentionMs,
         askOf(request.coalescingDigest),
         seen.openId ?? '',
-        seen.connection === undefined ? '' : `${seen.connection.createdAt} ${seen.connection.generation}`,
+        seen.answer === undefined ? '' : `${seen.answer.createdAt} ${seen.answer.generation}`,
         subjectLimit.max,
         subjectLimit.windowMs,
         mcpServerId,
@@ -89,9 +97,9 @@ export class RedisElicitationStore implements ElicitationStore {
       case 'repeated':
         return { result: 'created', elicitation: elicitationOf(elicitationId, rest) };
       case 'open':
-        return { result, elicitationId: idOf(rest[0]) };
-      case 'connected':
-        return { result, connection: connectionOf(request.connectionId, rest) };
+        return { result, elicitationId: elicitationIdOf(rest[0]) };
+      case 'answered':
+        return answeredWith(request.answeredBy, rest);
       case 'limited':
         return { result, retryAfterMs: numberOf(rest[0]) };
       case 'taken':
@@ -102,26 +110,19 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async read(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
-    const reply = await this.#link.call(
-      'hmget',
-      this.#keys.elicitation(elicitationId),
-      'status',
-      'version',
-      'createdAt',
-      'expiresAt',
-      'endedAt',
-      'record',
-    );
+    const reply = await this.#link.call('hmget', this.#keys.elicitation(elicitationId), ...ELICITATION_FIELDS);
     const found = listOf(reply);
     return isAbsent(found[0]) ? undefined : elicitationOf(elicitationId, found);
   }
 
   async transition(request: TransitionElicitation): Promise<TransitionResult> {
-    const { current, next, putOneTime, putConnection, expiresWithinMs } = request;
+    const { current, next, putOneTime, putResult, expiresWithinMs } = request;
     assertTransition(request);
+    const left = leftBy(request);
     const { elicitationId } = current;
     const shard = shardIn(elicitationId);
     const none = this.#keys.none(shard);
+    const answer = answerPutBy(this.#keys, shard, request);
     const reply = await this.#link.run(
       'transitionElicitation',
       [
@@ -130,9 +131,11 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.due(shard),
         this.#keys.events(shard),
         putOneTime ? this.#keys.oneTime(shard, putOneTime.record.digest) : none,
-        putConnection ? this.#keys.connection(putConnection.connectionId) : none,
-        putConnection ? this.#keys.connectionsOf(shard, putConnection.subject) : none,
+        answer?.key ?? none,
+        answer?.index ?? none,
         this.#keys.openOf(shard, current.subject),
+        putResult ? this.#keys.result(elicitationId) : none,
+        this.#keys.held(shard),
       ],
       [
         this.#link.clock(),
@@ -142,7 +145,7 @@ export class RedisElicitationStore implements ElicitationStore {
         timingOf(request),
         next.status,
         encodeElicitation(current, next),
-        isEnd(next.status) ? '1' : '',
+        left,
         this.#options.retentionMs,
         current.mcpServerId,
         current.request.kind,
@@ -151,9 +154,10 @@ export class RedisElicitationStore implements ElicitationStore {
         putOneTime?.ttlMs ?? '',
         putOneTime ? encodeOneTime(putOneTime.record) : '',
         putOneTime?.record.sealed ?? '',
-        putConnection?.connectionId ?? '',
-        putConnection ? encodeConnection(putConnection) : '',
+        answer?.id ?? '',
+        answer?.record ?? '',
         expiresWithinMs ?? '',
+        putResult ? encodeResult(current, putResult.sealed) : '',
       ],
       { repeatable: true },
     );
@@ -173,20 +177,67 @@ export class RedisElicitationStore implements ElicitationStore {
     }
   }
 
+  async redeem({ elicitationId, redemption }: RedeemElicitation): Promise<RedeemResult> {
+    const shard = shardIn(elicitationId);
+    const reply = await this.#link.run(
+      'redeemElicitation',
+      [
+        this.#keys.elicitation(elicitationId),
+        this.#keys.result(elicitationId),
+        this.#keys.open(shard),
+        this.#keys.held(shard),
+      ],
+      // The call has a name of its own: its repeat after a lost answer is told that it was the first.
+      [this.#link.clock(), elicitationId, redemption, newOperationId(systemEntropy), this.#options.retentionMs],
+      { repeatable: true },
+    );
+    const [result, ...rest] = listOf(reply);
+    switch (result) {
+      case 'redeemed': {
+        const [isFirst, ...found] = rest;
+        const sealed = found[ELICITATION_FIELDS.length];
+        return {
+          result,
+          elicitation: completedOf(elicitationId, found),
+          ...(isAbsent(sealed) ? {} : { sealed: decodeResult(textOf(sealed)) }),
+          isFirst: isFirst === '1',
+        };
+      }
+      case 'spent':
+        return { result, elicitation: completedOf(elicitationId, rest) };
+      case 'unredeemable':
+        return { result, elicitation: elicitationOf(elicitationId, rest) };
+      case 'missing':
+        return { result };
+      default:
+        throw unknownResult();
+    }
+  }
+
   async due(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
     const reply = await this.#link.run(
       'dueElicitations',
-      [this.#keys.due(shard), this.#keys.open(shard)],
+      [this.#keys.due(shard), this.#keys.open(shard), this.#keys.held(shard)],
       [this.#link.clock(), limit, this.#options.retentionMs],
     );
-    return listOf(reply).map(idOf);
+    return listOf(reply).map(elicitationIdOf);
+  }
+
+  async postpone(elicitationId: ElicitationId, delayMs: number): Promise<void> {
+    const shard = shardIn(elicitationId);
+    await this.#link.run(
+      'postponeElicitation',
+      [this.#keys.elicitation(elicitationId), this.#keys.due(shard), this.#keys.held(shard)],
+      [this.#link.clock(), elicitationId, delayMs],
+      { repeatable: true },
+    );
   }
 
   async listOpen(subject: Subject): Promise<readonly Elicitation[]> {
     const index = this.#keys.openOf(shardOf(subject), subject);
     const reply = await this.#link.run('openElicitations', [index], [this.#link.clock()]);
     const [now, ...ids] = listOf(reply);
-    const found = await Promise.all(ids.map(id => this.read(idOf(id))));
+    const found = await Promise.all(ids.map(id => this.read(elicitationIdOf(id))));
     // What ended between both reads, and what the index does not know to be over, is left out by the records themselves.
     return found
       .filter(elicitation => elicitation !== undefined)
@@ -195,32 +246,10 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 }
 
-const ends: ReadonlySet<string> = new Set(['completed', 'failed', 'declined', 'cancelled', 'expired']);
-const isEnd = (status: Elicitation['status']) => ends.has(status);
-
-/** An end that is due to time comes late, a failed verification whenever it comes, every other move in time. */
-function timingOf({ current, events }: TransitionElicitation): 'early' | 'late' | 'any' {
-  if (events.includes('expire')) return 'late';
-  return current.status === 'verifying' && events.includes('fail') ? 'any' : 'early';
-}
-
-/** Reads status, version, createdAt, expiresAt, endedAt, record. */
-function elicitationOf(elicitationId: ElicitationId, found: readonly unknown[]): Elicitation {
-  const [status, version, createdAt, expiresAt, endedAt, record] = found;
-  return decodeElicitation(textOf(record), {
-    elicitationId,
-    status: textOf(status),
-    version: numberOf(version),
-    createdAt: numberOf(createdAt),
-    expiresAt: numberOf(expiresAt),
-    ...(isAbsent(endedAt) ? {} : { endedAt: numberOf(endedAt) }),
-  });
-}
-
-function idOf(value: unknown): ElicitationId {
-  const id = parseElicitationId(textOf(value));
-  if (id === undefined) throw new TypeError('Redis answered with something other than an elicitation id.');
-  return id;
+function completedOf(elicitationId: ElicitationId, found: readonly unknown[]) {
+  const elicitation = elicitationOf(elicitationId, found);
+  if (elicitation.status !== 'completed') throw unknownResult();
+  return elicitation;
 }
 
 const unknownResult = () => new TypeError('A script answered with a result this release does not know.');

@@ -1,6 +1,6 @@
 import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { decodeOneTime } from './record-codec.ts';
+import { decodeOneTime } from './records/one-time-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 

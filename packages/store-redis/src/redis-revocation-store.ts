@@ -8,7 +8,7 @@ import {
   shardIn,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
-import { decodeRevocation, encodeRevocation } from './record-codec.ts';
+import { decodeRevocation, encodeRevocation } from './records/revocation-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 

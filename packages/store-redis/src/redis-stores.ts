@@ -1,10 +1,12 @@
 import {
   type BrowserSessionStore,
   type ConnectionStore,
+  type CredentialStore,
   type ElicitationStore,
   type IdempotencyStore,
   type Notifier,
   type OneTimeStore,
+  type PasskeyStore,
   type RevocationStore,
   StoreUnavailableError,
 } from '@postern/elicitation';
@@ -16,12 +18,14 @@ import { LeaseStore } from './lease-store.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
+import { RedisCredentialStore } from './redis-credential-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { faultOf, type RedisFault } from './redis-fault.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
+import { RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { SealedRecords } from './sealed-records.ts';
 import { Waiters } from './waiters.ts';
@@ -30,7 +34,7 @@ import { WakeUpSubscription } from './wake-up-subscription.ts';
 export type RedisStoresOptions = RedisAddress & {
   /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
   readonly prefix?: string;
-  /** How long ended elicitations stay readable, in ms. Default 24 hours. */
+  /** How long ended elicitations stay readable and their results redeemable, in ms. Default 24 hours. */
   readonly retentionMs?: number;
   /** Events kept per shard, about. Default 4096. */
   readonly eventsPerShard?: number;
@@ -51,6 +55,8 @@ export type RedisStoresOptions = RedisAddress & {
 export interface RedisStores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
+  readonly credentials: CredentialStore;
+  readonly passkeys: PasskeyStore;
   readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
@@ -113,6 +119,8 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
       eventsPerShard: options.eventsPerShard ?? 4_096,
     }),
     connections: new RedisConnectionStore(link, keys),
+    credentials: new RedisCredentialStore(link, keys),
+    passkeys: new RedisPasskeyStore(link, keys),
     revocations: new RedisRevocationStore(link, keys),
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),

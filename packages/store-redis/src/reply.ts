@@ -5,6 +5,13 @@ export function listOf(reply: unknown): readonly unknown[] {
   return reply;
 }
 
+/** A hash, as ioredis answers with it. */
+export function fieldsOf(reply: unknown): readonly (readonly [name: string, value: unknown])[] {
+  if (typeof reply !== 'object' || reply === null || Array.isArray(reply))
+    throw new TypeError('Redis answered with something other than a hash.');
+  return Object.entries(reply);
+}
+
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   throw new TypeError('Redis answered with something other than text.');

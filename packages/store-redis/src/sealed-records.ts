@@ -1,19 +1,44 @@
-import { type Connection, parseElicitationId, StoreUnavailableError } from '@postern/elicitation';
+import {
+  type Connection,
+  type Credential,
+  type Elicitation,
+  kinds,
+  parseElicitationId,
+  StoreUnavailableError,
+} from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
 import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys, SealedKind } from './keys.ts';
+import { elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 /** A stored value that the vault has sealed for longer than one interaction, with what it is bound to. */
-export type SealedRecord = SealedTokens | SealedRegistration;
+export type SealedRecord = SealedTokens | SealedCredential | SealedResult | SealedRegistration;
 
 interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId'> {
   readonly kind: 'connection' | 'revocation';
   /** Connection id or revocation id. */
   readonly id: string;
+  readonly sealed: string;
+}
+
+/** The values of a lasting credential. */
+interface SealedCredential extends Pick<Credential, 'owner' | 'subject' | 'name' | 'elicitationId'> {
+  readonly kind: 'credential';
+  /** Credential id. */
+  readonly id: string;
+  readonly sealed: string;
+}
+
+/** What was typed, to be redeemed. It lives for the retention only, and a key can be retired on any day. */
+interface SealedResult extends Pick<Elicitation, 'elicitationId' | 'mcpServerId' | 'subject'> {
+  readonly kind: 'result';
+  /** Elicitation id. */
+  readonly id: string;
+  readonly request: Pick<Elicitation['request'], 'kind'>;
   readonly sealed: string;
 }
 
@@ -29,23 +54,21 @@ interface SealedRegistration {
 export interface SealedRecordsStep {
   readonly records: readonly SealedRecord[];
   /** Records of a layout this release cannot read. Their values are sealed under who knows which key. */
-  readonly unreadable: readonly Pick<SealedRecord, 'kind' | 'id'>[];
+  readonly unreadable: readonly SealedRecordName[];
 }
 
-const tokensSchema = z.object({
-  owner: z.string(),
-  subject: z.object({ issuer: z.string(), subject: z.string() }),
-  provider: z.string(),
-  resource: z.string().exactOptional(),
-  elicitationId: z.string().transform((value, context) => {
-    const elicitationId = parseElicitationId(value);
-    if (elicitationId === undefined) context.addIssue({ code: 'custom' });
-    return elicitationId ?? z.NEVER;
-  }),
-  sealedTokens: z.string(),
-});
+interface SealedRecordName {
+  readonly kind: SealedKind;
+  readonly id: string;
+}
 
-const registrationSchema = z.object({ sealedRegistration: z.string() });
+const boundSchema = z.object({ owner: text, subject, elicitationId });
+const schemas = {
+  tokens: boundSchema.extend({ provider: text, resource: text.exactOptional(), sealedTokens: text }),
+  credential: boundSchema.extend({ name: text, sealedValues: text }),
+  result: z.object({ mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
+  registration: z.object({ sealedRegistration: text }),
+};
 
 /** What a sealed value consists of: it can stand in JSON as it is. */
 const SEALED = /^[A-Za-z0-9_.-]+$/;
@@ -88,7 +111,7 @@ export class SealedRecords {
    * of the record changes. True also when an earlier attempt did it.
    * @throws StoreUnavailableError
    */
-  async replace(record: Pick<SealedRecord, 'kind' | 'id' | 'sealed'>, nextSealed: string): Promise<boolean> {
+  async replace(record: SealedRecordName & { readonly sealed: string }, nextSealed: string): Promise<boolean> {
     for (const value of [record.sealed, nextSealed]) {
       if (!SEALED.test(value)) throw new TypeError('Not a sealed value.');
     }
@@ -126,23 +149,48 @@ export class SealedRecords {
   }
 }
 
-/** As it stands in a record; no text within the record can look like it, because its quotes would be escaped. */
-const memberOf = (kind: SealedKind, sealed: string) =>
-  `"${kind === 'registration' ? 'sealedRegistration' : 'sealedTokens'}":${JSON.stringify(sealed)}`;
+const members: Record<SealedKind, string> = {
+  connection: 'sealedTokens',
+  revocation: 'sealedTokens',
+  credential: 'sealedValues',
+  result: 'sealedResult',
+  registration: 'sealedRegistration',
+};
 
-function parse({ kind, id }: Pick<SealedRecord, 'kind' | 'id'>, json: string): SealedRecord | undefined {
+/** As it stands in a record; no text within the record can look like it, because its quotes would be escaped. */
+const memberOf = (kind: SealedKind, sealed: string) => `"${members[kind]}":${JSON.stringify(sealed)}`;
+
+function parse({ kind, id }: SealedRecordName, json: string): SealedRecord | undefined {
   let record: unknown;
   try {
     record = JSON.parse(json);
   } catch {
     return undefined;
   }
-  if (kind === 'registration') {
-    const { data } = registrationSchema.safeParse(record);
-    return data && { kind, id, sealed: data.sealedRegistration };
+  switch (kind) {
+    case 'connection':
+    case 'revocation': {
+      const { data } = schemas.tokens.safeParse(record);
+      if (data === undefined) return undefined;
+      const { sealedTokens: sealed, ...bound } = data;
+      return { kind, id, sealed, ...bound };
+    }
+    case 'credential': {
+      const { data } = schemas.credential.safeParse(record);
+      if (data === undefined) return undefined;
+      const { sealedValues: sealed, ...bound } = data;
+      return { kind, id, sealed, ...bound };
+    }
+    case 'result': {
+      const { data } = schemas.result.safeParse(record);
+      const elicitationId = parseElicitationId(id);
+      if (data === undefined || elicitationId === undefined) return undefined;
+      const { mcpServerId, subject, kind: asked, sealedResult: sealed } = data;
+      return { kind, id, elicitationId, mcpServerId, subject, request: { kind: asked }, sealed };
+    }
+    case 'registration': {
+      const { data } = schemas.registration.safeParse(record);
+      return data && { kind, id, sealed: data.sealedRegistration };
+    }
   }
-  const { data } = tokensSchema.safeParse(record);
-  if (data === undefined) return undefined;
-  const { sealedTokens: sealed, ...bound } = data;
-  return { kind, id, sealed, ...bound };
 }

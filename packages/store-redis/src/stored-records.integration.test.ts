@@ -10,6 +10,7 @@ const {
   ask,
   browserSessionIdOf,
   cancel,
+  connectionIdFor,
   created,
   engage,
   MINUTE,
@@ -145,7 +146,7 @@ describe('stored records', () => {
   async function connected() {
     const active = await moved(stores.elicitations, await pending(), engage);
     await moved(stores.elicitations, active, samples.complete(active));
-    const { connectionId } = ask(active.subject);
+    const connectionId = connectionIdFor(active.subject);
     const current = await stores.connections.read(connectionId);
     if (current === undefined) throw new Error('Expected a connection.');
     return { current, key: keys.connection(connectionId), subject: active.subject };
@@ -264,7 +265,7 @@ describe('stored records', () => {
       key: async () => {
         const active = await moved(stores.elicitations, await pending(), engage);
         await moved(stores.elicitations, active, samples.complete(active));
-        return keys.connection(ask(active.subject).connectionId);
+        return keys.connection(connectionIdFor(active.subject));
       },
     },
   ])('an unknown layout is refused: $noun', async ({ key }) => {
@@ -288,7 +289,7 @@ describe('stored records', () => {
   test('lists and objects never reach Redis', async () => {
     const request = ask(somebody());
     const { elicitationId } = request.elicitation;
-    const current = { connectionId: request.connectionId, createdAt: 1, generation: 1 };
+    const current = { connectionId: connectionIdFor(request.elicitation.subject), createdAt: 1, generation: 1 };
     const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {

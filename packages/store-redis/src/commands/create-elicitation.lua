@@ -1,18 +1,18 @@
 --[[
-Creates an elicitation, unless the same ask is open or answered already. Repeating it under its operation id finds what
+Creates an elicitation, unless the same ask is taken or answered already. Repeating it under its operation id finds what
 the first call made, however far that has moved since.
 
-KEYS   1 elicitation   2 open asks   3 due index   4 connection   5 subject limit   6 events
-       7 open elicitations of the subject
+KEYS   1 elicitation   2 open asks   3 due index   4 connection or credential that would answer   5 subject limit
+       6 events   7 open elicitations of the subject   8 held asks
 ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 ask
-       8 seen open id   9 '<createdAt> <generation>' of the connection seen   10 limit   11 limit window ms
+       8 seen open id   9 '<createdAt> <generation>' of the answer seen   10 limit   11 limit window ms
        12 MCP server id   13 kind   14 events kept   15 wake-up channel
        16 listed at most of a subject
        An absent 8 or 9 is the empty string.
 returns {'created', createdAt, expiresAt}
-        {'repeated', status, version, createdAt, expiresAt, endedAt, record}
+        {'repeated', status, version, createdAt, expiresAt, endedAt, record, redeemed}
         {'taken'}                     the id belongs to another operation
-        {'connected', generation, createdAt, updatedAt, record, lost, lastUse}
+        {'answered', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
         {'limited', retry after ms}
 emits  one event and one wake-up when created
@@ -24,21 +24,25 @@ local origin = ARGV[3] .. ' ' .. ARGV[7]
 local earlier = redis.call('HGET', KEYS[1], 'origin')
 if earlier then
   if earlier ~= origin then return { 'taken' } end
-  local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record')
-  return { 'repeated', unpack(found, 1, 6) }
+  local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
+    'redeemed')
+  return { 'repeated', unpack(found, 1, 7) }
 end
 
 -- Before what is open: that may ask for more than the connection has already.
-local connection = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
-if connection[1] and connection[2] .. ' ' .. connection[1] ~= ARGV[9] then
-  return { 'connected', unpack(connection, 1, 6) }
+local answer = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
+if answer[1] and answer[2] .. ' ' .. answer[1] ~= ARGV[9] then
+  return { 'answered', unpack(answer, 1, 6) }
 end
 
--- An ask is open while its elicitation is in the due index and not over yet.
+-- An ask is taken while its elicitation is in the due index and not over yet, and also while it is held: it may have been
+-- paid, or its result has still to be redeemed.
 local open = redis.call('HGET', KEYS[2], ARGV[7])
 if open and open ~= ARGV[8] then
   local over = redis.call('ZSCORE', KEYS[3], open)
   if over and tonumber(over) > now then return { 'open', open } end
+  local held = redis.call('ZSCORE', KEYS[8], ARGV[7] .. ' ' .. open)
+  if held and (held == 'inf' or tonumber(held) > now) then return { 'open', open } end
 end
 
 -- Fixed window, kept as "<end of window> <count>".

@@ -1,18 +1,36 @@
 --[[
-Lists elicitations of a shard whose time is over, oldest first. Index entries older than any record they could point to
-(nobody swept for the whole retention) are dropped on the way, and with them the open asks they leave behind.
+Lists elicitations of a shard whose time is over, oldest first. On the way, asks are freed whose result nobody redeemed for
+the whole retention, and index entries dropped that are older than any record they could point to (nobody swept for the
+whole retention), with the open asks they leave behind. One that is charging has its record for as long as it takes.
 
-KEYS   1 due index   2 open asks
+KEYS   1 due index   2 open asks   3 held asks
 ARGV   1 clock   2 limit   3 retention ms
 returns {elicitation id, ...}
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
 
-if redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', whole(now - tonumber(ARGV[3]))) > 0 then
+for _, hold in ipairs(redis.call('ZRANGE', KEYS[3], '-inf', whole(now), 'BYSCORE', 'LIMIT', '0', ARGV[2])) do
+  local ask, id = string.match(hold, '^(%S+) (%S+)$')
+  if redis.call('HGET', KEYS[2], ask) == id then redis.call('HDEL', KEYS[2], ask) end
+  redis.call('ZREM', KEYS[3], hold)
+end
+
+local stale = redis.call('ZRANGE', KEYS[1], '-inf', whole(now - tonumber(ARGV[3])), 'BYSCORE')
+if #stale > 0 then
+  local is_charging = {}
+  for _, hold in ipairs(redis.call('ZRANGE', KEYS[3], '+inf', '+inf', 'BYSCORE')) do
+    is_charging[string.match(hold, ' (%S+)$')] = true
+  end
+  for _, id in ipairs(stale) do
+    if not is_charging[id] then redis.call('ZREM', KEYS[1], id) end
+  end
   local asks = redis.call('HGETALL', KEYS[2])
   for at = 1, #asks, 2 do
-    if not redis.call('ZSCORE', KEYS[1], asks[at + 1]) then redis.call('HDEL', KEYS[2], asks[at]) end
+    local ask, id = asks[at], asks[at + 1]
+    if not redis.call('ZSCORE', KEYS[1], id) and not redis.call('ZSCORE', KEYS[3], ask .. ' ' .. id) then
+      redis.call('HDEL', KEYS[2], ask)
+    end
   end
 end
 return redis.call('ZRANGE', KEYS[1], '-inf', whole(now), 'BYSCORE', 'LIMIT', '0', ARGV[2])

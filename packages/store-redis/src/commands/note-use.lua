@@ -1,7 +1,7 @@
 --[[
-Remembers who used a connection last. The same use is written again after a while, another one at once.
+Remembers who used a connection or credential last. The same use is written again after a while, another one at once.
 
-KEYS   1 connection
+KEYS   1 connection or credential
 ARGV   1 clock   2 use   3 ms after which the same use is written again
 returns {'noted'} or {'unchanged'}
 emits  nothing

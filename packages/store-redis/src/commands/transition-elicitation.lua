@@ -3,29 +3,31 @@ Commits one move that was decided on a known version: status, effects and event 
 move under its operation id changes nothing and succeeds again.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 events
-       5 one-time record   6 connection   7 connections of its subject    (5 to 7 unused unless put)
-       8 open elicitations of the subject
+       5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
+       8 open elicitations of the subject   9 result (unused unless put)   10 held asks
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
-       'late' (from expiresAt on only) or 'any'   6 new status   7 new record   8 '1' when the new status is terminal
+       'late' (from expiresAt on only) or 'any'   6 new status   7 new record
+       8 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
+       'redeemable' (ended with a result)
        9 retention ms   10 MCP server id   11 kind   12 events kept   13 wake-up channel
        14 lifetime of the one-time record in ms, or ''   15 its record   16 its sealed part
-       17 connection id, or ''   18 its record
-       19 ms within which it is over from now on, or ''
+       17 id of the connection or credential, or ''   18 its record
+       19 ms within which it is over from now on, or ''   20 record of the result, or ''
 returns {'applied', now, expiresAt}
-        {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record}
+        {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record, redeemed}
         {'missing'}
-emits  one event and one wake-up when applied, and a wake-up of the connection that is put
+emits  one event and one wake-up when applied, and a wake-up of the connection or credential that is put
 ]]
 local now = store_clock(ARGV[1])
 
 local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
-  'movedBy', 'origin')
+  'redeemed', 'movedBy', 'origin')
 if not found[1] then return { 'missing' } end
-if found[7] == ARGV[3] then return { 'repeated', unpack(found, 1, 6) } end
-if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, 6) } end
+if found[8] == ARGV[3] then return { 'repeated', unpack(found, 1, 7) } end
+if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, 7) } end
 local over = now >= tonumber(found[4])
 if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then
-  return { 'untimely', unpack(found, 1, 6) }
+  return { 'untimely', unpack(found, 1, 7) }
 end
 
 local version = whole(tonumber(found[2]) + 1)
@@ -39,13 +41,35 @@ if ARGV[19] ~= '' and now + tonumber(ARGV[19]) < tonumber(expires) then
   redis.call('ZADD', KEYS[8], 'XX', expires, ARGV[2])
 end
 
-if ARGV[8] == '1' then
+local ask = string.match(found[9], ' (%S+)$')
+local hold = ask .. ' ' .. ARGV[2]
+
+if ARGV[8] == 'charging' then
+  -- Whether it was paid has to be found out, however long that takes: its record stays, and so does its ask.
+  redis.call('PERSIST', KEYS[1])
+  redis.call('ZADD', KEYS[3], expires, ARGV[2])
+  redis.call('ZADD', KEYS[10], '+inf', hold)
+elseif ARGV[8] == 'reopened' then
+  redis.call('PEXPIRE', KEYS[1], whole(math.max(tonumber(expires) - now, 0) + tonumber(ARGV[9])))
+  redis.call('ZADD', KEYS[3], expires, ARGV[2])
+  redis.call('ZREM', KEYS[10], hold)
+elseif ARGV[8] ~= 'open' then
   redis.call('HSET', KEYS[1], 'endedAt', whole(now))
   redis.call('PEXPIRE', KEYS[1], ARGV[9])
   redis.call('ZREM', KEYS[3], ARGV[2])
   redis.call('ZREM', KEYS[8], ARGV[2])
-  local ask = string.match(found[8], ' (%S+)$')
-  if redis.call('HGET', KEYS[2], ask) == ARGV[2] then redis.call('HDEL', KEYS[2], ask) end
+  if ARGV[8] == 'redeemable' then
+    redis.call('HSET', KEYS[1], 'redeemed', '')
+    redis.call('ZADD', KEYS[10], whole(now + tonumber(ARGV[9])), hold)
+  else
+    redis.call('ZREM', KEYS[10], hold)
+    if redis.call('HGET', KEYS[2], ask) == ARGV[2] then redis.call('HDEL', KEYS[2], ask) end
+  end
+end
+
+if ARGV[20] ~= '' then
+  redis.call('HSET', KEYS[9], 'record', ARGV[20])
+  redis.call('PEXPIRE', KEYS[9], ARGV[9])
 end
 
 if ARGV[14] ~= '' then

@@ -1,0 +1,21 @@
+--[[
+Adds a passkey to those of a person, unless it is there or they have enough. Repeating the call changes nothing.
+
+KEYS   1 passkeys of the subject
+ARGV   1 clock   2 passkey id   3 record   4 signature counter   5 '1' when backed up, else '0'   6 name of this call
+       7 passkeys at most
+returns {'added'}, {'exists'} or {'full'}
+emits  nothing
+]]
+local now = store_clock(ARGV[1])
+
+local stored = redis.call('HGET', KEYS[1], ARGV[2])
+if stored then
+  local by = string.match(stored, '^%d+ [01] %d+ %d+ (%S+) ')
+  return { by == ARGV[6] and 'added' or 'exists' }
+end
+if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return { 'full' } end
+
+redis.call('HSET', KEYS[1], ARGV[2],
+  ARGV[4] .. ' ' .. ARGV[5] .. ' ' .. whole(now) .. ' 0 ' .. ARGV[6] .. ' ' .. ARGV[3])
+return { 'added' }

@@ -1,0 +1,14 @@
+--[[
+Deletes a credential.
+
+KEYS   1 credential   2 credentials of its subject
+ARGV   1 credential id
+returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} where nothing was there
+emits  nothing
+]]
+local found = redis.call('HMGET', KEYS[1], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
+if not found[1] then return {} end
+
+redis.call('DEL', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return { unpack(found, 1, 6) }

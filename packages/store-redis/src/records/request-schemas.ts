@@ -1,0 +1,105 @@
+import { dangers, type ElicitationRequest, type JsonObject, type Outcome } from '@postern/elicitation';
+import { z } from 'zod';
+import { connectionId, credentialId, text, time } from './record-layout.ts';
+
+/** What is asked and what came of it, one schema for each kind. */
+
+const digest = text;
+const amount = z.object({ currency: text, minorUnits: z.int() });
+
+const authorizationRequest = z.object({
+  kind: z.literal('authorization'),
+  provider: text,
+  scopes: z.array(text),
+  resource: text.exactOptional(),
+  expectedAccount: text.exactOptional(),
+});
+
+const paymentRequest = z.object({
+  kind: z.literal('payment'),
+  digest,
+  terms: z.object({
+    payee: z.object({ name: text }),
+    amount,
+    items: z.array(z.object({ label: text, quantity: z.int(), unitMinorUnits: z.int() })).exactOptional(),
+    reference: text,
+  }),
+  processor: text,
+});
+
+const fact = z.discriminatedUnion('type', [
+  z.object({ label: text, type: z.literal('text'), value: text }),
+  z.object({ label: text, type: z.literal('number'), value: z.number() }),
+  z.object({ label: text, type: z.literal('amount'), value: amount }),
+  z.object({ label: text, type: z.literal('time'), value: text }),
+  z.object({ label: text, type: z.literal('host'), value: text }),
+]);
+
+const confirmationRequest = z.object({
+  kind: z.literal('confirmation'),
+  digest,
+  terms: z.object({ title: text, facts: z.array(fact), danger: z.enum(dangers) }),
+});
+
+const credentialRequest = z.object({
+  kind: z.literal('credential'),
+  digest,
+  name: text,
+  title: text,
+  fields: z.array(
+    z.object({
+      name: text,
+      label: text,
+      secret: z.boolean(),
+      pattern: text.exactOptional(),
+      help: text.exactOptional(),
+      example: text.exactOptional(),
+      maxLength: z.int(),
+    }),
+  ),
+  retention: z.enum(['once', 'lasting']),
+  rejectedGeneration: z.int().exactOptional(),
+});
+
+/** It comes out of JSON, so it is JSON; a copy by members would lose one that is named like a part of every object. */
+const jsonObject = z.custom<JsonObject>(value => typeof value === 'object' && value !== null && !Array.isArray(value));
+
+const formRequest = z.object({
+  kind: z.literal('form'),
+  digest,
+  title: text.exactOptional(),
+  requestedSchema: jsonObject,
+  secretFields: z.array(text),
+});
+
+export const requestSchema = z.discriminatedUnion('kind', [
+  authorizationRequest,
+  paymentRequest,
+  confirmationRequest,
+  credentialRequest,
+  formRequest,
+]) satisfies z.ZodType<ElicitationRequest>;
+
+export const approvalSchema = z.object({
+  method: z.enum(['button', 'passkey']),
+  identity: z.enum(['login', 'external', 'loopback']),
+  at: time,
+  authTime: time.exactOptional(),
+  passkey: text.exactOptional(),
+});
+
+export const chargeSchema = z.object({ reference: text, url: text });
+
+export const outcomeSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('authorization'), connectionId, provider: text, scopes: z.array(text) }),
+  z.object({
+    kind: z.literal('payment'),
+    digest,
+    approval: approvalSchema,
+    processor: text,
+    processorReference: text.exactOptional(),
+  }),
+  z.object({ kind: z.literal('confirmation'), digest, approval: approvalSchema }),
+  z.object({ kind: z.literal('credential'), name: text, credentialId: credentialId.exactOptional() }),
+  z.object({ kind: z.literal('form') }),
+]) satisfies z.ZodType<Outcome>;

@@ -1,0 +1,81 @@
+import {
+  type NewPasskey,
+  newOperationId,
+  type Passkey,
+  type PasskeyStore,
+  type Subject,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
+import type { Keys } from './keys.ts';
+import { decodePasskey, encodePasskey } from './records/passkey-record.ts';
+import type { RedisLink } from './redis-link.ts';
+import { fieldsOf, listOf, textOf } from './reply.ts';
+
+/** Every call that writes has a name of its own, so that after a lost answer its repeat is told what the first was. */
+export class RedisPasskeyStore implements PasskeyStore {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async list(subject: Subject): Promise<readonly Passkey[]> {
+    const found = fieldsOf(await this.#link.call('hgetall', this.#keyOf(subject)));
+    return found
+      .map(([passkeyId, stored]) => decodePasskey(subject, passkeyId, textOf(stored)))
+      .sort((a, b) => a.createdAt - b.createdAt || (a.passkeyId < b.passkeyId ? -1 : 1));
+  }
+
+  async add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'> {
+    const { subject, passkeyId, signCount, backedUp } = passkey;
+    const reply = await this.#link.run(
+      'addPasskey',
+      [this.#keyOf(subject)],
+      [this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
+      { repeatable: true },
+    );
+    return oneOf(reply, ['added', 'exists', 'full']);
+  }
+
+  async use(p: {
+    readonly subject: Subject;
+    readonly passkeyId: string;
+    readonly signCount: number;
+    readonly backedUp: boolean;
+  }): Promise<'used' | 'stale' | 'unknown'> {
+    const reply = await this.#link.run(
+      'usePasskey',
+      [this.#keyOf(p.subject)],
+      [this.#link.clock(), p.passkeyId, counter(p.signCount), flag(p.backedUp), newCall()],
+      { repeatable: true },
+    );
+    return oneOf(reply, ['used', 'stale', 'unknown']);
+  }
+
+  async remove(subject: Subject, passkeyId: string): Promise<boolean> {
+    return (await this.#link.call('hdel', this.#keyOf(subject), passkeyId)) === 1;
+  }
+
+  #keyOf(subject: Subject): string {
+    return this.#keys.passkeysOf(shardOf(subject), subject);
+  }
+}
+
+const newCall = () => newOperationId(systemEntropy);
+const flag = (value: boolean) => (value ? '1' : '0');
+
+/** An unsigned number (WebAuthn 6.1): with a sign in front, what is stored could not be read any more. */
+function counter(signCount: number): number {
+  if (!Number.isSafeInteger(signCount) || signCount < 0) throw new TypeError('A signature counter is a whole number.');
+  return signCount;
+}
+
+function oneOf<const T extends string>(reply: unknown, known: readonly T[]): T {
+  const [result] = listOf(reply);
+  const found = known.find(value => value === result);
+  if (found === undefined) throw new TypeError('A script answered with a result this release does not know.');
+  return found;
+}
