@@ -1,0 +1,82 @@
+/** The claims of a receipt, as docs/receipts.md describes them. */
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { z } from 'zod';
+
+const text = z.string();
+const amount = z.strictObject({ currency: z.string().regex(/^[A-Z]{3}$/), minorUnits: z.int() });
+
+// Strict, unlike the claims around them: terms with a member that is not understood are not understood.
+const paymentTerms = z.strictObject({
+  payee: z.strictObject({ name: text }),
+  amount,
+  items: z.array(z.strictObject({ label: text, quantity: z.int(), unitMinorUnits: z.int() })).optional(),
+  reference: text,
+});
+
+const confirmationTerms = z.strictObject({
+  title: text,
+  facts: z.array(
+    z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('text'), label: text, value: text }),
+      z.strictObject({ type: z.literal('number'), label: text, value: z.number() }),
+      z.strictObject({ type: z.literal('amount'), label: text, value: amount }),
+      z.strictObject({ type: z.literal('time'), label: text, value: z.iso.datetime({ offset: true }) }),
+      z.strictObject({ type: z.literal('host'), label: text, value: text }),
+    ]),
+  ),
+  danger: z.enum(['normal', 'caution', 'destructive']),
+});
+
+const common = {
+  iss: text,
+  aud: text,
+  jti: text,
+  iat: z.int(),
+  sub_id: z.object({ format: z.literal('iss_sub'), iss: text, sub: text }),
+  digest: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  approval: z.object({
+    method: z.enum(['button', 'passkey']),
+    identity: z.enum(['login', 'external', 'loopback']),
+    at: z.iso.datetime(),
+    authTime: z.iso.datetime().optional(),
+  }),
+};
+
+export const receiptClaimsSchema = z.discriminatedUnion('kind', [
+  z.object({
+    ...common,
+    kind: z.literal('payment'),
+    terms: paymentTerms,
+    processor: text,
+    processorReference: text.optional(),
+  }),
+  z.object({ ...common, kind: z.literal('confirmation'), terms: confirmationTerms }),
+]);
+
+/** What a receipt says, once it is verified. */
+export type Receipt = z.infer<typeof receiptClaimsSchema>;
+export type ReceiptKind = Receipt['kind'];
+export type ReceiptOf<K extends ReceiptKind> = Extract<Receipt, { kind: K }>;
+export type ApprovedPaymentTerms = z.infer<typeof paymentTerms>;
+export type ApprovedConfirmationTerms = z.infer<typeof confirmationTerms>;
+
+/** What a digest is made of. */
+export type ReceiptTerms =
+  | { readonly kind: 'payment'; readonly terms: ApprovedPaymentTerms }
+  | { readonly kind: 'confirmation'; readonly terms: ApprovedConfirmationTerms };
+
+/**
+ * The digest that a receipt for exactly these terms has: SHA-256 (base64url) over the canonical JSON (RFC 8785) of
+ * `{"kind": …, "terms": …}`. Optional members that are absent stay absent; `quantity`, `facts` and `danger` are always there.
+ */
+export function termsDigest({ kind, terms }: ReceiptTerms): string {
+  return digestOf(kind, terms);
+}
+
+/** Over the terms as they were signed. @throws Error for text that is no Unicode, which has no canonical form */
+export function digestOf(kind: ReceiptKind, terms: unknown): string {
+  const canonical = canonicalize({ kind, terms });
+  if (canonical === undefined) throw new TypeError('An object has a canonical form.');
+  return createHash('sha256').update(canonical).digest('base64url');
+}

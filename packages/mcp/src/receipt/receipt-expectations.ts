@@ -1,0 +1,73 @@
+import type { Subject } from '../subject.ts';
+import type { Receipt, ReceiptKind, ReceiptOf } from './receipt-claims.ts';
+import { ReceiptError, type ReceiptErrorCode } from './receipt-error.ts';
+
+/** What the caller knows about the receipt it waits for. Whatever is absent is not compared. */
+export interface ReceiptExpectations<K extends ReceiptKind = ReceiptKind> {
+  readonly kind?: K;
+  readonly elicitationId?: string;
+  /** Who must have approved. */
+  readonly subject?: Subject;
+  /** `termsDigest` of what was asked: everything in the terms at once. */
+  readonly digest?: string;
+  /** These four are about payments; a confirmation has none of them. */
+  readonly amount?: { readonly currency: string; readonly minorUnits: number };
+  /** The name of the payee. */
+  readonly payee?: string;
+  readonly reference?: string;
+  /** `none`: approved only, nothing was paid. */
+  readonly processor?: string;
+  /** `passkey` is more than `button`. */
+  readonly minimumMethod?: Receipt['approval']['method'];
+  /** Milliseconds since the approval. */
+  readonly maxAgeMs?: number;
+}
+
+/** By how much the clocks of the gateway and of this machine may differ. */
+const CLOCK_TOLERANCE_MS = 60_000;
+
+/** @throws {ReceiptError} */
+export function checkExpectations<K extends ReceiptKind>(
+  receipt: Receipt,
+  expected: ReceiptExpectations<K>,
+  now: number,
+): ReceiptOf<K> {
+  const { elicitationId, subject, digest, minimumMethod, maxAgeMs } = expected;
+  if (!isOfExpectedKind(receipt, expected)) throw new ReceiptError('wrong_kind');
+  expectSame('wrong_elicitation', elicitationId, receipt.jti);
+  expectSame('wrong_subject', subject?.issuer, receipt.sub_id.iss);
+  expectSame('wrong_subject', subject?.subject, receipt.sub_id.sub);
+  expectSame('wrong_digest', digest, receipt.digest);
+  checkPayment(receipt, expected);
+  if (minimumMethod === 'passkey' && receipt.approval.method !== 'passkey') throw new ReceiptError('weak_approval');
+  if (maxAgeMs !== undefined) {
+    const ageMs = now - Date.parse(receipt.approval.at);
+    if (!(ageMs <= maxAgeMs && ageMs >= -CLOCK_TOLERANCE_MS)) throw new ReceiptError('wrong_time');
+  }
+  return receipt;
+}
+
+function isOfExpectedKind<K extends ReceiptKind>(
+  receipt: Receipt,
+  { kind }: ReceiptExpectations<K>,
+): receipt is ReceiptOf<K> {
+  return kind === undefined || receipt.kind === kind;
+}
+
+function checkPayment(receipt: Receipt, { amount, payee, reference, processor }: ReceiptExpectations): void {
+  const isAboutPayment = [amount, payee, reference, processor].some(value => value !== undefined);
+  if (receipt.kind !== 'payment') {
+    if (isAboutPayment) throw new ReceiptError('wrong_kind');
+    return;
+  }
+  const { terms } = receipt;
+  expectSame('wrong_amount', amount?.currency, terms.amount.currency);
+  expectSame('wrong_amount', amount?.minorUnits, terms.amount.minorUnits);
+  expectSame('wrong_payee', payee, terms.payee.name);
+  expectSame('wrong_reference', reference, terms.reference);
+  expectSame('wrong_processor', processor, receipt.processor);
+}
+
+function expectSame<T extends string | number>(code: ReceiptErrorCode, expected: T | undefined, actual: T): void {
+  if (expected !== undefined && expected !== actual) throw new ReceiptError(code);
+}

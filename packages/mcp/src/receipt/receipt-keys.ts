@@ -1,0 +1,72 @@
+import {
+  type CryptoKey,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type JSONWebKeySet,
+  type JWSHeaderParameters,
+} from 'jose';
+import { z } from 'zod';
+import { PosternUsageError } from '../errors.ts';
+import { isConfidential } from '../secure-url.ts';
+import { ReceiptError } from './receipt-error.ts';
+
+/** Finds the key that a receipt names. @throws {ReceiptError} `unknown_key`, `keys_unavailable` */
+export type ReceiptKeySource = (header: JWSHeaderParameters) => Promise<CryptoKey>;
+
+export interface RemoteKeyOptions {
+  readonly timeoutMs: number;
+  readonly allowHttp: boolean;
+  readonly fetch: typeof fetch | undefined;
+}
+
+/** Keys are fetched again at this age, so that one that was taken away stops verifying. */
+const MAX_AGE_MS = 600_000;
+/** A key id that is not known asks again, but not more often than this: receipts with made-up ids cause no flood of requests. */
+const COOLDOWN_MS = 30_000;
+
+const jwksSchema = z.object({
+  keys: z
+    .array(z.looseObject({ kty: z.string(), d: z.never().optional(), k: z.never().optional() }))
+    .refine(keys => keys.some(({ kty, crv, kid }) => kty === 'OKP' && crv === 'Ed25519' && typeof kid === 'string')),
+});
+
+/** Verifies without any request. @throws {PosternUsageError} `invalid_options` */
+export function localReceiptKeys(jwks: JSONWebKeySet): ReceiptKeySource {
+  if (!jwksSchema.safeParse(jwks).success)
+    throw new PosternUsageError(
+      'invalid_options',
+      'keys: a JWK set with public Ed25519 keys that have a kid is needed.',
+    );
+  return findIn(createLocalJWKSet(jwks));
+}
+
+/** Fetched when first needed, and kept for ten minutes. @throws {PosternUsageError} `invalid_options` */
+export function remoteReceiptKeys(address: string, options: RemoteKeyOptions): ReceiptKeySource {
+  const url = URL.parse(address);
+  if (url === null || url.username !== '' || url.password !== '' || !isConfidential(url, options.allowHttp))
+    throw new PosternUsageError(
+      'invalid_options',
+      'keys: an https URL (or http on loopback) without a user is needed.',
+    );
+  return findIn(
+    createRemoteJWKSet(url, {
+      timeoutDuration: options.timeoutMs,
+      cacheMaxAge: MAX_AGE_MS,
+      cooldownDuration: COOLDOWN_MS,
+      ...(options.fetch === undefined ? {} : { [customFetch]: options.fetch }),
+    }),
+  );
+}
+
+function findIn(keys: (header: JWSHeaderParameters) => Promise<CryptoKey>): ReceiptKeySource {
+  return async header => {
+    try {
+      return await keys(header);
+    } catch (cause) {
+      const isUnknown = cause instanceof errors.JWKSNoMatchingKey || cause instanceof errors.JWKSMultipleMatchingKeys;
+      throw new ReceiptError(isUnknown ? 'unknown_key' : 'keys_unavailable', { cause });
+    }
+  };
+}

@@ -1,0 +1,128 @@
+import { compactVerify, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
+import { z } from 'zod';
+import { PosternUsageError } from '../errors.ts';
+import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './receipt-claims.ts';
+import { ReceiptError } from './receipt-error.ts';
+import { checkExpectations, type ReceiptExpectations } from './receipt-expectations.ts';
+import { localReceiptKeys, type ReceiptKeySource, remoteReceiptKeys } from './receipt-keys.ts';
+
+export interface ReceiptVerifierOptions {
+  /** The gateway's public URL, exactly as it stands in `iss`. */
+  readonly issuer: string;
+  /** The id under which this MCP server is registered at the gateway. */
+  readonly mcpServerId: string;
+  /**
+   * The gateway's keys: a JWK set, for verifying without any request, or where to fetch it. Default:
+   * `{issuer}/.well-known/jwks.json`.
+   */
+  readonly keys?: JSONWebKeySet | string;
+  /** Milliseconds for fetching the keys. Default 5,000. */
+  readonly timeoutMs?: number;
+  /** Allow fetching keys over plain HTTP from hosts other than loopback. Who can alter them can forge receipts. Default false. */
+  readonly allowHttp?: boolean;
+  /** For tests and proxies. */
+  readonly fetch?: typeof fetch;
+  /** Epoch milliseconds; for tests. */
+  readonly now?: () => number;
+}
+
+export interface ReceiptVerifier {
+  /**
+   * Verifies signature, issuer, audience, claims and digest, then what the caller expects. A receipt proves that somebody
+   * approved something; that it was this, for this person, and not used before, is for the caller to check.
+   *
+   * @throws {ReceiptError}
+   */
+  verify<K extends ReceiptKind = ReceiptKind>(
+    receipt: string,
+    expected?: ReceiptExpectations<K>,
+  ): Promise<ReceiptOf<K>>;
+}
+
+/** Far above what terms within the gateway's limits can take. */
+const MAX_LENGTH = 262_144;
+
+const headerSchema = z.object({
+  alg: z.string(),
+  typ: z.string().optional(),
+  kid: z.string().optional(),
+  /** RFC 7515 section 4.1.11: receipts have no extensions that must be understood. */
+  crit: z.never().optional(),
+});
+
+/** @throws {PosternUsageError} `invalid_options` */
+export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptVerifier {
+  const { issuer, mcpServerId, now = Date.now } = options;
+  if (issuer === '' || mcpServerId === '')
+    throw new PosternUsageError('invalid_options', 'issuer and mcpServerId are needed.');
+  const keySource = keySourceOf(options);
+
+  async function authenticate(receipt: string): Promise<unknown> {
+    const header = headerOf(receipt);
+    if (header.typ !== 'postern-receipt+jwt') throw new ReceiptError('wrong_type');
+    if (header.alg !== 'EdDSA') throw new ReceiptError('wrong_algorithm');
+    // Without a name it would be anybody's guess which key to use.
+    if (header.kid === undefined) throw new ReceiptError('unknown_key');
+    const key = await keySource({ alg: header.alg, kid: header.kid });
+    const { payload } = await compactVerify(receipt, key, { algorithms: ['EdDSA'] }).catch((cause: unknown) => {
+      const isForged = cause instanceof errors.JWSSignatureVerificationFailed;
+      throw new ReceiptError(isForged ? 'wrong_signature' : 'malformed');
+    });
+    return jsonOf(payload);
+  }
+
+  return {
+    async verify<K extends ReceiptKind>(receipt: string, expected: ReceiptExpectations<K> = {}) {
+      const verified = claimsOf(await authenticate(receipt));
+      if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer');
+      if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience');
+      return checkExpectations(verified, expected, now());
+    },
+  };
+}
+
+function keySourceOf({
+  issuer,
+  keys,
+  timeoutMs = 5000,
+  allowHttp = false,
+  fetch,
+}: ReceiptVerifierOptions): ReceiptKeySource {
+  if (typeof keys === 'object') return localReceiptKeys(keys);
+  const address = keys ?? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json`;
+  return remoteReceiptKeys(address, { timeoutMs, allowHttp, fetch });
+}
+
+/** Of the header nothing is believed: it says which of our own keys to try, or why not to. */
+function headerOf(receipt: string): z.infer<typeof headerSchema> {
+  if (typeof receipt !== 'string' || receipt.length > MAX_LENGTH) throw new ReceiptError('malformed');
+  try {
+    return headerSchema.parse(decodeProtectedHeader(receipt));
+  } catch {
+    throw new ReceiptError('malformed');
+  }
+}
+
+function jsonOf(payload: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+  } catch {
+    // The error of JSON.parse quotes the text.
+    throw new ReceiptError('invalid_claims');
+  }
+}
+
+function claimsOf(payload: unknown): Receipt {
+  const claims = receiptClaimsSchema.safeParse(payload);
+  if (!claims.success) throw new ReceiptError('invalid_claims');
+  if (recomputed(claims.data) !== claims.data.digest) throw new ReceiptError('digest_mismatch');
+  return claims.data;
+}
+
+function recomputed({ kind, terms }: Receipt): string {
+  try {
+    return digestOf(kind, terms);
+  } catch {
+    throw new ReceiptError('invalid_claims');
+  }
+}
