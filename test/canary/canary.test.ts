@@ -33,6 +33,18 @@ function recorded(api: Api): Api {
     read: async (...args) => keep(await api.read(...args)),
     cancel: async (...args) => keep(await api.cancel(...args)),
     connections: async subject => keep(await api.connections(subject)),
+    redeem: async (...args) => {
+      const answer = await api.redeem(...args);
+      for (const value of Object.values(answer.body.values ?? {})) recorder.note('typed value over the API', String(value));
+      return answer.status === 200 ? answer : keep(answer);
+    },
+    credentials: async subject => keep(await api.credentials(subject)),
+    credential: async (...args) => {
+      const answer = await api.credential(...args);
+      for (const value of Object.values(answer.body.values ?? {})) recorder.note('typed value over the API', String(value));
+      return answer.status === 200 ? answer : keep(answer);
+    },
+    removeCredential: async credentialId => keep(await api.removeCredential(credentialId)),
     remove: async connectionId => keep(await api.remove(connectionId)),
     accessToken: async (connectionId, request) => {
       const answer = await api.accessToken(connectionId, request);

@@ -1,8 +1,8 @@
-import type { AccessTokenRequest, ConnectionBody, IssueElicitationInput, PlainAccessToken } from '@postern/api';
+import type { AccessTokenRequest, ConnectionBody, PlainAccessToken } from '@postern/api';
 import { connectAccount } from './person-at-gateway.ts';
 import type { RawBrowser } from './raw-browser.ts';
 import type { Stage } from './stage.ts';
-import { askFor } from './world.ts';
+import { type AuthorizationInput, askFor } from './world.ts';
 
 /** A person who has connected an account, as the MCP server `tracker` sees them. */
 export interface ConnectedPerson {
@@ -25,7 +25,7 @@ export interface ConnectedPerson {
 
 export async function connectPerson(
   stage: Stage,
-  ask: Partial<IssueElicitationInput> = {},
+  ask: Partial<AuthorizationInput> = {},
   account = 'alice',
 ): Promise<ConnectedPerson> {
   const user = stage.subject();

@@ -1,8 +1,7 @@
-import type { IssueElicitationInput } from '@postern/api';
 import type { TestUser } from '@postern/testkit/providers';
 import { watchForLeaks } from './leak-watch.ts';
 import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
-import { type Api, askFor, type ElicitationAnswer, startWorld, type World, type WorldOptions } from './world.ts';
+import { type Api, type AuthorizationInput, askFor, type ElicitationAnswer, startWorld, type World, type WorldOptions } from './world.ts';
 
 /** A world with people enough that no two tests of a file meet in one subject. */
 export interface Stage extends AsyncDisposable {
@@ -13,7 +12,7 @@ export interface Stage extends AsyncDisposable {
   subject(): string;
   raw(): RawBrowser;
   /** Issues an ask for `user`. */
-  ask(user: string, overrides?: Partial<IssueElicitationInput>): Promise<ElicitationAnswer>;
+  ask(user: string, overrides?: Partial<AuthorizationInput>): Promise<ElicitationAnswer>;
 }
 
 const PEOPLE = 80;

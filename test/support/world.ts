@@ -5,10 +5,16 @@ import { Writable } from 'node:stream';
 import type {
   AccessTokenRequest,
   ConnectionListBody,
+  CredentialListBody,
+  CredentialValuesBody,
   ElicitationBody,
+  OutcomeBody,
   IssueElicitationInput,
   PlainAccessToken,
   ProblemBody,
+  ReadCredentialRequest,
+  RedeemedElicitationBody,
+  RedeemRequest,
   RemovedConnectionBody,
 } from '@postern/api';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
@@ -65,7 +71,16 @@ interface Refusal {
   readonly code?: ProblemBody['code'];
   readonly errors?: ProblemBody['errors'];
 }
-export type ElicitationAnswer = ElicitationBody & Refusal;
+/** Tests ask for what they expect to be there; the contract's own schemas are checked by `expectInContract`. */
+type AnyOutcome = Partial<UnionToIntersection<OutcomeBody extends infer O ? (O extends unknown ? Omit<O, 'kind'> : never) : never>> &
+  Pick<OutcomeBody, 'kind'>;
+type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
+
+type AnyRedeemed = Partial<
+  UnionToIntersection<RedeemedElicitationBody extends infer R ? (R extends unknown ? Omit<R, 'kind'> : never) : never>
+> & { kind: string };
+
+export type ElicitationAnswer = Omit<ElicitationBody, 'outcome'> & { outcome?: AnyOutcome } & Refusal;
 
 export type Api = ReturnType<typeof createApi>;
 
@@ -115,11 +130,18 @@ export function createApi(base: string, apiKey: string) {
       call<ElicitationAnswer>('POST', '/v1/elicitations', body, headers),
     read: (id: string, wait?: number) =>
       call<ElicitationAnswer>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
+    redeem: (id: string, headers?: Record<string, string>, body?: RedeemRequest) =>
+      call<AnyRedeemed & Refusal>('POST', `/v1/elicitations/${id}/redeem`, body, headers),
     cancel: (id: string) => call<ElicitationAnswer>('POST', `/v1/elicitations/${id}/cancel`),
     accessToken: (connectionId: string, request?: AccessTokenRequest) =>
       call<PlainAccessToken & Refusal>('POST', `/v1/connections/${connectionId}/access-token`, request),
     connections: (subject: { issuer: string; subject: string }) =>
       call<ConnectionListBody & Refusal>('GET', `/v1/connections?${new URLSearchParams(subject)}`),
+    credentials: (subject: { issuer: string; subject: string }) =>
+      call<CredentialListBody & Refusal>('GET', `/v1/credentials?${new URLSearchParams(subject)}`),
+    credential: (credentialId: string, request?: ReadCredentialRequest) =>
+      call<Partial<UnionToIntersection<CredentialValuesBody>> & Refusal>('POST', `/v1/credentials/${credentialId}/values`, request),
+    removeCredential: (credentialId: string) => call<Refusal>('DELETE', `/v1/credentials/${credentialId}`),
     remove: (connectionId: string) =>
       call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
   };
@@ -242,12 +264,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
 }
 
+export type AuthorizationInput = Extract<IssueElicitationInput, { kind: 'authorization' }>;
+
 /** An ask for repositories in the name of `user`. */
 export function askFor(
   world: World,
   user: string,
-  overrides: Partial<IssueElicitationInput> = {},
-): IssueElicitationInput {
+  overrides: Partial<AuthorizationInput> = {},
+): AuthorizationInput {
   return {
     kind: 'authorization',
     subject: { issuer: world.identityProvider.issuer, subject: user },

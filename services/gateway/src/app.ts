@@ -11,6 +11,8 @@ import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
 import { securityHeaders, securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
 import { problemOf } from './http/problem-of.ts';
+import { receiptRoutes } from './http/receipt-routes.ts';
+import { webhookRoutes } from './http/webhook-routes.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Longest a handler may take: the longest wait of the contract and a margin. */
@@ -48,6 +50,8 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   await app.register(errorsPlugin, { deps });
   await app.register(healthPlugin, { deps });
   await app.register(clientRoutes, { deps });
+  await app.register(receiptRoutes, { deps });
+  await app.register(webhookRoutes, { deps });
   await app.register(apiRoutes, { deps });
   await app.register(pageRoutes, { deps });
   return app;

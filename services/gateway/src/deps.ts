@@ -17,6 +17,7 @@ import {
   type Entropy,
   systemEntropy,
 } from '@postern/elicitation';
+import { createPasskeys, createProcessor, createReceipts, type PaymentProcessor, type Receipts } from '@postern/payment';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
@@ -24,18 +25,27 @@ import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createEvents, type Events } from './events.ts';
 import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
+import { type ApprovalFlow, createApprovalFlow } from './flows/approval-flow.ts';
+import { type ApprovalPolicy, createApprovalPolicy } from './flows/approval-policy.ts';
 import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
 import { createClientPresentation } from './flows/client-presentation.ts';
 import { createClientRegistrations } from './flows/client-registrations.ts';
+import { createCredentialCheck } from './flows/credential-check.ts';
+import { type CredentialFlow, createCredentialFlow } from './flows/credential-flow.ts';
 import { createDeviceFlow, type DeviceFlow } from './flows/device-flow.ts';
 import { createDisconnection, type Disconnection } from './flows/disconnection.ts';
 import { createExternalVerification, type ExternalVerification } from './flows/external-verification.ts';
 import { createGrantKeeping } from './flows/grant-keeping.ts';
 import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
 import { createOpenedTokens } from './flows/opened-tokens.ts';
+import { createPasskeyFlow, type PasskeyFlow } from './flows/passkey-flow.ts';
+import { createPaymentFlow, type PaymentFlow } from './flows/payment-flow.ts';
+import { receiptKeysOf } from './flows/receipt-keys.ts';
+import { createRedemptionFlow, type RedemptionFlow } from './flows/redemption-flow.ts';
 import { createRevocationFlow, type RevocationFlow } from './flows/revocation-flow.ts';
 import { createScopePlanner, type ScopePlanner } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
+import { createSubmissionFlow, type SubmissionFlow } from './flows/submission-flow.ts';
 import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
 import { createTokenSets } from './flows/token-set.ts';
 import type { Logger } from './logger.ts';
@@ -70,6 +80,15 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly disconnection: Disconnection;
   readonly signInFlow: SignInFlow;
   readonly externalVerification: ExternalVerification;
+  readonly approvalPolicy: ApprovalPolicy;
+  readonly approvalFlow: ApprovalFlow;
+  readonly passkeyFlow: PasskeyFlow;
+  readonly processors: ReadonlyMap<string, PaymentProcessor>;
+  readonly paymentFlow: PaymentFlow;
+  readonly submissionFlow: SubmissionFlow;
+  readonly redemptionFlow: RedemptionFlow;
+  readonly credentialFlow: CredentialFlow;
+  readonly receipts: Receipts;
   readonly now: Clock;
   readonly entropy: Entropy;
 }
@@ -145,6 +164,22 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const tokenRefresh = createTokenRefresh({ ...shared, tokenSets, revocationFlow });
   const grantKeeping = createGrantKeeping({ ...shared, tokenSets, revocationFlow });
   const parts = { ...shared, identityProviders, tokenSets, tokenRefresh, revocationFlow, grantKeeping };
+  const approvalPolicy = createApprovalPolicy(shared);
+  const processors = new Map(
+    config.processors.map(processor => [
+      processor.name,
+      createProcessor(processor, { fetch, now, timeoutMs: requestLimitMs }),
+    ]),
+  );
+  const receipts = createReceipts({
+    issuer: config.publicUrl,
+    keys: receiptKeysOf(config, options.keyRing !== undefined),
+  });
+  const passkeys = createPasskeys({
+    rpId: new URL(config.publicUrl).hostname,
+    rpName: config.branding.name,
+    origin: config.publicUrl,
+  });
   const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });
   const authorizationFlow = createAuthorizationFlow(parts);
 
@@ -161,7 +196,16 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     accessTokenFlow: createAccessTokenFlow({ ...parts, openedTokens: createOpenedTokens(parts) }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
-    externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
+    externalVerification: createExternalVerification({ ...parts, authorizationFlow, approvalPolicy }),
+    approvalPolicy,
+    approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),
+    passkeyFlow: createPasskeyFlow({ ...parts, passkeys }),
+    processors,
+    paymentFlow: createPaymentFlow({ ...parts, processors }),
+    submissionFlow: createSubmissionFlow({ ...parts, credentialCheck: createCredentialCheck({ fetch }) }),
+    redemptionFlow: createRedemptionFlow({ ...parts, receipts }),
+    credentialFlow: createCredentialFlow(parts),
+    receipts,
     async [Symbol.asyncDispose]() {
       await tokenRefresh.drain();
       await stores.close();

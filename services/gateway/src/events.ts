@@ -3,6 +3,7 @@ import {
   type Connection,
   digestOf,
   type Elicitation,
+  type ElicitationOf,
   type LossReason,
   type Revocation,
   type Subject,
@@ -35,6 +36,7 @@ export function createEvents(logger: Logger) {
         mcpServerId,
         subject: pseudonym(subject),
         ...(event.type === 'failed' ? { failure: event.failure } : {}),
+        ...(event.type === 'approved' ? { method: event.method } : {}),
         ...(event.type === 'returned' ? { trouble: event.trouble } : {}),
         ...(event.type === 'wrong_person' && event.visitor !== undefined ? { visitor: pseudonym(event.visitor) } : {}),
       },
@@ -106,7 +108,7 @@ export function createEvents(logger: Logger) {
     revocationFailed: (revocationId: string, error: unknown) =>
       audit.warn({ event: 'revocation.failed', revocationId, error }, 'revocation could not be tried, will be'),
     /** Held by no connection, and not ended either: one of its person may rest on it, or it could not be written down to be ended. */
-    grantLeft: (elicitation: Elicitation, reason: 'in_use' | 'store_unavailable' | VaultErrorCode) =>
+    grantLeft: (elicitation: ElicitationOf<'authorization'>, reason: 'in_use' | 'store_unavailable' | VaultErrorCode) =>
       audit.warn(
         {
           event: 'grant.left',
@@ -122,6 +124,69 @@ export function createEvents(logger: Logger) {
       audit.info(
         { event: 'connection.token_rejected', ...of(connection), mcpServerId },
         'a token was reported as rejected',
+      ),
+    /** Money has moved, or will, for which no MCP server is told that it was paid. Somebody must pay it back. */
+    refundNeeded: (
+      elicitation: { readonly elicitationId: string; readonly mcpServerId?: string },
+      p: { processor: string; processorReference: string; reason: string },
+    ) =>
+      audit.error(
+        {
+          event: 'payment.refund_needed',
+          elicitationId: elicitation.elicitationId,
+          ...(elicitation.mcpServerId === undefined ? {} : { mcpServerId: elicitation.mcpServerId }),
+          ...p,
+        },
+        'a payment must be paid back',
+      ),
+    chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, detail: string | undefined) =>
+      audit.warn(
+        { event: 'payment.refused', elicitationId, mcpServerId, processor, ...(detail === undefined ? {} : { detail }) },
+        'the processor will not take a payment',
+      ),
+    processorUnavailable: ({ elicitationId, mcpServerId }: Elicitation, processor: string, code: string) =>
+      audit.warn(
+        { event: 'payment.processor_unavailable', elicitationId, mcpServerId, processor, code },
+        'the processor could not be asked, will be again',
+      ),
+    webhookRefused: (p: { processor: string; code: string }) =>
+      audit.warn({ event: 'payment.webhook_refused', ...p }, 'a webhook was refused'),
+    passkeyAdded: (p: { subject: Subject; passkeyId: string }) =>
+      audit.info(
+        { event: 'passkey.added', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
+        'passkey added',
+      ),
+    passkeyRemoved: (p: { subject: Subject; passkeyId: string }) =>
+      audit.info(
+        { event: 'passkey.removed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
+        'passkey removed',
+      ),
+    passkeyRefused: (p: { subject: Subject; elicitationId: string; code: string }) =>
+      audit.warn(
+        { event: 'passkey.refused', subject: pseudonym(p.subject), elicitationId: p.elicitationId, code: p.code },
+        'passkey refused',
+      ),
+    credentialChecked: ({ elicitationId, mcpServerId }: Elicitation, result: string) =>
+      audit.info({ event: 'credential.checked', elicitationId, mcpServerId, result }, 'credential checked'),
+    credentialRead: (p: { credentialId: string; mcpServerId: string; subject: Subject }) =>
+      audit.info(
+        {
+          event: 'credential.read',
+          credentialId: p.credentialId,
+          mcpServerId: p.mcpServerId,
+          subject: pseudonym(p.subject),
+        },
+        'credential read',
+      ),
+    credentialDeleted: (p: { credentialId: string; subject: Subject; by: 'person' | { readonly mcpServerId: string } }) =>
+      audit.info(
+        {
+          event: 'credential.deleted',
+          credentialId: p.credentialId,
+          subject: pseudonym(p.subject),
+          ...(p.by === 'person' ? { by: 'person' } : { by: 'mcp_server', mcpServerId: p.by.mcpServerId }),
+        },
+        'credential deleted',
       ),
     /** Registered by two replicas at once: one registration is left over, unless it could be deleted again. */
     unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>

@@ -1,4 +1,4 @@
-import type { Connection, McpServer } from '@postern/elicitation';
+import { type Connection, type Credential, type ElicitationRequest, kinds, type McpServer } from '@postern/elicitation';
 import type { McpServerConfig } from './config/config-schema.ts';
 
 /** An MCP server as configured, together with what the domain must know of it. */
@@ -15,8 +15,11 @@ export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer 
     identityMode: config.identity.mode,
     // The colon keeps groups and ids apart: neither may contain one.
     connectionOwner: config.group === undefined ? config.id : `group:${config.group}`,
-    kinds: config.kinds,
+    kinds: kindsOf(config),
     providers: config.providers,
+    ...(config.payment === undefined
+      ? {}
+      : { payment: { processors: config.payment.processors, maxMinorUnits: config.payment.maxAmount } }),
     issuers: config.issuers,
     returnUrls: config.returnUrls,
     audience: config.audiences.length > 0 ? config.audiences : [config.url],
@@ -28,9 +31,36 @@ export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer 
   };
 }
 
+/** Payments only where the operator has set limits for them. */
+function kindsOf({ kinds: named, payment }: McpServerConfig): McpServer['kinds'] {
+  return named ?? kinds.filter(kind => kind !== 'payment' || payment !== undefined);
+}
+
+/** Whether the operator (still) lets this MCP server ask for it. */
+export function mayAsk({ kinds, providers, payment }: McpServer, request: ElicitationRequest): boolean {
+  if (!kinds.includes(request.kind)) return false;
+  switch (request.kind) {
+    case 'authorization':
+      return providers.includes(request.provider);
+    case 'payment':
+      return payment?.processors.includes(request.processor) === true;
+    default:
+      return true;
+  }
+}
+
 /** Who owns the connections made for an MCP server. One that is no longer registered owned its own. */
 export function ownerOf(mcpServers: ReadonlyMap<string, RegisteredMcpServer>, mcpServerId: string): string {
   return mcpServers.get(mcpServerId)?.connectionOwner ?? mcpServerId;
+}
+
+/** Its owner's, and still something the operator lets this MCP server ask for. */
+export function mayRead(caller: RegisteredMcpServer, credential: Credential): boolean {
+  return (
+    credential.owner === caller.connectionOwner &&
+    caller.kinds.includes('credential') &&
+    caller.issuers.includes(credential.subject.issuer)
+  );
 }
 
 /** Its owner's, and still something the operator lets this MCP server ask for. */

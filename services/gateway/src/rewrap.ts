@@ -2,6 +2,7 @@ import { type SealedKind, type SealedRecord, type SealedRecords, sealedKinds } f
 import { kidOf, type SealContext, type Vault, VaultError } from '@postern/vault';
 import { registrationContext } from './flows/client-registrations.ts';
 import { connectionContext } from './flows/connection-context.ts';
+import { credentialContext, resultContext } from './flows/result-context.ts';
 
 /** Whatever stands under a kid in the store, in numbers. */
 export type CountsByKind = Readonly<Record<SealedKind, number>>;
@@ -137,7 +138,17 @@ async function rewrapOne(record: SealedRecord, { records, vault }: RewrapOptions
 
 /** What the value was sealed for: the very context that those who use it open it with. */
 export function sealContextOf(record: SealedRecord): SealContext {
-  return record.kind === 'registration' ? registrationContext(record.id) : connectionContext(record);
+  switch (record.kind) {
+    case 'registration':
+      return registrationContext(record.id);
+    case 'credential':
+      return credentialContext(record);
+    case 'result':
+      return resultContext(record);
+    case 'connection':
+    case 'revocation':
+      return connectionContext(record);
+  }
 }
 
 function namedKid({ sealed }: SealedRecord): string | undefined {
@@ -149,4 +160,10 @@ function namedKid({ sealed }: SealedRecord): string | undefined {
   }
 }
 
-const noCounts = (): Record<SealedKind, number> => ({ connection: 0, revocation: 0, registration: 0 });
+const noCounts = (): Record<SealedKind, number> => ({
+  connection: 0,
+  revocation: 0,
+  registration: 0,
+  credential: 0,
+  result: 0,
+});

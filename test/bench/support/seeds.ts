@@ -70,7 +70,7 @@ export async function connectAll(
     const subject: Subject = { issuer: IDENTITY_ISSUER, subject: newSubject() };
     const request = { kind: 'authorization' as const, provider: PROVIDER };
     const issued = await service.issue(mcpServer, { subject, request, ttlMs: HOUR_MS });
-    if (issued.disposition === 'served') throw new Error('nobody was connected before');
+    if (!('elicitation' in issued)) throw new Error('nobody was connected before');
     const { elicitationId } = issued.elicitation;
     const attempt = createHmac('sha256', 'attempt').update(elicitationId).digest('base64url');
     const record = { digest: attempt, elicitationId, mcpServerId: MCP_SERVER_ID, sealed: '' };

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../start-error.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { receiptsNewKey } from './receipts-new-key.ts';
 import { vaultNewKey } from './vault-new-key.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
 import { vaultStatus } from './vault-status.ts';
@@ -11,12 +12,13 @@ const HELP = `postern: the command beside the gateway
   postern vault status            which keys are in use, and for how many stored values
   postern vault rewrap            bring every stored value under the current key
   postern vault new-key           write a fresh key to a file, and say how to configure it
+  postern receipts new-key        the same for a key that signs receipts
 
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
       --json            status, rewrap: one JSON document instead of text
-      --kid <name>      new-key: name of the key; default key- and the date
-      --out <file>      new-key: where to write it; default <kid>.key
+      --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
+      --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
   -h, --help
 
 REDIS_URL overrides redis.url, as it does for the gateway.
@@ -52,6 +54,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
         return await vaultRewrap({ configPath, json }, io);
       case 'vault new-key':
         return vaultNewKey({ kid: values.kid, out: values.out }, io);
+      case 'receipts new-key':
+        return await receiptsNewKey({ kid: values.kid, out: values.out }, io);
       default:
         throw new UsageError(`There is no command "${positionals.join(' ')}".`);
     }

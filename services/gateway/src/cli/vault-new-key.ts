@@ -1,27 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { writeKeyFile } from './write-key-file.ts';
 
-/**
- * `postern vault new-key`: 256 random bits, in a file that only its owner reads. A key is never shown: terminals, their
- * scroll-back and the logs of CI keep what they are shown.
- */
+/** `postern vault new-key`: 256 random bits, in a file that only its owner reads. */
 export function vaultNewKey(
   p: { readonly kid: string | undefined; readonly out: string | undefined },
   io: CliIo,
 ): ExitCode {
   const kid = p.kid ?? `key-${new Date().toISOString().slice(0, 10)}`;
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(kid)) throw new CliError('A kid is 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-".');
-  const path = resolve(p.out ?? `${kid}.key`);
-  try {
-    writeFileSync(path, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    throw new CliError(
-      code === 'EEXIST' ? `${path} exists already; nothing was written.` : `${path} cannot be written.`,
-    );
-  }
+  const path = writeKeyFile(p.out ?? `${kid}.key`, randomBytes(32).toString('base64'));
   io.out(
     [
       `Key "${kid}" is in ${path}, readable by you alone. Keep a copy apart from the backups of Redis.`,

@@ -1,16 +1,20 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
 import { kinds } from '@postern/elicitation';
+import { processorConfigSchema } from '@postern/payment';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import { definedOnly } from '../defined-only.ts';
 import { deliveryAlgorithm } from '../flows/sealed-delivery.ts';
 import { isAddressRange } from './address-range.ts';
+import {
+  confirmationPolicySchema,
+  credentialCheckSchema,
+  paymentPolicySchema,
+  receiptsConfigSchema,
+} from './approval-config.ts';
+import { slug, webUrl } from './config-values.ts';
 import { isLoopbackUrl } from './loopback.ts';
 import { publicKeyFault } from './public-key-fault.ts';
-
-const slug = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens, at most 40' });
 
 /** Where people and MCP servers reach the gateway. https, or http on a loopback address for development. */
 const publicUrlSchema = z
@@ -23,17 +27,6 @@ const publicUrlSchema = z
     error: 'must be an origin without path, query or fragment',
   })
   .transform(value => new URL(value).origin);
-
-const webUrl = z
-  .url({ error: 'must be a URL', abort: true })
-  .refine(value => ['https:', 'http:'].includes(new URL(value).protocol), { error: 'must be an http(s) URL' })
-  .refine(value => new URL(value).protocol === 'https:' || isLoopbackUrl(value), {
-    error: 'must be https, except on a loopback address',
-  })
-  .refine(value => new URL(value).username === '' && new URL(value).password === '', {
-    error: 'must not carry a user name',
-  })
-  .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' });
 
 /** A file of our own origin, served by whatever stands before the gateway. */
 const ownPath = z.string().regex(/^\/(?!\/)[^\s?#]*$/, { error: 'must be a path on the public origin' });
@@ -99,7 +92,14 @@ const mcpServerSchema = z
     kinds: z
       .array(z.enum(kinds))
       .min(1)
-      .default([...kinds]),
+      .optional()
+      .describe('What it may ask for. Default: every kind; payments only with `payment`.'),
+    payment: paymentPolicySchema.optional(),
+    confirmation: confirmationPolicySchema.prefault({}),
+    credentialChecks: z
+      .record(slug, credentialCheckSchema)
+      .default({})
+      .describe('By name of a credential: how to find out whether what was typed works.'),
     providers: z.array(slug).default([]),
     issuers: z.array(z.string().min(1)).min(1).describe('Issuers whose users it may name.'),
     identity: z
@@ -202,6 +202,8 @@ export const configSchema = z.strictObject({
     .prefault({}),
   identityProviders: z.array(identityProviderConfigSchema).default([]),
   providers: z.array(providerConfigSchema).default([]),
+  processors: z.array(processorConfigSchema).default([]),
+  receipts: receiptsConfigSchema.prefault({}),
   outbound: z
     .strictObject({
       privateHosts: z

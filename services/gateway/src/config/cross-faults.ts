@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
@@ -15,6 +16,10 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     fault('mcpServers', `"${name}" is there twice`);
   for (const name of repeated(config.providers.map(provider => provider.name)))
     fault('providers', `"${name}" is there twice`);
+  for (const name of repeated(config.processors.map(processor => processor.name)))
+    fault('processors', `"${name}" is there twice`);
+  for (const kid of repeated(config.receipts.keys?.map(key => key.kid) ?? []))
+    fault('receipts.keys', `"${kid}" is there twice`);
   for (const name of repeated(config.identityProviders.map(provider => provider.issuer)))
     fault('identityProviders', `issuer ${name} is there twice`);
   for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" is there twice`);
@@ -26,11 +31,13 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
 
   const recognitionOf = new Map<string, string>();
   const providers = new Map(config.providers.map(provider => [provider.name, provider]));
+  const processors = new Set(['none', ...config.processors.map(processor => processor.name)]);
   const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
     for (const name of server.providers)
       if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
+    faults.push(...paymentFaults(config, server, processors).map(found => ({ ...found, path: `${path}.${found.path}` })));
     // The application is asked when the browser comes back with a code, and from the device flow none comes back.
     for (const name of server.providers)
       if (server.identity.mode === 'external' && providers.get(name)?.flow === 'device')
@@ -54,6 +61,25 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
       fault(`${path}.identity`, 'loopback needs a listen.host that is a loopback address');
     }
   });
+  return faults;
+}
+
+function paymentFaults(
+  { publicUrl }: GatewayConfig,
+  { kinds, payment }: McpServerConfig,
+  processors: ReadonlySet<string>,
+): ConfigFault[] {
+  if (payment === undefined) {
+    return kinds?.includes('payment') === true
+      ? [{ path: 'payment', message: 'is needed for kind payment: processors and limits' }]
+      : [];
+  }
+  const faults = payment.processors
+    .filter(name => !processors.has(name))
+    .map(name => ({ path: 'payment.processors', message: `"${name}" is not configured` }));
+  // WebAuthn names a relying party by its domain, and an address has none.
+  if (Object.keys(payment.passkeyAbove).length > 0 && isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0)
+    faults.push({ path: 'payment.passkeyAbove', message: 'needs a publicUrl with a host name (localhost will do)' });
   return faults;
 }
 

@@ -130,7 +130,12 @@ export function createAccessTokenFlow(p: {
         return { accessToken: tokens.accessToken, ...facts };
       const { mcpServerId } = caller;
       return {
-        sealedAccessToken: await sealFor(encryption.key, tokens.accessToken, { mcpServerId, connectionId, generation }),
+        sealedAccessToken: await sealFor(encryption.key, tokens.accessToken, {
+          type: 'access-token',
+          mcpServerId,
+          connectionId,
+          generation,
+        }),
         ...facts,
       };
     },

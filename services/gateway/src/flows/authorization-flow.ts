@@ -11,9 +11,11 @@ import {
   digestOf,
   type Elicitation,
   type ElicitationId,
+  type ElicitationOf,
   type ElicitationService,
   type Entropy,
   type FailureCode,
+  isOfKind,
   newAuthorizationState,
   newVerificationId,
   type OneTimeRecord,
@@ -86,16 +88,16 @@ export function createAuthorizationFlow(p: {
     elicitation: record.elicitationId,
   });
 
-  function providerOf(elicitation: Elicitation): Provider {
+  function providerOf(elicitation: ElicitationOf<'authorization'>): Provider {
     const provider = p.providers.get(elicitation.request.provider);
     if (provider === undefined) throw new DomainError('unknown_provider', 'The provider is no longer configured.');
     return provider;
   }
 
-  const redirectUriFor = ({ mcpServerId, request }: Elicitation) =>
+  const redirectUriFor = ({ mcpServerId, request }: ElicitationOf<'authorization'>) =>
     redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
 
-  async function exchange(elicitation: Elicitation, secret: TransactionSecret, code: string): Promise<Grant> {
+  async function exchange(elicitation: ElicitationOf<'authorization'>, secret: TransactionSecret, code: string): Promise<Grant> {
     const { request } = elicitation;
     return providerOf(elicitation).exchange({
       code,
@@ -112,7 +114,7 @@ export function createAuthorizationFlow(p: {
 
   return {
     /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
-    async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
+    async begin(elicitation: ElicitationOf<'authorization'>, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
       const { requested: scopes, held: heldScopes } = plan;
@@ -188,7 +190,8 @@ export function createAuthorizationFlow(p: {
         return refuse('foreign_path', elicitationId);
 
       const elicitation = await service.find(elicitationId);
-      if (elicitation === undefined) return refuse('no_elicitation', elicitationId);
+      if (elicitation === undefined || !isOfKind(elicitation, 'authorization'))
+        return refuse('no_elicitation', elicitationId);
       const settled: AnswerResult = { result: 'settled', elicitationId };
       const comeBack = async (trouble: Trouble, missing?: readonly string[]): Promise<AnswerResult> => {
         await unlessOvertaken(service.retry(elicitationId, record.digest, trouble, missing));
@@ -232,7 +235,7 @@ export function createAuthorizationFlow(p: {
     },
 
     /** The application has confirmed the person: the code is used now. Ends the elicitation either way. */
-    async finishVerified(elicitation: Elicitation, record: OneTimeRecord): Promise<Elicitation> {
+    async finishVerified(elicitation: ElicitationOf<'authorization'>, record: OneTimeRecord): Promise<Elicitation> {
       const secret = JSON.parse(
         await vault.open(record.sealed, secretContext(record, 'verification')),
       ) as VerificationSecret;

@@ -1,8 +1,8 @@
 import { AuthorizationError, type DevicePollResult, type DeviceStart, type Provider } from '@postern/authorization';
-import { connectionIdOf, digestOf, type Elicitation } from '@postern/elicitation';
+import { connectionIdOf, digestOf } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
-import { createFlowStage, signedInAs } from '../testing/flow-stage.ts';
+import { createFlowStage, ofAuthorization, signedInAs } from '../testing/flow-stage.ts';
 import { createDeviceFlow } from './device-flow.ts';
 
 const MINUTE = 60_000;
@@ -38,17 +38,16 @@ async function setUp(...answers: (DevicePollResult | AuthorizationError | Promis
   } satisfies Partial<Provider> as Partial<Provider>;
   const stage = createFlowStage(provider, { requestLimitMs: REQUEST_LIMIT_MS });
   const flow = createDeviceFlow({ ...stage, stores: { ...stage.stores, leases: createLeases(stage.clock.now) } });
-  const pending = await samples.created(stage.stores.elicitations, {
-    ...samples.ask(stage.subject),
-    ttlMs: 60 * MINUTE,
-  });
+  const pending = ofAuthorization(
+    await samples.created(stage.stores.elicitations, { ...samples.ask(stage.subject), ttlMs: 60 * MINUTE }),
+  );
   await flow.begin(pending, signedInAs(stage.subject), browser, {
     ...{ requested: ['repo'], held: [], digest: 'plan' },
   });
-  const current = async (): Promise<Elicitation> => {
+  const current = async () => {
     const elicitation = await stage.service.find(pending.elicitationId);
     if (elicitation === undefined) throw new Error('the elicitation is gone');
-    return elicitation;
+    return ofAuthorization(elicitation);
   };
   return {
     ...stage,

@@ -4,6 +4,7 @@ import {
   DomainError,
   digestOf,
   type Elicitation,
+  type ElicitationOf,
   type ElicitationService,
   type Entropy,
   newAuthorizationState,
@@ -80,13 +81,13 @@ export function createDeviceFlow(p: {
     elicitation: elicitation.elicitationId,
   });
 
-  function providerOf({ request }: Elicitation): Provider {
+  function providerOf({ request }: ElicitationOf<'authorization'>): Provider {
     const provider = p.providers.get(request.provider);
     if (provider === undefined) throw new DomainError('unknown_provider', 'The provider is no longer configured.');
     return provider;
   }
 
-  const redirectUriFor = ({ mcpServerId, request }: Elicitation) =>
+  const redirectUriFor = ({ mcpServerId, request }: ElicitationOf<'authorization'>) =>
     redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
 
   /** The attempt in progress, for the browser that began it and nobody else. */
@@ -102,7 +103,7 @@ export function createDeviceFlow(p: {
 
   return {
     /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
-    async begin(elicitation: Elicitation, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
+    async begin(elicitation: ElicitationOf<'authorization'>, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const { expiresInMs, ...device } = await providerOf(elicitation).startDevice({
         scopes: plan.requested,
@@ -136,7 +137,7 @@ export function createDeviceFlow(p: {
     },
 
     /** The person says that the code is entered: the provider is asked once. */
-    async poll(elicitation: Elicitation, browserBinding: string | undefined): Promise<DevicePollResult> {
+    async poll(elicitation: ElicitationOf<'authorization'>, browserBinding: string | undefined): Promise<DevicePollResult> {
       const secret = await attemptIn(elicitation, browserBinding);
       if (secret === undefined || elicitation.status !== 'active') return 'settled';
       const { elicitationId, attempt, request } = elicitation;

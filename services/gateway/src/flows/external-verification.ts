@@ -8,6 +8,7 @@ import {
   type ElicitationId,
   type ElicitationService,
   type Entropy,
+  isOfKind,
   isTerminal,
   NotFoundError,
   newBrowserSessionId,
@@ -24,7 +25,8 @@ import { z } from 'zod';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import { elicitationUrl } from '../http/api/present.ts';
-import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { mayAsk, type RegisteredMcpServer } from '../registered-mcp-server.ts';
+import type { ApprovalPolicy } from './approval-policy.ts';
 import type { AuthorizationFlow } from './authorization-flow.ts';
 import { sessionLifetime } from './session-lifetime.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
@@ -66,6 +68,7 @@ export function createExternalVerification(p: {
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   authorizationFlow: AuthorizationFlow;
+  approvalPolicy: ApprovalPolicy;
   now: Clock;
   entropy: Entropy;
 }) {
@@ -104,6 +107,7 @@ export function createExternalVerification(p: {
     request: VerifyRequest,
   ): Promise<Verified> {
     const digest = digestOf(request.verificationId);
+    if (!isOfKind(elicitation, 'authorization')) throw unknown();
     if (elicitation.status !== 'verifying' || elicitation.attempt !== digest) throw unknown();
     const consumed = await p.stores.oneTime.consume(shardIn(elicitation.elicitationId), digest);
     if (consumed.result !== 'taken') throw unknown();
@@ -132,6 +136,9 @@ export function createExternalVerification(p: {
         'verificationId',
         await p.vault.seal(JSON.stringify(opening), openContext(elicitation.mcpServerId)),
       );
+      const { freshSignInMs } = p.approvalPolicy.requirementsOf(elicitation);
+      // A hint to the application; what counts is the `authTime` that it reports.
+      if (freshSignInMs !== undefined) url.searchParams.set('max_age', String(freshSignInMs / 1000));
       return url;
     },
 
@@ -146,8 +153,7 @@ export function createExternalVerification(p: {
       }
       const elicitation = await p.service.read(mcpServer, elicitationId);
       // Withdrawn since it was issued: as good as gone, like its page.
-      const { request: asked, subject } = elicitation;
-      if (!mcpServer.providers.includes(asked.provider) || !mcpServer.issuers.includes(subject.issuer))
+      if (!mayAsk(mcpServer, elicitation.request) || !mcpServer.issuers.includes(elicitation.subject.issuer))
         throw new NotFoundError();
       if (isTerminal(elicitation)) throw new AlreadyEndedError(elicitation.status);
       return parseVerificationId(request.verificationId) === undefined

@@ -3,7 +3,7 @@ import { connectionIdOf, shardOf } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { VaultError } from '@postern/vault';
 import { describe, expect, it, vi } from 'vitest';
-import { createFlowStage } from '../testing/flow-stage.ts';
+import { createFlowStage, ofAuthorization } from '../testing/flow-stage.ts';
 
 const redirectUri = new URL('https://gate.example/callback/issue-tracker/github');
 
@@ -24,7 +24,7 @@ async function setUp(p: { expectedAccount?: string } = {}) {
     ...ask,
     elicitation: { ...ask.elicitation, request },
   });
-  const elicitation = await samples.moved(stage.stores.elicitations, pending, samples.engage);
+  const elicitation = ofAuthorization(await samples.moved(stage.stores.elicitations, pending, samples.engage));
   const connectionId = connectionIdOf({ owner: 'issue-tracker', subject: stage.subject, provider: 'github' });
   return {
     ...stage,

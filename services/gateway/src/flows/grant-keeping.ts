@@ -5,6 +5,7 @@ import {
   connectionIdOf,
   covers,
   type Elicitation,
+  type ElicitationOf,
   type ElicitationService,
   IllegalTransitionError,
   StoreUnavailableError,
@@ -37,7 +38,7 @@ export function createGrantKeeping(p: {
   events: Events;
 }) {
   /** What has become of the ask is settled by now: that a grant cannot be written down to be ended does not hide it. */
-  async function end(elicitation: Elicitation, step: () => Promise<unknown>): Promise<void> {
+  async function end(elicitation: ElicitationOf<'authorization'>, step: () => Promise<unknown>): Promise<void> {
     try {
       await step();
     } catch (error) {
@@ -48,7 +49,7 @@ export function createGrantKeeping(p: {
   }
 
   return async function keep(
-    elicitation: Elicitation,
+    elicitation: ElicitationOf<'authorization'>,
     attempt: string,
     grant: Grant,
     redirectUri: URL,

@@ -17,6 +17,9 @@ import { definedOnly } from '../defined-only.ts';
 import { createPresenter } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { askedRequest } from './asked-request.ts';
+
+type AuthorizationAsk = Extract<IssueElicitation, { kind: 'authorization' }>;
 
 export interface IssueAnswer {
   readonly status: 200 | 201;
@@ -60,7 +63,7 @@ export function createIssueFlow(p: {
     scopes = [],
     resource,
     expectedAccount,
-  }: IssueElicitation['authorization']): void {
+  }: AuthorizationAsk['authorization']): void {
     const config = p.config.providers.find(candidate => candidate.name === provider);
     if (config === undefined) return;
     if (resource !== undefined && !config.resources.includes(resource)) throw new ProblemError('resource_not_allowed');
@@ -80,18 +83,16 @@ export function createIssueFlow(p: {
     request: IssueElicitation,
     reservation?: string,
   ): Promise<IssueAnswer> {
-    if (mcpServer.providers.includes(request.authorization.provider)) assertAskable(request.authorization);
+    if (request.kind === 'authorization' && mcpServer.providers.includes(request.authorization.provider))
+      assertAskable(request.authorization);
+    const asked =
+      request.kind === 'authorization'
+        ? { kind: request.kind, ...definedOnly(request.authorization) }
+        : askedRequest(request, mcpServer);
     const subject = await subjectOf(mcpServer, request.subject);
-    const { provider, scopes, resource, expectedAccount } = request.authorization;
     const issued = await p.service.issue(mcpServer, {
       subject,
-      request: {
-        kind: 'authorization',
-        provider,
-        ...(scopes === undefined ? {} : { scopes }),
-        ...(resource === undefined ? {} : { resource }),
-        ...(expectedAccount === undefined ? {} : { expectedAccount }),
-      },
+      request: asked,
       ...(request.message === undefined ? {} : { message: request.message }),
       ...(request.requestedBy === undefined ? {} : { requestedBy: definedOnly(request.requestedBy) }),
       ...(request.returnUrl === undefined ? {} : { returnUrl: request.returnUrl }),
@@ -107,6 +108,7 @@ export function createIssueFlow(p: {
           }),
     });
     if (issued.disposition === 'served') return { status: 200, body: present.served(issued.connection) };
+    if (issued.disposition === 'kept') return { status: 200, body: present.kept(issued.credential) };
     return {
       status: issued.disposition === 'created' ? 201 : 200,
       body: present.elicitation(issued.elicitation),

@@ -2,7 +2,7 @@ import { AuthorizationError, type Provider } from '@postern/authorization';
 import { newOperationId, type Revocation, shardOf, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
-import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
+import { createFlowStage, ofAuthorization, sampleTokens } from '../testing/flow-stage.ts';
 
 const HOUR = 60 * 60_000;
 
@@ -177,7 +177,9 @@ describe('trouble', () => {
 describe('a grant that is not kept', () => {
   it('is ended at once', async () => {
     const stage = setUp();
-    const elicitation = await samples.created(stage.stores.elicitations, samples.ask(stage.subject));
+    const elicitation = ofAuthorization(
+      await samples.created(stage.stores.elicitations, samples.ask(stage.subject)),
+    );
     await stage.revocationFlow.discard(elicitation, 'issue-tracker', sampleTokens);
     expect(stage.told).toEqual(['access-token-1']);
     expect(stage.eventsNamed('grant.left')).toEqual([]);
@@ -186,7 +188,9 @@ describe('a grant that is not kept', () => {
   it('is left alone where its person has any connection there, and that is written down', async () => {
     const stage = setUp();
     await stage.connect({ owner: 'calendar' });
-    const elicitation = await samples.created(stage.stores.elicitations, samples.ask(stage.subject));
+    const elicitation = ofAuthorization(
+      await samples.created(stage.stores.elicitations, samples.ask(stage.subject)),
+    );
     await stage.revocationFlow.discard(elicitation, 'issue-tracker', sampleTokens);
     expect(stage.told).toEqual([]);
     expect(await stage.due()).toBeUndefined();

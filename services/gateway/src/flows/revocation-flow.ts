@@ -3,7 +3,7 @@ import {
   type Clock,
   type Connection,
   type ConnectionId,
-  type Elicitation,
+  type ElicitationOf,
   type Entropy,
   newRevocationId,
   type Revocation,
@@ -146,7 +146,7 @@ export function createRevocationFlow(p: {
      * before the person can go back to the provider: what they are granted next must not end with it, and a provider that
      * remembers what they refused asks them again.
      */
-    async discard(elicitation: Elicitation, owner: string, tokens: TokenSet): Promise<void> {
+    async discard(elicitation: ElicitationOf<'authorization'>, owner: string, tokens: TokenSet): Promise<void> {
       const { subject, elicitationId, request } = elicitation;
       const { provider, resource } = request;
       const others = await p.stores.connections.list(subject);

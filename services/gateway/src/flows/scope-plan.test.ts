@@ -1,7 +1,7 @@
 import { AuthorizationError, type Provider } from '@postern/authorization';
 import { samples } from '@postern/testkit/contract';
 import { describe, expect, it } from 'vitest';
-import { createFlowStage } from '../testing/flow-stage.ts';
+import { createFlowStage, ofAuthorization } from '../testing/flow-stage.ts';
 import { createScopePlanner } from './scope-plan.ts';
 
 interface World {
@@ -32,10 +32,10 @@ function setUp({ incremental = false, allowed = ['read', 'repo', 'user'], base =
     async plan(scopes: readonly string[], change: { expectedAccount?: string } = {}) {
       const { elicitation } = samples.ask(stage.subject);
       const at = stage.clock.now();
-      return planFor({
+      const pending = ofAuthorization({
         ...{ ...elicitation, layout: 1, version: 1, status: 'pending', createdAt: at, expiresAt: at + 60_000 },
-        request: { ...elicitation.request, scopes, ...change },
       });
+      return planFor({ ...pending, request: { ...pending.request, scopes, ...change } });
     },
   };
 }

@@ -4,7 +4,7 @@ import {
   type Connection,
   connectionIdOf,
   digestOf,
-  type Elicitation,
+  type ElicitationOf,
   type ReconnectReason,
   reconnectReason,
 } from '@postern/elicitation';
@@ -35,7 +35,7 @@ export function createScopePlanner(p: {
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   now: Clock;
 }) {
-  return async function planFor(elicitation: Elicitation): Promise<ScopePlan> {
+  return async function planFor(elicitation: ElicitationOf<'authorization'>): Promise<ScopePlan> {
     const { request, subject, mcpServerId } = elicitation;
     const owner = ownerOf(p.mcpServers, mcpServerId);
     const connection = await p.stores.connections.read(

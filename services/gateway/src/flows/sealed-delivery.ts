@@ -1,11 +1,11 @@
 import { CompactEncrypt, importJWK, type JWK } from 'jose';
 
-/** What a sealed access token is for; authenticated with it, so that one cannot be passed off as another. */
-export interface DeliveryContext {
-  readonly mcpServerId: string;
-  readonly connectionId: string;
-  readonly generation: number;
-}
+/** What a sealed value is for; authenticated with it, so that one cannot be passed off as another. */
+export type DeliveryContext = { readonly mcpServerId: string } & (
+  | { readonly type: 'access-token'; readonly connectionId: string; readonly generation: number }
+  | { readonly type: 'result'; readonly elicitationId: string }
+  | { readonly type: 'credential'; readonly credentialId: string; readonly generation: number }
+);
 
 /** How the content key reaches each kind of key (RFC 7518 section 4). RSA1_5 is not among them. */
 export function deliveryAlgorithm(jwk: JWK): 'RSA-OAEP-256' | 'ECDH-ES' | undefined {
@@ -22,19 +22,18 @@ export function deliveryAlgorithm(jwk: JWK): 'RSA-OAEP-256' | 'ECDH-ES' | undefi
 }
 
 /** A compact JWE (RFC 7516) that only the holder of the MCP server's registered key opens. */
-export async function sealFor(jwk: JWK, accessToken: string, context: DeliveryContext): Promise<string> {
+export async function sealFor(jwk: JWK, value: string, context: DeliveryContext): Promise<string> {
   const alg = deliveryAlgorithm(jwk);
   if (alg === undefined) throw new TypeError('the configuration admits only keys that can encrypt');
-  const { mcpServerId: aud, connectionId, generation } = context;
-  return new CompactEncrypt(new TextEncoder().encode(accessToken))
+  const { mcpServerId: aud, type, ...what } = context;
+  return new CompactEncrypt(new TextEncoder().encode(value))
     .setProtectedHeader({
       alg,
       enc: 'A256GCM',
-      typ: 'postern-access-token+jwe',
+      typ: `postern-${type}+jwe`,
       ...(jwk.kid === undefined ? {} : { kid: jwk.kid }),
       aud,
-      connectionId,
-      generation,
+      ...what,
     })
     .encrypt(await importJWK(jwk, alg));
 }

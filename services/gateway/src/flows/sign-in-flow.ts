@@ -28,6 +28,7 @@ const loginTransactionSchema = z.object({
   codeVerifier: z.string(),
   issuer: z.string(),
   returnTo: z.string().optional(),
+  maxAge: z.number().optional(),
   expiresAt: z.number(),
 });
 type LoginTransaction = z.infer<typeof loginTransactionSchema>;
@@ -90,6 +91,8 @@ export function createSignInFlow(p: {
       identityProvider: IdentityProvider;
       returnTo: ReturnTo | undefined;
       again: boolean;
+      /** Oldest sign-in that will do, in seconds. */
+      maxAge?: number;
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
       const nonce = random();
@@ -98,6 +101,7 @@ export function createSignInFlow(p: {
         state,
         nonce,
         ...(request.again ? { prompt: 'login' as const } : {}),
+        ...(request.maxAge === undefined ? {} : { maxAge: request.maxAge }),
       });
       const transaction: LoginTransaction = {
         state,
@@ -106,6 +110,7 @@ export function createSignInFlow(p: {
         issuer: request.identityProvider.config.issuer,
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
         ...(request.returnTo === undefined ? {} : { returnTo: request.returnTo }),
+        ...(request.maxAge === undefined ? {} : { maxAge: request.maxAge }),
       };
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
     },
@@ -122,11 +127,18 @@ export function createSignInFlow(p: {
         // The cookie can be replayed as long as the browser keeps it; the claim cannot.
         if (!(await p.stores.oneTime.claim(digestOf(`login ${state}`), LOGIN_TRANSACTION_SECONDS * 1000)))
           return { result: 'unknown' };
-        const { nonce, codeVerifier } = transaction;
+        const { nonce, codeVerifier, maxAge } = transaction;
         const returnTo = returnToOf(transaction);
         let person: SignedIn;
         try {
-          person = await identityProvider.signIn.finish({ callbackUrl, redirectUri, state, nonce, codeVerifier });
+          person = await identityProvider.signIn.finish({
+            callbackUrl,
+            redirectUri,
+            state,
+            nonce,
+            codeVerifier,
+            ...(maxAge === undefined ? {} : { maxAge }),
+          });
         } catch (error) {
           if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
           throw error;

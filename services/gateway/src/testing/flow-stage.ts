@@ -4,6 +4,9 @@ import type { Provider, ProviderRegistry } from '@postern/authorization';
 import {
   type Connection,
   createElicitationService,
+  type Elicitation,
+  type ElicitationOf,
+  isOfKind,
   type NewConnection,
   StoreUnavailableError,
   type Subject,
@@ -146,6 +149,12 @@ type ConnectionChange = Partial<Pick<Connection, 'scopes' | 'refreshable' | 'acc
   readonly account?: NonNullable<Connection['account']> | 'unknown';
   readonly tokens?: Partial<TokenSet>;
 };
+
+/** @throws TypeError for another kind */
+export function ofAuthorization(elicitation: Elicitation): ElicitationOf<'authorization'> {
+  if (!isOfKind(elicitation, 'authorization')) throw new TypeError('of another kind');
+  return elicitation;
+}
 
 interface LoggedEvent {
   readonly event: string;

@@ -6,6 +6,7 @@ import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
 import { callerOf, createCallerAuth } from './caller-auth.ts';
 import { connectionRoutes } from './connection-routes.ts';
+import { credentialRoutes } from './credential-routes.ts';
 import { elicitationRoutes } from './elicitation-routes.ts';
 import { createJsonParser } from './json-body.ts';
 
@@ -35,6 +36,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
       });
       await api.register(elicitationRoutes, { deps });
       await api.register(connectionRoutes, { deps });
+      await api.register(credentialRoutes, { deps });
 
       api.setNotFoundHandler((request, reply) => {
         const path = request.url.split('?', 1)[0] ?? '';

@@ -1,6 +1,6 @@
-import { issueElicitationSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
-import { type ElicitationId, NotFoundError, parseElicitationId } from '@postern/elicitation';
-import type { FastifyPluginAsync } from 'fastify';
+import { issueElicitationSchema, redeemRequestSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
+import { type ElicitationId, isCharging, NotFoundError, parseElicitationId } from '@postern/elicitation';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { GatewayDeps } from '../../deps.ts';
 import { parse } from '../parse.ts';
@@ -22,12 +22,10 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
   const waitingSignal = createWaitingSignal(app);
 
   app.post('/elicitations', async (request, reply) => {
-    const key = request.headers['idempotency-key'];
-    const idempotencyKey = key === undefined ? undefined : parse(idempotencyKeySchema, key, 'header');
     const answer = await deps.issueFlow.issue(
       callerOf(request),
       parse(issueElicitationSchema, request.body, 'body'),
-      idempotencyKey,
+      idempotencyKeyOf(request),
     );
     return reply.code(answer.status).send(answer.body);
   });
@@ -44,9 +42,18 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
 
   app.post<ById>('/elicitations/:elicitationId/cancel', async request => {
     parse(noBodySchema, request.body, 'body');
-    return present.elicitation(
-      await deps.service.cancel(callerOf(request), elicitationIdOf(request.params.elicitationId)),
-    );
+    const caller = callerOf(request);
+    const elicitationId = elicitationIdOf(request.params.elicitationId);
+    const elicitation = await deps.service.read(caller, elicitationId);
+    // What may have been paid is ended by what the processor says.
+    if (isCharging(elicitation)) return present.elicitation(await deps.paymentFlow.cancel(elicitation));
+    return present.elicitation(await deps.service.cancel(caller, elicitationId));
+  });
+
+  app.post<ById>('/elicitations/:elicitationId/redeem', async request => {
+    const body = request.body == null ? {} : parse(redeemRequestSchema, request.body, 'body');
+    const elicitationId = elicitationIdOf(request.params.elicitationId);
+    return deps.redemptionFlow.redeem(callerOf(request), elicitationId, body, idempotencyKeyOf(request));
   });
 
   app.post<ById>('/elicitations/:elicitationId/verify', async request => {
@@ -59,6 +66,11 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     return { ...present.elicitation(elicitation), continueUrl };
   });
 };
+
+function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key'];
+  return key === undefined ? undefined : parse(idempotencyKeySchema, key, 'header');
+}
 
 function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);

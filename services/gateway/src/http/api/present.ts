@@ -1,5 +1,15 @@
-import type { ConnectionBody, ElicitationBody } from '@postern/api';
-import { type Connection, type Elicitation, isTerminal, matchCodeOf, serves } from '@postern/elicitation';
+import type { ConnectionBody, CredentialBody, ElicitationBody, OutcomeBody } from '@postern/api';
+import {
+  type Approval,
+  type Connection,
+  type Credential,
+  credentialGeneration,
+  type Elicitation,
+  isTerminal,
+  matchCodeOf,
+  type Outcome,
+  serves,
+} from '@postern/elicitation';
 
 const iso = (epochMs: number): string => new Date(epochMs).toISOString();
 
@@ -11,21 +21,25 @@ export function elicitationUrl(publicUrl: string, elicitationId: string): string
 export function createPresenter(p: { publicUrl: string; providers: readonly { name: string; displayName: string }[] }) {
   const names = new Map(p.providers.map(({ name, displayName }) => [name, displayName]));
   const asked = (provider: string) => ({ provider, providerName: names.get(provider) ?? provider });
+  const addressOf = (elicitationId: Elicitation['elicitationId']) => ({
+    url: elicitationUrl(p.publicUrl, elicitationId),
+    matchCode: matchCodeOf(elicitationId),
+  });
 
   return {
     elicitation: (elicitation: Elicitation): ElicitationBody => ({
       elicitationId: elicitation.elicitationId,
       kind: elicitation.request.kind,
       status: elicitation.status,
-      url: elicitationUrl(p.publicUrl, elicitation.elicitationId),
-      matchCode: matchCodeOf(elicitation.elicitationId),
+      ...addressOf(elicitation.elicitationId),
       ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
-      authorization: asked(elicitation.request.provider),
+      ...(elicitation.request.kind === 'authorization' ? { authorization: asked(elicitation.request.provider) } : {}),
       createdAt: iso(elicitation.createdAt),
       expiresAt: iso(elicitation.expiresAt),
       ...(isTerminal(elicitation) ? { endedAt: iso(elicitation.endedAt) } : {}),
-      ...(elicitation.status === 'completed'
-        ? { outcome: { ...elicitation.outcome, scopes: [...elicitation.outcome.scopes] } }
+      ...(elicitation.status === 'completed' ? { outcome: presentOutcome(elicitation.outcome) } : {}),
+      ...(elicitation.status === 'completed' && elicitation.redeemedAt !== undefined
+        ? { redeemedAt: iso(elicitation.redeemedAt) }
         : {}),
       ...(elicitation.status === 'failed' ? { failure: { code: elicitation.failure } } : {}),
     }),
@@ -35,8 +49,7 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
       elicitationId: connection.elicitationId,
       kind: 'authorization',
       status: 'completed',
-      url: elicitationUrl(p.publicUrl, connection.elicitationId),
-      matchCode: matchCodeOf(connection.elicitationId),
+      ...addressOf(connection.elicitationId),
       authorization: asked(connection.provider),
       createdAt: iso(connection.createdAt),
       expiresAt: iso(connection.updatedAt),
@@ -48,7 +61,36 @@ export function createPresenter(p: { publicUrl: string; providers: readonly { na
         scopes: [...connection.scopes],
       },
     }),
+
+    /** Likewise, a lasting credential. */
+    kept: ({ elicitationId, credentialId, name, createdAt, updatedAt }: Credential): ElicitationBody => ({
+      elicitationId,
+      kind: 'credential',
+      status: 'completed',
+      ...addressOf(elicitationId),
+      createdAt: iso(createdAt),
+      expiresAt: iso(updatedAt),
+      endedAt: iso(updatedAt),
+      outcome: { kind: 'credential', name, credentialId },
+    }),
   };
+}
+
+function presentOutcome(outcome: Outcome): OutcomeBody {
+  switch (outcome.kind) {
+    case 'authorization':
+      return { ...outcome, scopes: [...outcome.scopes] };
+    case 'payment':
+    case 'confirmation':
+      return { ...outcome, approval: presentApproval(outcome.approval) };
+    default:
+      return { ...outcome };
+  }
+}
+
+/** Which passkey it was is the person's own business. */
+function presentApproval({ method, identity, at, authTime }: Approval) {
+  return { method, identity, at: iso(at), ...(authTime === undefined ? {} : { authTime: iso(authTime) }) };
 }
 
 export function presentConnection(connection: Connection, now: number): ConnectionBody {
@@ -62,5 +104,17 @@ export function presentConnection(connection: Connection, now: number): Connecti
     createdAt: iso(connection.createdAt),
     updatedAt: iso(connection.updatedAt),
     ...(connection.lastUse === undefined ? {} : { lastUsedAt: iso(connection.lastUse.at) }),
+  };
+}
+
+export function presentCredential(credential: Credential): CredentialBody {
+  return {
+    credentialId: credential.credentialId,
+    name: credential.name,
+    fields: [...credential.fields],
+    generation: credentialGeneration(credential),
+    createdAt: iso(credential.createdAt),
+    updatedAt: iso(credential.updatedAt),
+    ...(credential.lastUse === undefined ? {} : { lastUsedAt: iso(credential.lastUse.at) }),
   };
 }

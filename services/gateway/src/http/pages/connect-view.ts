@@ -1,12 +1,14 @@
 import { AuthorizationError } from '@postern/authorization';
-import { matchCodeOf } from '@postern/elicitation';
 import type { ConnectNotice, ConnectView, Locale } from '@postern/pages';
 import type { ScopePlan } from '../../flows/scope-plan.ts';
 import type { PageDeps } from './page-routes.ts';
-import { type Present, switchAction } from './presence.ts';
+import type { PresentOf } from './kinds/kind-pages.ts';
+import { createDecisionView } from './decision-view.ts';
 
 /** Everything the page says that asks a person to connect an account. */
 export function createConnectView({ deps, browser, views }: PageDeps) {
+  const decisionView = createDecisionView({ browser, views });
+
   /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
   async function destinationHost(provider: string): Promise<string> {
     try {
@@ -22,12 +24,12 @@ export function createConnectView({ deps, browser, views }: PageDeps) {
   }
 
   return async function connectView(
-    { elicitation, browserSession, secret }: Present,
+    present: PresentOf<'authorization'>,
     plan: ScopePlan,
     { notice, locale }: { notice: ConnectNotice | undefined; locale: Locale },
   ): Promise<ConnectView> {
-    const { elicitationId, request: asked } = elicitation;
-    const path = `/e/${elicitationId}`;
+    const { elicitation } = present;
+    const { request: asked } = elicitation;
     const { connection, reason } = plan;
     const scopes = views.scopes(asked.provider, plan.requested, locale);
     const isKnown = (scope: string) => plan.held.includes(scope);
@@ -38,10 +40,7 @@ export function createConnectView({ deps, browser, views }: PageDeps) {
       locale,
     );
     return {
-      mcpServer: views.mcpServer(elicitation),
-      ...(browserSession === undefined
-        ? {}
-        : { person: views.person(browserSession), switchAccountAction: switchAction(elicitationId) }),
+      ...decisionView(present, plan.digest),
       authorization: {
         providerName: views.providerName(asked.provider),
         destinationHost: await destinationHost(asked.provider),
@@ -53,15 +52,6 @@ export function createConnectView({ deps, browser, views }: PageDeps) {
           ? {}
           : { reconnect: { reason, connectedAt: new Date(connection.createdAt) } }),
       },
-      ...(elicitation.message === undefined ? {} : { message: elicitation.message }),
-      ...(elicitation.requestedBy === undefined ? {} : { requestedBy: elicitation.requestedBy }),
-      matchCode: matchCodeOf(elicitationId),
-      expiresAt: new Date(elicitation.expiresAt),
-      now: new Date(views.now()),
-      acceptAction: `${path}/accept`,
-      declineAction: `${path}/decline`,
-      csrfToken: browser.csrfToken(secret),
-      shown: plan.digest,
       ...(notice === undefined ? {} : { notice }),
       ...(notice === 'fewer_scopes' && elicitation.status === 'pending'
         ? { missing: views.scopes(asked.provider, elicitation.missing ?? [], locale) }

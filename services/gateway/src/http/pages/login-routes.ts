@@ -1,5 +1,5 @@
 import { AuthorizationError } from '@postern/authorization';
-import { parseElicitationId } from '@postern/elicitation';
+import { type Elicitation, parseElicitationId } from '@postern/elicitation';
 import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
@@ -13,13 +13,24 @@ const loginQuerySchema = z.object({
   to: z.literal('me').optional(),
   idp: z.string().max(40).optional(),
   switch: z.literal('1').optional(),
+  fresh: z.literal('1').optional(),
 });
 const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
 const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 
+/** What changes who a person is to us, at `/me`, is done only by somebody who signed in this recently. */
+export const FRESH_SECONDS = 300;
+
 /** Signing in and out of this browser. */
 export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
   const { signInFlow, externalVerification, events } = deps;
+
+  /** Asked for at once where it will be needed: the person signs in once. */
+  function freshSecondsFor(elicitation: Elicitation | undefined): number | undefined {
+    if (elicitation === undefined) return undefined;
+    const { freshSignInMs } = deps.approvalPolicy.requirementsOf(elicitation);
+    return freshSignInMs === undefined ? undefined : freshSignInMs / 1000;
+  }
 
   // `/me` asks which one, where there are several identity providers; an elicitation knows.
   const retryOf = (returnTo: ReturnTo | undefined) =>
@@ -50,12 +61,14 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       query.data.to === 'me'
         ? signInFlow.identityProviderNamed(query.data.idp)
         : signInFlow.identityProviderFor(elicitation);
+    const maxAge = query.data.fresh === '1' ? FRESH_SECONDS : freshSecondsFor(elicitation);
     if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
     try {
       const { authorizationUrl, cookie } = await signInFlow.start({
         identityProvider,
         returnTo,
         again: query.data.switch === '1',
+        ...(maxAge === undefined ? {} : { maxAge }),
       });
       browser.setLoginCookie(request, reply, cookie);
       return reply.redirect(authorizationUrl.href, 303);

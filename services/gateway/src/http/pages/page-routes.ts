@@ -9,12 +9,15 @@ import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
 import { type Problem, problemOf } from '../problem-of.ts';
 import { createBrowser } from './browser.ts';
+import { authorizationPageRoutes } from './authorization-page-routes.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { elicitationPageRoutes } from './elicitation-page-routes.ts';
 import { loginRoutes } from './login-routes.ts';
 import { meRoutes } from './me-routes.ts';
+import { meSecretRoutes } from './me-secret-routes.ts';
 import { PageError } from './page-error.ts';
 import { createPageViews, type PageViews } from './page-views.ts';
+import { paymentPageRoutes } from './payment-page-routes.ts';
 import { assertLoopbackHost } from './same-origin.ts';
 
 export interface PageDeps {
@@ -83,9 +86,12 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     });
 
     await scope.register(elicitationPageRoutes, pages);
+    await scope.register(authorizationPageRoutes, pages);
+    await scope.register(paymentPageRoutes, pages);
     await scope.register(loginRoutes, pages);
     await scope.register(callbackRoutes, pages);
     await scope.register(meRoutes, pages);
+    await scope.register(meSecretRoutes, pages);
   });
 };
 

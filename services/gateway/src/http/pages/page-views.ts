@@ -1,5 +1,14 @@
 import type { LocalizedText, ProviderRegistry } from '@postern/authorization';
-import type { BrowserSession, Clock, Connection, Elicitation } from '@postern/elicitation';
+import {
+  askDigest,
+  type BrowserSession,
+  type Clock,
+  type Connection,
+  type Credential,
+  type Elicitation,
+  type ElicitationOf,
+  type Kind,
+} from '@postern/elicitation';
 import {
   type Branding,
   type ConnectedAccountView,
@@ -13,7 +22,7 @@ import {
 } from '@postern/pages';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../../config/config-schema.ts';
-import { mayUse, type RegisteredMcpServer } from '../../registered-mcp-server.ts';
+import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../../registered-mcp-server.ts';
 
 /** Turns records and configuration into what pages show. */
 export function createPageViews(p: {
@@ -44,16 +53,32 @@ export function createPageViews(p: {
       const mcpServer = p.mcpServers.get(mcpServerId);
       return (
         mcpServer?.identityMode === identityMode &&
-        mcpServer.providers.includes(request.provider) &&
         mcpServer.issuers.includes(subject.issuer) &&
-        providers.has(request.provider)
+        mayAsk(mcpServer, request) &&
+        (request.kind !== 'authorization' || providers.has(request.provider))
       );
     },
 
     /** Where the last page leads back to, if that is still registered. */
-    returnHref({ mcpServerId, returnUrl }: Elicitation): string | undefined {
-      return p.mcpServers.get(mcpServerId)?.returnUrls.find(registered => registered === returnUrl);
+    wayBack({ mcpServerId, returnUrl }: Elicitation): { readonly returnHref?: string } {
+      const returnHref = p.mcpServers.get(mcpServerId)?.returnUrls.find(registered => registered === returnUrl);
+      return returnHref === undefined ? {} : { returnHref };
     },
+
+    /** Where a person signs in anew for this elicitation. */
+    signInHref: ({ elicitationId }: Elicitation): string => `/login?${new URLSearchParams({ e: elicitationId })}`,
+
+    isDevice: ({ request }: ElicitationOf<'authorization'>): boolean =>
+      p.providers.get(request.provider)?.flow === 'device',
+
+    /**
+     * Made from the stored request whenever a page shows it, and compared with the digest of the moment it was issued when the form comes
+     * back: what was shown, what is stored and what was asked are then one thing, or nothing is approved.
+     */
+    shownDigest: ({ request }: ElicitationOf<Exclude<Kind, 'authorization'>>): string => askDigest(request),
+
+    /** What a person can name when asking about it; it stands in the signed receipt as well. */
+    receiptNumber: ({ elicitationId }: Elicitation): string => elicitationId,
 
     /** From the registration, never from what the MCP server says. */
     mcpServer(elicitation: Elicitation): McpServerView {
@@ -71,6 +96,10 @@ export function createPageViews(p: {
         mcpServers: [...p.mcpServers.values()].filter(caller => mayUse(caller, connection)).map(mcpServerView),
       };
     },
+
+    /** All that may read a credential now. */
+    credentialReaders: (credential: Credential): McpServerView[] =>
+      [...p.mcpServers.values()].filter(caller => mayRead(caller, credential)).map(mcpServerView),
 
     mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
 

@@ -28,9 +28,38 @@ export interface Present {
   readonly secret: string;
 }
 
-const formSchema = z.strictObject({ csrf_token: z.string().max(128), shown: z.string().max(64).optional() });
+const ownFieldsSchema = z.strictObject({
+  csrf_token: z.string().max(128),
+  /** Digest of what the page has shown. */
+  shown: z.string().max(64).optional(),
+  /** A passkey ceremony: what the page was given, and what the authenticator answered. */
+  ceremony: z.string().max(4096).optional(),
+  response: z.string().max(16_384).optional(),
+});
+
 /** What a form of ours brings, the token apart. */
-export type DecisionForm = Omit<z.infer<typeof formSchema>, 'csrf_token'>;
+export interface DecisionForm extends Omit<z.infer<typeof ownFieldsSchema>, 'csrf_token'> {
+  /** What the person typed, by the name of its field. */
+  readonly typed: ReadonlyMap<string, string | readonly string[]>;
+}
+
+/** Inputs of a kind carry this before their name, so that none can pass for one of ours. */
+const TYPED = 'field.';
+const typedSchema = z.union([z.string(), z.array(z.string()).max(500)]);
+
+function readForm(body: unknown): (DecisionForm & { readonly csrf_token: string }) | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const entries = Object.entries(body);
+  const own = ownFieldsSchema.safeParse(Object.fromEntries(entries.filter(([name]) => !name.startsWith(TYPED))));
+  if (!own.success) return undefined;
+  const typed = new Map<string, string | readonly string[]>();
+  for (const [name, value] of entries.filter(([name]) => name.startsWith(TYPED))) {
+    const parsed = typedSchema.safeParse(value);
+    if (!parsed.success) return undefined;
+    typed.set(name.slice(TYPED.length), parsed.data);
+  }
+  return { ...own.data, typed };
+}
 
 export const switchAction = (elicitationId: string): string => `/logout?e=${encodeURIComponent(elicitationId)}`;
 
@@ -96,14 +125,14 @@ export function createPresence({ deps, browser, views }: PageDeps) {
       act: (present: Present, form: DecisionForm) => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
       assertSameOrigin(request, deps.config.publicUrl);
-      const form = formSchema.safeParse(request.body);
+      const form = readForm(request.body);
       const present = await presentAt(request, reply);
       if (present === undefined) return sendSignIn(request, reply.code(401));
-      if (!form.success) throw new PageError('bad_request');
-      if (!browser.isCsrfToken(form.data.csrf_token, present.secret)) throw new PageError('forbidden');
+      if (form === undefined) throw new PageError('bad_request');
+      if (!browser.isCsrfToken(form.csrf_token, present.secret)) throw new PageError('forbidden');
       await browser.keepAlive(request);
       try {
-        return await act(present, form.data);
+        return await act(present, form);
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         if (error.code === 'wrong_person') return sendWrongPerson(request, reply, present.browserSession);

@@ -1,0 +1,42 @@
+import type { Approval, BrowserSession, Clock, Elicitation, ElicitationService, Visitor } from '@postern/elicitation';
+import type { Approvable, ApprovalPolicy } from './approval-policy.ts';
+
+export interface Approver {
+  readonly visitor: Visitor;
+  readonly browserSession: BrowserSession | undefined;
+  /** Digest of what the page has shown. */
+  readonly shown: string;
+}
+
+export type ApprovalResult =
+  | { readonly result: 'approved'; readonly elicitation: Elicitation }
+  /** Nothing was written: something is still to be proved. */
+  | { readonly result: 'sign_in_again' | 'passkey_needed' };
+
+/** A person presses the button that approves. What the policy wants proved beyond that is proved first. */
+export function createApprovalFlow(p: { service: ElicitationService; approvalPolicy: ApprovalPolicy; now: Clock }) {
+  return async function approve(
+    elicitation: Approvable,
+    { visitor, browserSession, shown }: Approver,
+    /** The passkey that was verified for these very terms. */
+    passkey?: string,
+  ): Promise<ApprovalResult> {
+    p.service.assertSamePerson(elicitation, visitor);
+    const isOpen = elicitation.status === 'pending';
+    // A repeat of what is decided needs no new proof: it is answered with the stored decision.
+    if (isOpen && p.approvalPolicy.mustSignInAgain(elicitation, browserSession)) return { result: 'sign_in_again' };
+    const needsPasskey = p.approvalPolicy.requirementsOf(elicitation).passkey;
+    if (isOpen && needsPasskey && passkey === undefined) return { result: 'passkey_needed' };
+    const approval: Approval = {
+      method: passkey === undefined ? 'button' : 'passkey',
+      identity: elicitation.identityMode,
+      at: p.now(),
+      ...(browserSession?.authTime === undefined ? {} : { authTime: browserSession.authTime }),
+      ...(passkey === undefined ? {} : { passkey }),
+    };
+    const approved = await p.service.approve(elicitation.elicitationId, visitor, { shown, approval });
+    return { result: 'approved', elicitation: approved };
+  };
+}
+
+export type ApprovalFlow = ReturnType<typeof createApprovalFlow>;

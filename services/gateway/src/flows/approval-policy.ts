@@ -1,0 +1,52 @@
+import type { BrowserSession, Clock, Elicitation, ElicitationOf } from '@postern/elicitation';
+import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+
+/** What a person must have proved before an approval counts (OWASP transaction authorisation 1.4). */
+export interface ApprovalRequirements {
+  /** The person must have signed in within this time, in milliseconds. */
+  readonly freshSignInMs?: number;
+  /** And prove presence and verification with a passkey, over the digest of the terms. */
+  readonly passkey: boolean;
+}
+
+/** Decided anew whenever it is asked: a policy that the operator tightens holds for links that are out already. */
+export function createApprovalPolicy(p: { mcpServers: ReadonlyMap<string, RegisteredMcpServer>; now: Clock }) {
+  function requirementsOf({ mcpServerId, request, identityMode }: Elicitation): ApprovalRequirements {
+    const config = p.mcpServers.get(mcpServerId)?.config;
+    // On a machine of one person nobody signs in; receipts say so.
+    const seconds = (value: number | undefined) =>
+      value === undefined || identityMode === 'loopback' ? {} : { freshSignInMs: value * 1000 };
+    switch (request.kind) {
+      case 'payment': {
+        const { currency, minorUnits } = request.terms.amount;
+        const above = config?.payment?.passkeyAbove[currency];
+        return {
+          ...seconds(config?.payment?.freshSignInSeconds),
+          passkey: above !== undefined && minorUnits > above,
+        };
+      }
+      case 'confirmation':
+        return {
+          ...(request.terms.danger === 'destructive' ? seconds(config?.confirmation.freshSignInSeconds) : {}),
+          passkey: false,
+        };
+      default:
+        return { passkey: false };
+    }
+  }
+
+  return {
+    requirementsOf,
+
+    /** Whether the sign-in is too old, or nobody knows how old it is. */
+    mustSignInAgain(elicitation: Elicitation, browserSession: BrowserSession | undefined): boolean {
+      const { freshSignInMs } = requirementsOf(elicitation);
+      if (freshSignInMs === undefined) return false;
+      const authTime = browserSession?.authTime;
+      return authTime === undefined || p.now() - authTime > freshSignInMs;
+    },
+  };
+}
+
+export type ApprovalPolicy = ReturnType<typeof createApprovalPolicy>;
+export type Approvable = ElicitationOf<'payment'> | ElicitationOf<'confirmation'>;

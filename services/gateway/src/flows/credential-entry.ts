@@ -1,0 +1,47 @@
+import type { CredentialField } from '@postern/elicitation';
+import { RE2JS } from 're2js';
+
+export type FieldFault = 'missing' | 'pattern' | 'too_long';
+
+/** What a person typed, by field. */
+export type CredentialValues = Readonly<Record<string, string>>;
+
+export type CredentialEntry =
+  | { readonly values: CredentialValues; readonly faults?: undefined }
+  | { readonly values?: undefined; readonly faults: ReadonlyMap<string, FieldFault> };
+
+/**
+ * Takes what the form brought. White space at either end comes from copying, so it is not part of a value; line breaks within are (a
+ * private key has them), in the one form that software outside browsers writes.
+ */
+export function readCredentialEntry(
+  fields: readonly CredentialField[],
+  typed: ReadonlyMap<string, string | readonly string[]>,
+): CredentialEntry {
+  const faults = new Map<string, FieldFault>();
+  const values: Record<string, string> = {};
+  for (const field of fields) {
+    const given = typed.get(field.name);
+    const value = typeof given === 'string' ? given.replace(/\r\n?/g, '\n').trim() : '';
+    const fault = faultOf(field, value);
+    if (fault !== undefined) faults.set(field.name, fault);
+    values[field.name] = value;
+  }
+  return faults.size > 0 ? { faults } : { values };
+}
+
+function faultOf({ pattern, maxLength }: CredentialField, value: string): FieldFault | undefined {
+  if (value === '') return 'missing';
+  if (value.length > maxLength) return 'too_long';
+  return pattern !== undefined && !RE2JS.compile(pattern).matches(value) ? 'pattern' : undefined;
+}
+
+/** Whether the gateway can match it. RE2 needs time in proportion to the value, whatever an MCP server writes here. */
+export function isUsablePattern(pattern: string): boolean {
+  try {
+    RE2JS.compile(pattern);
+    return true;
+  } catch {
+    return false;
+  }
+}

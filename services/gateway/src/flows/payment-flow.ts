@@ -1,0 +1,216 @@
+import {
+  type ActiveElicitation,
+  AlreadyEndedError,
+  type Charge,
+  DomainError,
+  type Elicitation,
+  type ElicitationOf,
+  type ElicitationService,
+  isCharging,
+  parseElicitationId,
+} from '@postern/elicitation';
+import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import type { Events } from '../events.ts';
+import { ProblemError } from '../http/problem-error.ts';
+import { elicitationUrl } from '../http/api/present.ts';
+import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+
+/** An approved payment that a processor takes. */
+type Charging = ActiveElicitation & ElicitationOf<'payment'>;
+
+export type ChargeState =
+  /** To be paid at `charge.url`. */
+  | { readonly state: 'open' | 'processing'; readonly charge: Charge }
+  /** The processor does not answer; what it knows is unknown here. */
+  | { readonly state: 'unavailable' }
+  /** The elicitation tells how it stands. */
+  | { readonly state: 'settled'; readonly elicitation: Elicitation };
+
+/**
+ * Payments at a processor. The approval is the claim, committed before anything has an effect outside; every request to the
+ * processor carries a key that is derived from it, so a step that is repeated, by a person, a crash or another replica, meets the same
+ * charge. What was paid is read from the processor, never concluded from an answer, a redirect or a webhook.
+ */
+export function createPaymentFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
+  service: ElicitationService;
+  processors: ReadonlyMap<string, PaymentProcessor>;
+  mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
+  events: Events;
+}) {
+  function processorOf(name: string): PaymentProcessor | undefined {
+    return p.processors.get(name);
+  }
+
+  /** The charge of an approved payment: the one that exists, or the one that this brings into being. */
+  async function chargeOf(elicitation: Charging, processor: PaymentProcessor): Promise<Charge | Elicitation> {
+    if (elicitation.charge !== undefined) return elicitation.charge;
+    const { elicitationId, attempt, request, mcpServerId } = elicitation;
+    const page = elicitationUrl(p.config.publicUrl, elicitationId);
+    let charge: Charge;
+    try {
+      charge = await processor.open({
+        key: chargeKeyOf(elicitationId, attempt),
+        terms: request.terms,
+        digest: request.digest,
+        elicitationId,
+        mcpServerId,
+        mcpServerName: p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
+        returnUrl: `${page}/charge`,
+        cancelUrl: `${page}/charge`,
+      });
+    } catch (error) {
+      if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
+      p.events.chargeRefused(elicitation, processor.name, error.processorCode);
+      return p.service.settle(elicitationId, attempt, { result: 'refused' });
+    }
+    const noted = await p.service.noteCharge(elicitationId, attempt, charge);
+    return isCharging(noted) && noted.attempt === attempt ? charge : noted;
+  }
+
+  /** Writes down what the processor says. */
+  async function record(
+    elicitation: Charging,
+    charge: Charge,
+    status: ChargeStatus,
+    unpaid: 'retry' | 'decline' | 'cancel' | 'expire',
+  ): Promise<ChargeState> {
+    const { elicitationId, attempt, request } = elicitation;
+    switch (status.state) {
+      case 'open':
+      case 'processing':
+        return { state: status.state, charge };
+      case 'closed': {
+        const closed = await p.service.settle(elicitationId, attempt, { result: 'closed', as: unpaid });
+        return { state: 'settled', elicitation: closed };
+      }
+      case 'paid': {
+        const { currency, minorUnits } = request.terms.amount;
+        const isAsApproved = status.amount.currency === currency && status.amount.minorUnits === minorUnits;
+        const settled = await p.service.settle(
+          elicitationId,
+          attempt,
+          isAsApproved
+            ? { result: 'paid', processorReference: status.processorReference }
+            : { result: 'mismatch' },
+        );
+        if (!isAsPaid(settled, status.processorReference))
+          p.events.refundNeeded(elicitation, {
+            processor: request.processor,
+            processorReference: status.processorReference,
+            reason: isAsApproved ? settled.status : 'mismatch',
+          });
+        return { state: 'settled', elicitation: settled };
+      }
+    }
+  }
+
+  async function step(
+    elicitation: Elicitation,
+    ask: (processor: PaymentProcessor, charge: Charge, charging: Charging) => Promise<ChargeStatus>,
+    unpaid: 'retry' | 'decline' | 'cancel' | 'expire',
+  ): Promise<ChargeState> {
+    if (!isCharging(elicitation)) return { state: 'settled', elicitation };
+    const processor = processorOf(elicitation.request.processor);
+    if (processor === undefined) {
+      p.events.processorUnavailable(elicitation, elicitation.request.processor, 'not_configured');
+      return { state: 'unavailable' };
+    }
+    try {
+      const charge = await chargeOf(elicitation, processor);
+      if (!('reference' in charge)) return { state: 'settled', elicitation: charge };
+      return await record(elicitation, charge, await ask(processor, charge, elicitation), unpaid);
+    } catch (error) {
+      if (!(error instanceof ProcessorError)) throw error;
+      p.events.processorUnavailable(elicitation, processor.name, error.code);
+      return { state: 'unavailable' };
+    }
+  }
+
+  const check = (elicitation: Elicitation): Promise<ChargeState> =>
+    step(elicitation, (processor, charge) => processor.status(charge.reference), 'retry');
+
+  return {
+    /** Brings the charge into being where it is not yet. Asks the processor nothing else. */
+    open: (elicitation: Elicitation): Promise<ChargeState> =>
+      step(elicitation, async () => ({ state: 'open' }), 'retry'),
+
+    /** What the processor says now. */
+    check,
+
+    /** Makes sure that it cannot be paid any more, or learns that it was, and ends it accordingly. */
+    close: (elicitation: Elicitation, as: 'decline' | 'cancel' | 'expire'): Promise<ChargeState> =>
+      step(elicitation, (processor, charge) => processor.close(charge.reference), as),
+
+    /**
+     * For MCP servers: takes the ask back.
+     * @throws AlreadyEndedError (it was paid meanwhile, among others), DomainError `payment_in_progress`, ProblemError
+     * `upstream_unavailable`
+     */
+    async cancel(elicitation: Elicitation): Promise<Elicitation> {
+      const closed = await this.close(elicitation, 'cancel');
+      if (closed.state === 'unavailable') throw new ProblemError('upstream_unavailable');
+      if (closed.state !== 'settled')
+        throw new DomainError('payment_in_progress', 'The processor is taking the payment.');
+      if (closed.elicitation.status !== 'cancelled') throw new AlreadyEndedError(closed.elicitation.status);
+      return closed.elicitation;
+    },
+
+    /**
+     * The processor calls. What it says is only a hint to ask it.
+     * @returns false when it could not be asked: the processor calls again.
+     * @throws ProcessorError `signature_invalid`
+     */
+    async hear(
+      processor: PaymentProcessor,
+      call: { readonly body: Uint8Array; readonly headers: Record<string, string | undefined> },
+    ): Promise<boolean> {
+      const about = await processor.webhook(call);
+      if (about === undefined) return true;
+      const elicitationId = parseElicitationId(about.elicitationId);
+      const elicitation = elicitationId === undefined ? undefined : await p.service.find(elicitationId);
+      if (elicitation !== undefined && isCharging(elicitation)) {
+        const checked = await check(elicitation);
+        if (checked.state === 'unavailable') return false;
+        if (checked.state !== 'settled' && checked.charge.reference === about.reference) return true;
+        return reportStray(processor, about, checked.state === 'settled' ? checked.elicitation : elicitation);
+      }
+      return reportStray(processor, about, elicitation);
+    },
+  };
+
+  /** Something that nobody waits for any more: when it was paid all the same, somebody must pay it back. */
+  async function reportStray(
+    processor: PaymentProcessor,
+    about: { reference: string; elicitationId: string },
+    elicitation: Elicitation | undefined,
+  ): Promise<boolean> {
+    let status: ChargeStatus;
+    try {
+      status = await processor.status(about.reference);
+    } catch (error) {
+      if (error instanceof ProcessorError) return false;
+      throw error;
+    }
+    if (status.state !== 'paid' || (elicitation !== undefined && isAsPaid(elicitation, status.processorReference)))
+      return true;
+    p.events.refundNeeded(elicitation ?? { elicitationId: about.elicitationId }, {
+      processor: processor.name,
+      processorReference: status.processorReference,
+      reason: elicitation?.status ?? 'unknown_elicitation',
+    });
+    return true;
+  }
+}
+
+/** Whether this very payment is what completed it. */
+function isAsPaid(elicitation: Elicitation, processorReference: string): boolean {
+  return (
+    elicitation.status === 'completed' &&
+    elicitation.outcome.kind === 'payment' &&
+    elicitation.outcome.processorReference === processorReference
+  );
+}
+
+export type PaymentFlow = ReturnType<typeof createPaymentFlow>;

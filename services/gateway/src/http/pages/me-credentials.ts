@@ -1,0 +1,58 @@
+import { type BrowserSession, type Credential, NotFoundError, parseCredentialId } from '@postern/elicitation';
+import type { CredentialItemView } from '@postern/pages';
+import { mayRead } from '../../registered-mcp-server.ts';
+import type { PageDeps } from './page-routes.ts';
+
+/** Where a credential is deleted. */
+export const deleteCredentialPath = ({ credentialId }: Pick<Credential, 'credentialId'>) =>
+  `/me/credentials/${credentialId}/delete`;
+
+/** A person's lasting credentials, as far as this sign-in may see them. */
+export function createMeCredentials({ deps, views }: PageDeps) {
+  const { credentials } = deps.stores;
+
+  /** An application vouches for its own MCP server only. */
+  function isVisible({ origin }: BrowserSession, credential: Credential): boolean {
+    if (!('vouchedBy' in origin)) return true;
+    const mcpServer = deps.mcpServers.get(origin.vouchedBy);
+    return mcpServer !== undefined && mayRead(mcpServer, credential);
+  }
+
+  async function view(credential: Credential): Promise<CredentialItemView> {
+    const { title, updatedAt, lastUse } = credential;
+    return {
+      title,
+      mcpServers: views.credentialReaders(credential),
+      fingerprint: await deps.credentialFlow.fingerprint(credential),
+      savedAt: new Date(updatedAt),
+      ...(lastUse === undefined
+        ? {}
+        : {
+            lastUse: {
+              at: new Date(lastUse.at),
+              mcpServerName: views.mcpServerName(lastUse.mcpServerId),
+              ...(lastUse.tool === undefined ? {} : { tool: lastUse.tool }),
+            },
+          }),
+      deleteHref: deleteCredentialPath(credential),
+    };
+  }
+
+  return {
+    view,
+
+    async list(browserSession: BrowserSession): Promise<CredentialItemView[]> {
+      const all = await credentials.list(browserSession.subject);
+      return Promise.all(all.filter(credential => isVisible(browserSession, credential)).map(view));
+    },
+
+    /** The credential, if it is this person's. Unknown and foreign ones are answered alike. @throws NotFoundError */
+    async theirs(browserSession: BrowserSession, value: string): Promise<Credential> {
+      const credentialId = parseCredentialId(value);
+      const all = credentialId === undefined ? [] : await credentials.list(browserSession.subject);
+      const found = all.find(credential => credential.credentialId === credentialId);
+      if (found === undefined || !isVisible(browserSession, found)) throw new NotFoundError('credential');
+      return found;
+    },
+  };
+}

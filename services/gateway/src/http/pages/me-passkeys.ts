@@ -1,0 +1,40 @@
+import { type BrowserSession, digestOf, NotFoundError, type Passkey } from '@postern/elicitation';
+import type { PasskeyItemView } from '@postern/pages';
+import type { PageDeps } from './page-routes.ts';
+
+/** A passkey in an address: its own id is long, and nobody else's business. */
+const nameOf = ({ passkeyId }: Passkey): string => digestOf(passkeyId).slice(0, 22);
+
+export const removePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${nameOf(passkey)}/remove`;
+
+/** The passkeys with which a person approves larger payments. */
+export function createMePasskeys({ deps }: Pick<PageDeps, 'deps'>) {
+  const { passkeys } = deps.stores;
+
+  function view(passkey: Passkey): PasskeyItemView {
+    const { label, createdAt, lastUsedAt } = passkey;
+    return {
+      label,
+      addedAt: new Date(createdAt),
+      ...(lastUsedAt === undefined ? {} : { lastUsedAt: new Date(lastUsedAt) }),
+      removeHref: removePasskeyPath(passkey),
+    };
+  }
+
+  /** An application vouches for what its own MCP server asks, not for what proves its person to others. */
+  const ofPerson = async ({ origin, subject }: BrowserSession): Promise<readonly Passkey[]> =>
+    'vouchedBy' in origin ? [] : passkeys.list(subject);
+
+  return {
+    view,
+    list: async (browserSession: BrowserSession): Promise<PasskeyItemView[]> =>
+      (await ofPerson(browserSession)).map(view),
+
+    /** @throws NotFoundError */
+    async theirs(browserSession: BrowserSession, name: string): Promise<Passkey> {
+      const found = (await ofPerson(browserSession)).find(passkey => nameOf(passkey) === name);
+      if (found === undefined) throw new NotFoundError('credential');
+      return found;
+    },
+  };
+}
