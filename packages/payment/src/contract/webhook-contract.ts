@@ -1,0 +1,67 @@
+import type { Charge } from '@postern/elicitation';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chargeOf, type MakeProcessorWorld, type ProcessorWorld, type WebhookDelivery } from './processor-world.ts';
+
+export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): void {
+  describe(`${name}: webhooks`, () => {
+    let world: ProcessorWorld;
+    let charge: Charge;
+    let elicitationId: string;
+    beforeAll(async () => {
+      world = await makeWorld();
+    });
+    afterAll(() => world[Symbol.asyncDispose]());
+    beforeEach(async () => {
+      const ask = chargeOf(world.amounts[0] ?? world.impossible);
+      charge = await world.processor.open(ask);
+      elicitationId = ask.elicitationId;
+      await world.pay(charge);
+    });
+
+    const refused = { name: 'ProcessorError', code: 'signature_invalid' };
+
+    test('says which charge it is about, as often as it comes and on every replica', async () => {
+      const delivery = world.webhook(charge);
+      const event = { reference: charge.reference, elicitationId };
+      expect(await world.processor.webhook(delivery)).toEqual(event);
+      expect(await world.processor.webhook(delivery)).toEqual(event);
+      expect(await world.replica.webhook(delivery)).toEqual(event);
+    });
+
+    test.each(['current', 'previous', 'both'] as const)('signed by %s, during rotation', async signedBy => {
+      expect(await world.processor.webhook(world.webhook(charge, { signedBy }))).toMatchObject({ elicitationId });
+    });
+
+    test('is refused when somebody else has signed it', async () => {
+      const delivery = world.webhook(charge, { signedBy: 'stranger' });
+      await expect(world.processor.webhook(delivery)).rejects.toMatchObject(refused);
+    });
+
+    test('is refused when it is old', async () => {
+      expect(await world.processor.webhook(world.webhook(charge, { ageSeconds: 200 }))).toMatchObject({
+        elicitationId,
+      });
+      const old = world.webhook(charge, { ageSeconds: 3600 });
+      await expect(world.processor.webhook(old)).rejects.toMatchObject(refused);
+    });
+
+    test('is refused when a byte of it is another', async () => {
+      const { body, headers }: WebhookDelivery = world.webhook(charge);
+      for (const at of [0, Math.floor(body.length / 2), body.length - 1]) {
+        const changed = Uint8Array.from(body);
+        changed[at] = (changed[at] ?? 0) ^ 1;
+        await expect(world.processor.webhook({ body: changed, headers })).rejects.toMatchObject(refused);
+      }
+    });
+
+    test('is refused without a signature', async () => {
+      const { body } = world.webhook(charge);
+      await expect(world.processor.webhook({ body, headers: {} })).rejects.toMatchObject(refused);
+      await expect(world.processor.webhook({ body: new Uint8Array(), headers: {} })).rejects.toMatchObject(refused);
+    });
+
+    test('about something else is none of ours', async () => {
+      expect(await world.processor.webhook(world.foreignWebhook())).toBeUndefined();
+    });
+  });
+}

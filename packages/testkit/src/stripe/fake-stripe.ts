@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '@postern/elicitation';
+import { listenHttp } from '../providers/http-listener.ts';
+import { CheckoutSessions, type PayOptions, type StripeCharge } from './checkout-sessions.ts';
+import { IdempotencyLedger } from './idempotency-ledger.ts';
+import { answerPayPage } from './pay-page.ts';
+import { StripeApi, type StripeApiRequest } from './stripe-api.ts';
+import { type StripeFault, StripeFaults, type StripeRequestKind } from './stripe-faults.ts';
+import type { StripeEvent, StripeEventType, StripeSession } from './stripe-objects.ts';
+import { type SignedWebhook, signWebhook } from './stripe-signature.ts';
+
+export interface FakeStripeOptions {
+  /** Expiry and signatures follow it. Default: the system's clock. */
+  readonly now?: Clock;
+  readonly port?: number;
+  readonly secretKey?: string;
+  readonly webhookSecrets?: readonly string[];
+  /** Told of every event as it happens; to deliver it is the listener's business. */
+  readonly onEvent?: (event: StripeEvent) => void;
+}
+
+/** Ends a hold. */
+export interface Hold {
+  /** Resolves once a request is held. */
+  readonly reached: Promise<void>;
+  release(): void;
+}
+
+/**
+ * As much of Stripe as Checkout in mode `payment` needs, over HTTP on a loopback address: the API that the official library talks
+ * to, the page where a person pays, and webhooks on demand. Nothing in it waits or happens by itself.
+ */
+export interface FakeStripe extends AsyncDisposable {
+  readonly origin: string;
+  readonly port: number;
+  readonly secretKey: string;
+  /** Of the one webhook endpoint; two while they are rotated, and every webhook is signed with each. */
+  webhookSecrets: readonly string[];
+  /** Every charge: money that was taken. */
+  readonly charges: readonly StripeCharge[];
+  chargesOf(elicitationId: string): readonly StripeCharge[];
+  /** @throws StripeApiError when there is none of this id */
+  checkoutSession(id: string): StripeSession;
+  readonly checkoutSessions: readonly StripeSession[];
+  checkoutSessionsOf(elicitationId: string): readonly StripeSession[];
+  /** Those that were created by requests under this idempotency key. */
+  checkoutSessionsUnder(idempotencyKey: string): readonly StripeSession[];
+  requests(kind?: StripeApiRequest['kind']): readonly StripeApiRequest[];
+  /** The person pays, as by the page. */
+  pay(id: string, options?: PayOptions): 'paid' | 'processing' | 'not_open';
+  settleLater(id: string, result: 'succeeded' | 'failed'): void;
+  /** Ends an open one, as its time does. @throws StripeApiError when it is not open */
+  expire(id: string): void;
+  fault(fault: StripeFault): void;
+  clearFaults(): void;
+  loseAnswer(kind: StripeRequestKind, when: 'before' | 'after', nth?: number): void;
+  /** Holds the next request of the kind. */
+  hold(kind: StripeRequestKind, when: 'before' | 'after'): Hold;
+  /** What a day does to idempotency keys. */
+  forgetKeys(): void;
+  /** In the order in which they happened. */
+  readonly events: readonly StripeEvent[];
+  eventsOf(id: string): readonly StripeEvent[];
+  /** An event about something else in the same account. */
+  happenElsewhere(type: StripeEventType, object: Readonly<Record<string, unknown>>): StripeEvent;
+  signed(event: StripeEvent, as?: { readonly secrets?: readonly string[]; readonly at?: number }): SignedWebhook;
+  /** Sends an event, as often and in whatever order it is called. @returns the status of the answer */
+  deliver(url: string, event: StripeEvent): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<FakeStripe> {
+  const now = options.now ?? Date.now;
+  const secretKey = options.secretKey ?? `sk_test_${randomBytes(12).toString('hex')}`;
+  const keys = new IdempotencyLedger();
+  const faults = new StripeFaults();
+  const checkout = new CheckoutSessions({ now, origin: () => origin, onEvent: event => options.onEvent?.(event) });
+  const api = new StripeApi({ secretKey, now, checkout, keys, faults });
+  const listener = await listenHttp(
+    (request, response) => {
+      handle(request, response).catch(() => response.destroy());
+    },
+    options.port === undefined ? {} : { port: options.port },
+  );
+  const origin = `http://127.0.0.1:${listener.port}`;
+
+  const fake: FakeStripe = {
+    ...{ origin, port: listener.port, secretKey },
+    webhookSecrets: options.webhookSecrets ?? [`whsec_${randomBytes(16).toString('hex')}`],
+    charges: checkout.charges,
+    chargesOf: elicitationId => checkout.charges.filter(charge => charge.elicitationId === elicitationId),
+    checkoutSession: id => checkout.get(id),
+    get checkoutSessions() {
+      return checkout.all();
+    },
+    checkoutSessionsOf: elicitationId =>
+      checkout.all().filter(({ metadata }) => metadata['elicitationId'] === elicitationId),
+    checkoutSessionsUnder: key => api.idsUnder(key).map(id => checkout.get(id)),
+    requests: kind => api.requests.filter(request => kind === undefined || request.kind === kind),
+    pay: (id, payOptions) => checkout.pay(id, payOptions),
+    settleLater: (id, result) => checkout.settleLater(id, result),
+    expire: id => {
+      checkout.expire(id);
+    },
+    fault: fault => faults.add(fault),
+    clearFaults: () => faults.clear(),
+    loseAnswer: (kind, when, nth = 1) => faults.add({ kind, nth, does: { loseAnswer: when } }),
+    hold(kind, when) {
+      const reached = Promise.withResolvers<void>();
+      const hold = Promise.withResolvers<void>();
+      faults.add({ kind, does: { hold: hold.promise, when, reached: reached.resolve } });
+      return { reached: reached.promise, release: hold.resolve };
+    },
+    forgetKeys: () => keys.forgetAll(),
+    events: checkout.events,
+    eventsOf: id => checkout.events.filter(({ data }) => data.object['id'] === id),
+    happenElsewhere: (type, object) => checkout.happenElsewhere(type, object),
+    signed: (event, as = {}) =>
+      signWebhook({ payload: JSON.stringify(event), secrets: as.secrets ?? fake.webhookSecrets, at: as.at ?? now() }),
+    async deliver(url, event) {
+      const answer = await fetch(url, { method: 'POST', ...fake.signed(event) });
+      await answer.body?.cancel();
+      return answer.status;
+    },
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+  return fake;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', headers } = request;
+    const url = new URL(request.url ?? '/', origin);
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const payId = /^\/c\/pay\/(\w+)$/.exec(url.pathname)?.[1];
+    if (payId !== undefined) {
+      const page = answerPayPage(checkout, { id: payId, method, body });
+      if (page.status === 303) response.writeHead(303, { location: page.location }).end();
+      else response.writeHead(page.status, { 'content-type': 'text/html; charset=utf-8' }).end(page.html);
+      return;
+    }
+    const answer = await api.answer({ method, url, headers, body });
+    if (answer === undefined) response.destroy();
+    else response.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+}

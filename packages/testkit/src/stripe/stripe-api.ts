@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '@postern/elicitation';
+import type { CheckoutSessions } from './checkout-sessions.ts';
+import type { IdempotencyLedger, StoredAnswer } from './idempotency-ledger.ts';
+import { invalidRequest, StripeApiError } from './stripe-api-error.ts';
+import type { StripeFault, StripeFaults, StripeRequestKind } from './stripe-faults.ts';
+import { isFormList, parseForm } from './stripe-form.ts';
+import type { StripeSession } from './stripe-objects.ts';
+import { readSessionRequest } from './stripe-session-request.ts';
+
+export interface StripeApiRequest {
+  readonly kind: StripeRequestKind | 'other';
+  readonly method: string;
+  readonly path: string;
+  readonly idempotencyKey: string | undefined;
+  readonly apiVersion: string | undefined;
+  readonly body: string;
+}
+
+export interface StripeApiAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+interface Effect {
+  readonly kind: StripeRequestKind;
+  readonly run: (idempotencyKey: string | undefined) => object;
+}
+
+type Trouble = StripeFault['does'];
+
+interface StripeApiParts {
+  readonly secretKey: string;
+  readonly now: Clock;
+  readonly checkout: CheckoutSessions;
+  readonly keys: IdempotencyLedger;
+  readonly faults: StripeFaults;
+}
+
+/** The API: who may ask, idempotency, faults, errors. What it does is done by `CheckoutSessions`. */
+export class StripeApi {
+  readonly requests: StripeApiRequest[] = [];
+  readonly #idsByKey = new Map<string, string[]>();
+  readonly #parts: StripeApiParts;
+
+  constructor(parts: StripeApiParts) {
+    this.#parts = parts;
+  }
+
+  /** Ids of the Checkout Sessions that requests under this key have created. */
+  idsUnder(idempotencyKey: string): readonly string[] {
+    return this.#idsByKey.get(idempotencyKey) ?? [];
+  }
+
+  /** @returns undefined when the connection is to be broken off instead */
+  async answer(p: {
+    readonly method: string;
+    readonly url: URL;
+    readonly headers: IncomingHttpHeaders;
+    readonly body: string;
+  }): Promise<StripeApiAnswer | undefined> {
+    const idempotencyKey = p.method === 'POST' ? p.headers['idempotency-key']?.toString() : undefined;
+    const apiVersion = p.headers['stripe-version']?.toString();
+    const effect = this.#effectOf(p);
+    const kind = effect?.kind ?? 'other';
+    const { method, body } = p;
+    this.requests.push({ kind, method, path: p.url.pathname, idempotencyKey, apiVersion, body });
+    const trouble = effect && this.#parts.faults.take(effect.kind);
+    const loses = trouble && 'loseAnswer' in trouble ? trouble.loseAnswer : undefined;
+    if (loses === 'before') return undefined;
+
+    const requestId = `req_${randomBytes(7).toString('hex')}`;
+    const answer = await this.#answerOf({ ...p, effect, trouble, idempotencyKey, requestId });
+    if (loses === 'after') return undefined;
+    return {
+      ...{ status: answer.status, body: answer.body },
+      headers: {
+        ...{ 'content-type': 'application/json', 'request-id': requestId },
+        ...(apiVersion !== undefined && { 'stripe-version': apiVersion }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(answer.requestId !== requestId && {
+          ...{ 'idempotent-replayed': 'true', 'original-request': answer.requestId },
+        }),
+      },
+    };
+  }
+
+  async #answerOf(p: {
+    readonly method: string;
+    readonly url: URL;
+    readonly headers: IncomingHttpHeaders;
+    readonly body: string;
+    readonly effect: Effect | undefined;
+    readonly trouble: Trouble | undefined;
+    readonly idempotencyKey: string | undefined;
+    readonly requestId: string;
+  }): Promise<StoredAnswer> {
+    const { effect, trouble, idempotencyKey, requestId } = p;
+    const { keys, secretKey } = this.#parts;
+    if (trouble && 'body' in trouble) return { status: 200, body: trouble.body, requestId };
+    try {
+      if (trouble && 'status' in trouble && !trouble.isStored) throw failure(trouble);
+      if (p.headers.authorization !== `Bearer ${secretKey}`) throw unauthorized();
+      if (effect === undefined) throw unknownUrl(p.method, p.url);
+      const request = { path: p.url.pathname, body: p.body };
+      const stored = idempotencyKey === undefined ? undefined : keys.begin(idempotencyKey, request);
+      if (stored) return stored;
+    } catch (error) {
+      return errorAnswer(error, requestId);
+    }
+    const hold = trouble && 'hold' in trouble ? trouble : undefined;
+    if (hold?.when === 'before') await held(hold);
+    const answer = outcomeOf(() => {
+      if (trouble && 'status' in trouble) throw failure(trouble);
+      return effect.run(idempotencyKey);
+    }, requestId);
+    if (hold?.when === 'after') await held(hold);
+    if (idempotencyKey !== undefined) {
+      if (answer.isStored) keys.store(idempotencyKey, answer);
+      else keys.release(idempotencyKey);
+    }
+    return answer;
+  }
+
+  #effectOf({ method, url, body }: { method: string; url: URL; body: string }): Effect | undefined {
+    const { checkout } = this.#parts;
+    if (method === 'POST' && url.pathname === '/v1/checkout/sessions') {
+      return { kind: 'create', run: key => this.#create(body, key) };
+    }
+    const [, id, verb] = /^\/v1\/checkout\/sessions\/(\w+)(?:\/(expire))?$/.exec(url.pathname) ?? [];
+    if (method === 'POST' && id !== undefined && verb === 'expire') {
+      return { kind: 'expire', run: () => checkout.expire(id) };
+    }
+    if (method === 'GET' && id !== undefined && verb === undefined) {
+      const { expand } = parseForm(url.search.slice(1));
+      return { kind: 'retrieve', run: () => this.#retrieve(id, isFormList(expand) ? expand.map(String) : []) };
+    }
+    const intentId = /^\/v1\/payment_intents\/(\w+)$/.exec(url.pathname)?.[1];
+    if (method === 'GET' && intentId !== undefined) return { kind: 'retrieve', run: () => checkout.intent(intentId) };
+    return undefined;
+  }
+
+  #create(body: string, key: string | undefined): StripeSession {
+    const { checkout, now } = this.#parts;
+    const created = checkout.create(readSessionRequest(parseForm(body), Math.floor(now() / 1000)));
+    if (key !== undefined) this.#idsByKey.set(key, [...this.idsUnder(key), created.id]);
+    return created;
+  }
+
+  #retrieve(id: string, expand: readonly string[]): object {
+    const { checkout } = this.#parts;
+    const found = checkout.get(id);
+    const unknown = expand.find(property => property !== 'payment_intent');
+    if (unknown !== undefined) throw invalidRequest(`This property cannot be expanded (${unknown}).`);
+    if (expand.length === 0 || found.payment_intent === null) return found;
+    return { ...found, payment_intent: checkout.intent(found.payment_intent) };
+  }
+}
+
+function held(hold: Extract<Trouble, { hold: Promise<void> }>): Promise<void> {
+  hold.reached();
+  return hold.hold;
+}
+
+/** What a request leads to. Parameters are checked before it counts as begun. */
+function outcomeOf(run: () => object, requestId: string): StoredAnswer & { readonly isStored: boolean } {
+  try {
+    return { status: 200, body: JSON.stringify(run()), requestId, isStored: true };
+  } catch (error) {
+    return { ...errorAnswer(error, requestId), isStored: error instanceof StripeApiError && error.isStored };
+  }
+}
+
+function errorAnswer(error: unknown, requestId: string): StoredAnswer {
+  if (!(error instanceof StripeApiError)) throw error;
+  return { status: error.status, body: JSON.stringify(error.body), requestId };
+}
+
+function failure(trouble: Extract<Trouble, { status: number }>): StripeApiError {
+  const type = trouble.status >= 500 ? 'api_error' : 'invalid_request_error';
+  const code = trouble.code ?? (trouble.status === 429 ? 'rate_limit' : undefined);
+  const details = { type, message: 'As asked by the test', ...(code !== undefined && { code }) };
+  return new StripeApiError(trouble.status, details, trouble.isStored === true);
+}
+
+/** As Stripe does, the message quotes the key, mostly hidden. */
+function unauthorized(): StripeApiError {
+  return new StripeApiError(401, {
+    type: 'invalid_request_error',
+    message: 'Invalid API Key provided: sk_test_********************1234',
+  });
+}
+
+function unknownUrl(method: string, url: URL): StripeApiError {
+  const message = `Unrecognized request URL (${method}: ${url.pathname})`;
+  return new StripeApiError(404, { type: 'invalid_request_error', message });
+}

@@ -1,0 +1,56 @@
+/** The objects of Stripe's API, as far as Checkout in mode `payment` needs them. Names and shapes are Stripe's. */
+export interface StripeSession {
+  readonly id: string;
+  readonly object: 'checkout.session';
+  readonly mode: 'payment';
+  status: 'open' | 'complete' | 'expired';
+  payment_status: 'paid' | 'unpaid';
+  url: string | null;
+  readonly amount_subtotal: number;
+  amount_total: number;
+  currency: string;
+  readonly client_reference_id: string | null;
+  readonly created: number;
+  readonly expires_at: number;
+  readonly livemode: false;
+  readonly locale: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  payment_intent: string | null;
+  readonly payment_method_types: readonly string[];
+  readonly success_url: string;
+  readonly cancel_url: string | null;
+  readonly submit_type: string | null;
+  readonly ui_mode: 'hosted_page';
+}
+
+export interface StripePaymentIntent {
+  readonly id: string;
+  readonly object: 'payment_intent';
+  status: 'processing' | 'succeeded' | 'requires_payment_method';
+  readonly amount: number;
+  amount_received: number;
+  readonly currency: string;
+  readonly created: number;
+  readonly description: string | null;
+  readonly livemode: false;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export type StripeEventType =
+  | 'checkout.session.completed'
+  | 'checkout.session.async_payment_succeeded'
+  | 'checkout.session.async_payment_failed'
+  | 'checkout.session.expired'
+  | (string & {});
+
+export interface StripeEvent {
+  readonly id: string;
+  readonly object: 'event';
+  readonly api_version: string;
+  readonly created: number;
+  readonly livemode: false;
+  readonly pending_webhooks: number;
+  readonly type: StripeEventType;
+  /** As the object was when it happened. */
+  readonly data: { readonly object: Readonly<Record<string, unknown>> };
+}

@@ -1,0 +1,123 @@
+import { invalidRequest } from './stripe-api-error.ts';
+import { type FormObject, type FormValue, isFormList, isFormObject } from './stripe-form.ts';
+
+/** What is asked for, checked as Stripe checks it. Nothing has been begun while this throws. */
+export interface SessionRequest {
+  readonly total: number;
+  readonly currency: string;
+  readonly items: readonly { readonly name: string; readonly quantity: number; readonly unitAmount: number }[];
+  readonly clientReferenceId: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly intent: { readonly description: string | null; readonly metadata: Readonly<Record<string, string>> };
+  readonly methods: readonly string[];
+  readonly successUrl: string;
+  readonly cancelUrl: string | null;
+  readonly locale: string | null;
+  readonly submitType: string | null;
+  /** Epoch seconds. */
+  readonly expiresAt: number;
+}
+
+const known = new Set([
+  ...['adaptive_pricing', 'allow_promotion_codes', 'allowed_payment_method_types', 'automatic_tax', 'cancel_url'],
+  ...['client_reference_id', 'expand', 'expires_at', 'line_items', 'locale', 'metadata', 'mode', 'payment_intent_data'],
+  ...['submit_type', 'success_url', 'ui_mode'],
+]);
+const zeroDecimals = ['bif', 'clp', 'djf', 'gnf', 'jpy', 'kmf', 'krw', 'mga', 'pyg', 'rwf', 'vnd', 'vuv', 'xaf', 'xof'];
+const threeDecimals = ['bhd', 'jod', 'kwd', 'omr', 'tnd'];
+const others = ['aud', 'chf', 'cny', 'eur', 'gbp', 'huf', 'inr', 'isk', 'pln', 'sek', 'twd', 'ugx', 'usd', 'xpf'];
+const currencies = new Set([...zeroDecimals, ...threeDecimals, ...others]);
+const HALF_AN_HOUR = 30 * 60;
+const DAY = 24 * 60 * 60;
+
+/** @param now epoch seconds */
+export function readSessionRequest(form: FormObject, now: number): SessionRequest {
+  if (form['payment_method_types'] !== undefined) {
+    throw invalidRequest('Manage payment methods with allowed_payment_method_types', {
+      ...{ code: 'payment_method_types_no_longer_supported', param: 'payment_method_types' },
+    });
+  }
+  for (const param of Object.keys(form)) {
+    if (!known.has(param)) {
+      throw invalidRequest(`Received unknown parameter: ${param}`, { code: 'parameter_unknown', param });
+    }
+  }
+  if (form['mode'] !== 'payment') throw invalidRequest('Only mode payment is imitated here', { param: 'mode' });
+  const { items, currency } = readItems(form['line_items']);
+  const intent = isFormObject(form['payment_intent_data']) ? form['payment_intent_data'] : {};
+  const methods = form['allowed_payment_method_types'];
+  const expiresAt = form['expires_at'] === undefined ? now + DAY : whole(form['expires_at'], 'expires_at');
+  if (expiresAt < now + HALF_AN_HOUR || expiresAt > now + DAY) {
+    throw invalidRequest('Must be between 30 minutes and 24 hours in the future', { param: 'expires_at' });
+  }
+  return {
+    ...{ items, currency, expiresAt },
+    total: items.reduce((sum, { quantity, unitAmount }) => sum + quantity * unitAmount, 0),
+    clientReferenceId: text(form, 'client_reference_id', 200),
+    metadata: readMetadata(form['metadata']),
+    intent: { description: text(intent, 'description', 1000), metadata: readMetadata(intent['metadata']) },
+    methods: isFormList(methods) ? methods.map(String) : ['card'],
+    successUrl: url(form, 'success_url') ?? required('success_url'),
+    cancelUrl: url(form, 'cancel_url'),
+    locale: text(form, 'locale', 20),
+    submitType: text(form, 'submit_type', 20),
+  };
+}
+
+function readItems(value: FormValue | undefined): Pick<SessionRequest, 'items' | 'currency'> {
+  if (!isFormList(value) || value.length === 0 || value.length > 100) return required('line_items');
+  const read = value.map((item, index) => {
+    const param = `line_items[${index}]`;
+    const price = isFormObject(item) ? item['price_data'] : undefined;
+    const product = isFormObject(price) ? price['product_data'] : undefined;
+    if (!isFormObject(item) || !isFormObject(price) || !isFormObject(product)) return required(param);
+    const currency = text(price, 'currency', 3) ?? required(`${param}[price_data][currency]`);
+    if (!currencies.has(currency)) throw invalidRequest(`Invalid currency: ${currency}`, { param: 'currency' });
+    const unitAmount = whole(price['unit_amount'], `${param}[price_data][unit_amount]`);
+    checkStep(unitAmount, currency);
+    const name = text(product, 'name', 250) ?? required(`${param}[price_data][product_data][name]`);
+    return { currency, name, unitAmount, quantity: whole(item['quantity'], `${param}[quantity]`) };
+  });
+  const [{ currency } = required('line_items')] = read;
+  if (read.some(item => item.currency !== currency)) throw invalidRequest('All prices must use the same currency');
+  return { currency, items: read };
+}
+
+/** @see https://docs.stripe.com/currencies */
+function checkStep(amount: number, currency: string): void {
+  if (threeDecimals.includes(currency) && amount % 10 !== 0) {
+    throw invalidRequest('The last digit must be 0', { code: 'invalid_charge_amount' });
+  }
+  if (['isk', 'ugx'].includes(currency) && amount % 100 !== 0) {
+    throw invalidRequest('Must be divisible by 100', { code: 'invalid_charge_amount_no_decimal_compatible' });
+  }
+}
+
+function readMetadata(value: FormValue | undefined): Readonly<Record<string, string>> {
+  if (!isFormObject(value)) return {};
+  return Object.fromEntries(
+    Object.keys(value).map(name => [name, text(value, name, 500) ?? required(`metadata[${name}]`)]),
+  );
+}
+
+function text(form: FormObject, param: string, max: number): string | null {
+  const value = form[param];
+  if (value === undefined) return null;
+  if (typeof value === 'string' && value !== '' && value.length <= max) return value;
+  throw invalidRequest(`Invalid ${param}`, { code: 'parameter_invalid_string', param });
+}
+
+function whole(value: FormValue | undefined, param: string): number {
+  if (typeof value === 'string' && /^\d{1,12}$/.test(value)) return Number(value);
+  throw invalidRequest(`Invalid non-negative integer: ${param}`, { code: 'parameter_invalid_integer', param });
+}
+
+function url(form: FormObject, param: string): string | null {
+  const value = text(form, param, 5000);
+  if (value === null || /^https?:$/.test(URL.parse(value)?.protocol ?? '')) return value;
+  throw invalidRequest('Not a valid URL', { code: 'url_invalid', param });
+}
+
+function required(param: string): never {
+  throw invalidRequest(`Missing required param: ${param}`, { code: 'parameter_missing', param });
+}
