@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { amountHtml, amountText } from './amounts.ts';
+import { translatorFor } from './translator.ts';
+
+const en = translatorFor('en');
+const zh = translatorFor('zh-Hans');
+const largest = Number.MAX_SAFE_INTEGER;
+
+/** Intl separates code and figure by no-break spaces of several widths. */
+const plain = (text: string) => text.replace(/\s/gu, ' ');
+
+test.each([
+  // Decimals 0, 2, 3 and 4 of ISO 4217; JPY and CLF are where a wrong point is a factor of 100 and more.
+  ['JPY', 0, 1050, '¥1,050 JPY', 'JP¥1,050'],
+  ['EUR', 2, 2490, '€24.90', '€24.90'],
+  ['KWD', 3, 1050, 'KWD 1.050', 'KWD 1.050'],
+  ['CLF', 4, 12345, 'CLF 1.2345', 'CLF 1.2345'],
+  // Digits that are not there.
+  ['EUR', 2, 0, '€0.00', '€0.00'],
+  ['EUR', 2, 5, '€0.05', '€0.05'],
+  ['KWD', 3, 5, 'KWD 0.005', 'KWD 0.005'],
+  ['EUR', 2, -250, '-€2.50', '-€2.50'],
+  ['EUR', 2, -5, '-€0.05', '-€0.05'],
+  // No digit of the largest is lost; in binary these fractions do not exist.
+  ['EUR', 2, largest, '€90,071,992,547,409.91', '€90,071,992,547,409.91'],
+  ['JPY', 0, largest, '¥9,007,199,254,740,991 JPY', 'JP¥9,007,199,254,740,991'],
+  ['KWD', 3, largest, 'KWD 9,007,199,254,740.991', 'KWD 9,007,199,254,740.991'],
+  ['CLF', 4, -largest, '-CLF 900,719,925,474.0991', '-CLF 900,719,925,474.0991'],
+  // A symbol that another currency has too is never alone.
+  ['USD', 2, 100, '$1.00 USD', 'US$1.00'],
+  ['GBP', 2, 100, '£1.00 GBP', '£1.00 GBP'],
+  ['CNY', 2, 100, 'CN¥1.00', '¥1.00 CNY'],
+  ['CAD', 2, 100, 'CA$1.00', 'CA$1.00'],
+  ['XAF', 0, 100, 'FCFA 100 XAF', 'FCFA 100 XAF'],
+  ['XOF', 0, 100, 'F CFA 100 XOF', 'F CFA 100 XOF'],
+  // What Intl does not know, and where it counts decimals differently from ISO 4217.
+  ['ZZZ', 2, 100, 'ZZZ 1.00', 'ZZZ 1.00'],
+  ['IQD', 3, 1050, 'IQD 1.050', 'IQD 1.050'],
+])('%s with %i decimals: %i', (currency, decimals, minorUnits, english, chinese) => {
+  expect(plain(amountText({ currency, decimals, minorUnits }, en))).toBe(english);
+  expect(plain(amountText({ currency, decimals, minorUnits }, zh))).toBe(chinese);
+});
+
+test('every digit is that of the integer, for every number of decimals', () => {
+  const integers = Array.from({ length: 53 }, (_, power) => [2 ** power - 1, 2 ** power]).flat();
+  for (const minorUnits of [...integers, largest].filter(Number.isSafeInteger)) {
+    for (const decimals of [0, 1, 2, 3, 4]) {
+      const digits = amountText({ currency: 'EUR', minorUnits, decimals }, en).replace(/[^0-9]/g, '');
+      expect(digits).toBe(String(minorUnits).padStart(decimals + 1, '0'));
+    }
+  }
+});
+
+describe('what is no sum is not shown as one', () => {
+  test.each([
+    { currency: 'EUR', minorUnits: 0.5, decimals: 2 },
+    { currency: 'EUR', minorUnits: largest + 1, decimals: 2 },
+    { currency: 'EUR', minorUnits: Number.NaN, decimals: 2 },
+    { currency: 'EUR', minorUnits: Number.POSITIVE_INFINITY, decimals: 2 },
+    { currency: 'EUR', minorUnits: 1, decimals: -1 },
+    { currency: 'EUR', minorUnits: 1, decimals: 5 },
+    { currency: 'EUR', minorUnits: 1, decimals: 1.5 },
+    { currency: 'eur', minorUnits: 1, decimals: 2 },
+    { currency: 'EURO', minorUnits: 1, decimals: 2 },
+    { currency: '<b>', minorUnits: 1, decimals: 2 },
+  ])('%j', amount => {
+    expect(() => amountText(amount, en)).toThrow(TypeError);
+    expect(() => amountHtml(amount, en)).toThrow(TypeError);
+  });
+});
+
+test('markup says the same as text', () => {
+  const usd = { currency: 'USD', minorUnits: 2490, decimals: 2 };
+  const shown = `${amountHtml(usd, en)}`;
+  expect(shown.replace(/<[^>]*>/g, '')).toBe('$24.90 USD');
+  expect(`${amountHtml({ ...usd, currency: 'EUR' }, en)}`).not.toContain('EUR');
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import type { ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
+import { hostileStrings } from '../hostile-strings.ts';
+import {
+  sampleCharge,
+  sampleConfirmationView,
+  samplePasskeyView,
+  samplePayment,
+  samplePaymentView,
+} from '../sample-approval-views.ts';
+import { sampleContext as en } from '../sample-views.ts';
+import { chargePage } from './charge-page.ts';
+import { confirmationPage } from './confirmation-page.ts';
+import { confirmedPage } from './confirmed-page.ts';
+import { passkeyPage } from './passkey-page.ts';
+import { paymentDonePage } from './payment-done-page.ts';
+import { paymentPage } from './payment-page.ts';
+
+describe.each(hostileStrings)('hostile text %j', hostile => {
+  /** Tags without the values of their attributes, which are hostile text themselves here and there. */
+  const tagsOf = (markup: string) => (markup.match(/<[^>]*>/g) ?? []).map(tag => tag.replace(/="[^"]*"/g, '=""'));
+  const render = (text: string) => {
+    const context = { ...en, branding: { name: text } };
+    const mcpServer = { name: text, host: 'a.example' };
+    const person = { displayName: text, detail: text };
+    const payment: PaymentFactsView = {
+      payeeName: text,
+      amount: samplePayment.amount,
+      items: [{ label: text, quantity: 3, unit: samplePayment.amount, total: samplePayment.amount }],
+      reference: text,
+      processor: { name: text, host: 'pay.example' },
+    };
+    const confirmation: ConfirmationFactsView = {
+      title: text,
+      facts: [
+        { label: text, type: 'text', value: text },
+        { label: text, type: 'number', value: 1 },
+      ],
+      danger: 'destructive',
+    };
+    const decision = {
+      ...{ mcpServer, person, message: text, requestedBy: { mcpClient: text, tool: text } },
+      ...{ matchCode: text, csrfToken: text, shown: text },
+    };
+    const at = new Date(0);
+    return [
+      paymentPage(context, { ...samplePaymentView, ...decision, payment, notice: 'processor_unavailable' }),
+      confirmationPage(context, { ...sampleConfirmationView, ...decision, confirmation }),
+      confirmedPage(context, { mcpServer, confirmation, approvedAt: at }),
+      chargePage(context, {
+        ...sampleCharge,
+        ...{ mcpServer, person, payment, csrfToken: text },
+        continueHref: 'https://pay.example/',
+        notice: 'not_paid_yet',
+      }),
+      paymentDonePage(context, {
+        ...{ mcpServer, person, payment, approvedAt: at, receiptNumber: text },
+        ...{ paid: true, method: 'passkey' },
+      }),
+      passkeyPage(context, {
+        ...samplePasskeyView,
+        ...{ mcpServer, person, payment, csrfToken: text, shown: text, ceremony: text },
+        optionsJson: JSON.stringify({ user: text }),
+      }),
+    ];
+  };
+
+  test('adds no tag and no attribute anywhere', () => {
+    expect(render(hostile).map(tagsOf)).toEqual(render('benign').map(tagsOf));
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { locales } from '../locale.ts';
+import { actionsWith, expectOrder, textOf } from '../page-assertions.ts';
+import { sampleCharge, samplePayment, samplePaymentDone, samplePaymentView, stripe } from '../sample-approval-views.ts';
+import { sampleContext as en } from '../sample-views.ts';
+import { chargePage } from './charge-page.ts';
+import { paymentDonePage } from './payment-done-page.ts';
+import { paymentPage } from './payment-page.ts';
+
+const atStripe = { ...samplePaymentView, payment: { ...samplePayment, processor: stripe } };
+const signInAgain = { signInAgainHref: '/login?to=0a.sample' };
+
+describe('the payment page', () => {
+  test('keeps the reading order', () => {
+    expectOrder(paymentPage(en, { ...atStripe, approval: 'passkey', notice: 'terms_changed' }), [
+      'class="notice"',
+      'class="asker-name" translate="no"><bdi>Book Shop</bdi>',
+      '<h1><bdi>Book Shop</bdi>',
+      '<bdi>Fabrikam Books Ltd</bdi>',
+      'class="sum"',
+      '<table class="items">',
+      '<tfoot>',
+      '<bdi>Order 2026-0417</bdi>',
+      'id="message-heading"',
+      '<bdi>checkout.stripe.com</bdi>',
+      '<bdi>K7-42</bdi>',
+      '<bdi>Ada Okafor</bdi>',
+      'class="about"',
+      'action="/e/0a.sample/decline"',
+      'action="/e/0a.sample/accept"',
+      'class="fine"',
+    ]);
+  });
+
+  test('says in its title and heading who asks and how much, in both locales', () => {
+    for (const locale of locales) {
+      const markup = paymentPage({ ...en, locale }, atStripe);
+      const [, heading = ''] = /<h1>(.*?)<\/h1>/.exec(markup) ?? [];
+      for (const text of [heading, /<title>(.*?)<\/title>/.exec(markup)?.[1]]) {
+        expect(text).toContain('Book Shop');
+        expect(text).toContain('€24.90');
+      }
+    }
+  });
+
+  test('shows quantity, price of one, price of all, and the total', () => {
+    const rows = [...paymentPage(en, atStripe).matchAll(/<tr>(.*?)<\/tr>/g)].map(([, row = '']) =>
+      [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/g)].map(([, cell = '']) => textOf(cell)),
+    );
+    expect(rows.slice(1)).toEqual([
+      ['The Left Hand of Darkness, paperback2 × €11.95', '€23.90'],
+      ['Postage', '€3.50'],
+      ['Voucher SPRING', '-€2.50'],
+      ['Total', '€24.90'],
+    ]);
+  });
+
+  test('has no table without items, and no destination without a processor', () => {
+    const { items: _items, ...payment } = samplePayment;
+    const markup = paymentPage(en, { ...samplePaymentView, payment });
+    expect(markup).not.toContain('<table');
+    expect(markup).not.toContain('stripe');
+  });
+
+  test('brings the digest back with approval only', () => {
+    const markup = paymentPage(en, { ...atStripe, shown: 'a"b' });
+    expect(actionsWith(markup, 'name="shown" value="a&#34;b"')).toEqual(['/e/0a.sample/accept']);
+  });
+
+  test('cannot be approved before a fresh sign-in: a link of the same look, and the decline form as ever', () => {
+    const markup = paymentPage(en, { ...atStripe, approval: signInAgain, notice: 'sign_in_again' });
+    expect(markup).not.toContain('action="/e/0a.sample/accept"');
+    expect(markup).not.toContain('name="shown"');
+    expectOrder(markup, ['class="about"', 'action="/e/0a.sample/decline"', 'class="button accent" href="/login?to=']);
+  });
+
+  test('announces the passkey on the button', () => {
+    const labelOf = (approval: 'button' | 'passkey') =>
+      /<button class="button accent"[^>]*><span>(.*?)<\/span>/.exec(paymentPage(en, { ...atStripe, approval }))?.[1];
+    expect(labelOf('passkey')).toContain('passkey');
+    expect(labelOf('button')).not.toContain('passkey');
+  });
+
+  test.each([
+    'sign_in_again',
+    'terms_changed',
+    'payment_not_finished',
+    'processor_unavailable',
+    'passkey_failed',
+  ] as const)('tells what happened: %s', notice => {
+    expect(paymentPage(en, { ...atStripe, notice })).toMatch(/<div class="notice"><p>.+?<\/p><\/div>/);
+  });
+});
+
+describe('the page between approval and processor', () => {
+  const { continueHref: _href, ...view } = sampleCharge;
+
+  test('leads where it says, over TLS or not off the machine', () => {
+    for (const continueHref of [
+      'https://checkout.stripe.com.evil.example/',
+      'https://checkout.stripe.com:444/',
+      'http://checkout.stripe.com/',
+      'javascript:alert(1)',
+    ]) {
+      expect(() => chargePage(en, { ...view, continueHref })).toThrow(TypeError);
+    }
+    const payment = { ...view.payment, processor: { name: 'Stripe', host: '127.0.0.1:9' } };
+    expect(chargePage(en, { ...view, payment, continueHref: 'http://127.0.0.1:9/pay' })).toContain(
+      'http://127.0.0.1:9/',
+    );
+  });
+
+  test('needs a processor', () => {
+    expect(() => chargePage(en, { ...sampleCharge, payment: samplePayment })).toThrow(TypeError);
+  });
+
+  test('asks by POST where there is no address yet', () => {
+    const markup = chargePage(en, { ...view, continueAction: '/e/0a.sample/charge', notice: 'processor_unavailable' });
+    expectOrder(markup, ['class="notice"', 'action="/e/0a.sample/decline"', 'action="/e/0a.sample/charge"']);
+  });
+
+  test('offers nothing but a look while the processor works', () => {
+    const markup = chargePage(en, { ...view, checkHref: '/e/0a.sample/charge', notice: 'processing' });
+    expect(markup).not.toContain('<form');
+    expect(markup).not.toContain('checkout.stripe.com');
+    expect(markup).toContain('href="/e/0a.sample/charge"');
+  });
+
+  test('names no end that is over', () => {
+    const ends = (now: Date) => chargePage(en, { ...sampleCharge, now }).includes('<time ');
+    expect(ends(sampleCharge.now)).toBe(true);
+    expect(ends(sampleCharge.expiresAt)).toBe(false);
+  });
+});
+
+describe('the receipt', () => {
+  test('holds what was approved, when, by whom, how, and its number', () => {
+    expectOrder(paymentDonePage(en, samplePaymentDone), [
+      '<h1>',
+      'id="receipt-heading"',
+      '<bdi>Fabrikam Books Ltd</bdi>',
+      'class="figure">€24.90',
+      '<table class="items">',
+      '<bdi>Order 2026-0417</bdi>',
+      '<bdi>Stripe</bdi>',
+      '<bdi>books.fabrikam.example</bdi>',
+      '<bdi>Ada Okafor</bdi>',
+      '<time datetime="2026-03-04T14:24:00.000Z">March 4, 2026 at 2:24',
+      `<bdi>${samplePaymentDone.receiptNumber}</bdi>`,
+      'href="https://books.fabrikam.example/back"',
+    ]);
+  });
+
+  test('says paid only where a processor took the money, and how it was approved', () => {
+    const texts = ([true, false] as const).flatMap(paid =>
+      (['button', 'passkey'] as const).map(method =>
+        textOf(paymentDonePage(en, { ...samplePaymentDone, paid, method })),
+      ),
+    );
+    expect(new Set(texts)).toHaveProperty('size', 4);
+    expect(texts.map(text => /\bYou paid\b/.test(text))).toEqual([true, true, false, false]);
+    expect(texts.map(text => text.includes('Paid at Stripe'))).toEqual([true, true, false, false]);
+  });
+});
