@@ -28,6 +28,7 @@ export const credentialFieldSchema = z.strictObject({
     .describe('Regular expression in RE2 syntax that the whole value must match.'),
   help: plainText(200).optional(),
   example: plainText(100).optional().describe('Shown as an example, never filled in.'),
+  multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),
   maxLength: z.int().min(1).max(MAX_CREDENTIAL_LENGTH).default(MAX_CREDENTIAL_LENGTH),
 });
 

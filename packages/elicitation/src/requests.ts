@@ -87,6 +87,8 @@ export interface CredentialField {
   readonly pattern?: string;
   readonly help?: string;
   readonly example?: string;
+  /** Line breaks belong to the value, as in a private key. */
+  readonly multiline?: boolean;
   readonly maxLength: number;
 }
 

@@ -54,6 +54,7 @@ const credentialRequest = z.object({
       pattern: text.exactOptional(),
       help: text.exactOptional(),
       example: text.exactOptional(),
+      multiline: z.boolean().exactOptional(),
       maxLength: z.int(),
     }),
   ),

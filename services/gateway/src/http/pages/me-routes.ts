@@ -1,9 +1,10 @@
-import { type BrowserSession, type Connection, NotFoundError, parseConnectionId, serves } from '@postern/elicitation';
+import { type BrowserSession, type Connection, type Elicitation, NotFoundError, parseConnectionId, serves } from '@postern/elicitation';
 import {
   type ConnectionView,
   disconnectedPage,
   disconnectPage,
   mePage,
+  type WaitingAbout,
   type WaitingView,
 } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
@@ -12,6 +13,7 @@ import { createMeCredentials } from './me-credentials.ts';
 import { createMePasskeys } from './me-passkeys.ts';
 import { createMePresence, unlessGone } from './me-presence.ts';
 import type { PageDeps } from './page-routes.ts';
+import { amountView } from './payment-view.ts';
 
 interface ById {
   Params: { connectionId: string };
@@ -54,6 +56,17 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) => {
       ...(lost === undefined ? {} : { lost }),
       disconnectHref: disconnectPath(connection),
     };
+  }
+
+  function waitingAbout({ request }: Elicitation): WaitingAbout {
+    switch (request.kind) {
+      case 'authorization':
+        return { kind: request.kind, providerName: views.providerName(request.provider) };
+      case 'payment':
+        return { kind: request.kind, amount: amountView(request.terms.amount) };
+      default:
+        return { kind: request.kind };
+    }
   }
 
   async function waitingFor(browserSession: BrowserSession): Promise<WaitingView[]> {

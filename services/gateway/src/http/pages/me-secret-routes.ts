@@ -56,6 +56,7 @@ export const meSecretRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) =
       return reply.send(
         removePasskeyPage(views.context(request), {
           ...passkeys.view(passkey),
+          isLast: (await passkeys.list(browserSession)).length === 1,
           removeAction: removePasskeyPath(passkey),
           keepHref: '/me',
           csrfToken: browser.csrfToken(browserSession.id),

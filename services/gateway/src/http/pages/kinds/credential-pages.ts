@@ -40,18 +40,19 @@ export function createCredentialPages(pages: PageDeps): KindPages<'credential'> 
           lasting: retention === 'lasting',
           replaces: rejectedGeneration !== undefined,
           ...(checkedAt === undefined ? {} : { checkedAt }),
-          fields: fields.map(({ name, label, secret, help, example, maxLength }) => {
+          fields: fields.map(({ name, label, secret, help, example, multiline, maxLength }) => {
             const value = tried.typed.get(name);
             const fault = tried.faults?.get(name);
             return {
               name,
               label,
-              secret,
               maxLength,
               ...(help === undefined ? {} : { help }),
               ...(example === undefined ? {} : { example }),
               // A secret never comes back to a page, not even to the person who typed it.
-              ...(secret || typeof value !== 'string' ? {} : { value: value.slice(0, maxLength) }),
+              ...(secret
+                ? { secret, ...(multiline === undefined ? {} : { multiline }) }
+                : { secret, ...(typeof value === 'string' ? { value: value.slice(0, maxLength) } : {}) }),
               ...(fault === undefined ? {} : { fault }),
             };
           }),

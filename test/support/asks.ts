@@ -1,0 +1,107 @@
+import type { IssueElicitationInput } from '@postern/api';
+import type { GatewayConfigInput } from '@postern/gateway';
+import type { FakeStripe } from '@postern/testkit/stripe';
+import type { RawAnswer, RawBrowser } from './raw-browser.ts';
+import type { Stage } from './stage.ts';
+import type { ElicitationAnswer } from './world.ts';
+
+type Input<K extends IssueElicitationInput['kind']> = Extract<IssueElicitationInput, { kind: K }>;
+type AskInput = { [K in IssueElicitationInput['kind']]: Omit<Input<K>, 'subject'> }[IssueElicitationInput['kind']];
+
+export const bookTerms = {
+  payee: { name: 'Book Shop' },
+  amount: { currency: 'EUR', minorUnits: 2490 },
+  items: [
+    { label: 'The Side Gate', quantity: 2, unitMinorUnits: 1000 },
+    { label: 'Postage', unitMinorUnits: 490 },
+  ],
+  reference: 'order-1001',
+} satisfies Input<'payment'>['payment'];
+
+export const deletion = {
+  title: 'Delete the repository "postern/attic"',
+  facts: [
+    { type: 'text', label: 'Repository', value: 'postern/attic' },
+    { type: 'number', label: 'Open issues', value: 3 },
+  ],
+  danger: 'destructive',
+} satisfies Input<'confirmation'>['confirmation'];
+
+export const apiKeyRequest = {
+  name: 'acme-api',
+  title: 'API key of Acme',
+  fields: [{ name: 'api_key', label: 'API key', pattern: 'ak_[a-z0-9]{8,}', help: 'Acme, Settings, API keys' }],
+} satisfies Input<'credential'>['credential'];
+
+export const deliveryForm = {
+  title: 'Delivery',
+  requestedSchema: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', title: 'Name', minLength: 2 },
+      express: { type: 'boolean', title: 'Express delivery', default: false },
+      parcels: { type: 'integer', title: 'Parcels', minimum: 1, maximum: 9 },
+    },
+    required: ['name', 'parcels'],
+  },
+} satisfies Input<'form'>['form'];
+
+/** A different payment each time: the same terms would meet the same elicitation. */
+export function paymentOf(change: Partial<Input<'payment'>['payment']> = {}): AskInput {
+  return { kind: 'payment', payment: { ...bookTerms, reference: `order-${crypto.randomUUID()}`, ...change } };
+}
+
+/** @throws when it is not issued */
+export async function issueFor(stage: Stage, user: string, ask: AskInput): Promise<ElicitationAnswer> {
+  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+  const issued = await stage.api.issue({ ...ask, subject } as IssueElicitationInput);
+  if (issued.status !== 201)
+    throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''} ${JSON.stringify(issued.body.errors ?? '')}`);
+  return issued.body;
+}
+
+/** Signed in for this elicitation. */
+export async function visitorFor(stage: Stage, user: string, elicitationId: string): Promise<RawBrowser> {
+  const raw = stage.raw();
+  await raw.signIn(elicitationId, user);
+  return raw;
+}
+
+/** What the accepting button sends, with what the person typed. */
+export async function acceptWith(
+  raw: RawBrowser,
+  elicitationId: string,
+  typed: Readonly<Record<string, string>> = {},
+): Promise<RawAnswer> {
+  const fields = Object.fromEntries(Object.entries(typed).map(([name, value]) => [`field.${name}`, value]));
+  return raw.post(`/e/${elicitationId}/accept`, { form: { ...(await raw.acceptForm(elicitationId)), ...fields } });
+}
+
+/** What lets `tracker` ask for payments, by this fake of Stripe where there is one. */
+export function paymentConfig(
+  stripe?: FakeStripe,
+  policy: Partial<NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>> = {},
+): {
+  processors: NonNullable<GatewayConfigInput['processors']>;
+  payment: NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>;
+} {
+  return {
+    processors:
+      stripe === undefined
+        ? []
+        : [
+            {
+              type: 'stripe',
+              name: 'stripe-main',
+              secretKey: stripe.secretKey,
+              webhookSecrets: [...stripe.webhookSecrets],
+              apiUrl: stripe.origin,
+            },
+          ],
+    payment: {
+      processors: stripe === undefined ? ['none'] : ['stripe-main', 'none'],
+      maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
+      ...policy,
+    },
+  };
+}
