@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, apiKeyRequest, deliveryForm, issueFor, visitorFor } from '../support/asks.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+describe('a credential', () => {
+  it('is typed once, redeemed once and never shown again', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential: apiKeyRequest });
+    const raw = await visitorFor(stage, user, elicitationId);
+    const wrong = await acceptWith(raw, elicitationId, { api_key: 'sk_wrong' });
+    expect(wrong.status).toBe(422);
+    expect(wrong.body).not.toContain('sk_wrong');
+    expect(await acceptWith(raw, elicitationId, { api_key: ' ak_0123456789 ' })).toMatchObject({ status: 303 });
+    expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('ak_0123456789');
+    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({ values: { api_key: 'ak_0123456789' } });
+  });
+
+  it('that lasts is read over the API, listed at /me and deleted there', async () => {
+    const user = stage.subject();
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
+    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
+    const raw = await visitorFor(stage, user, elicitationId);
+    await acceptWith(raw, elicitationId, { api_key: 'ak_abcdefgh' });
+    const { outcome } = (await stage.api.read(elicitationId)).body;
+    const credentialId = outcome?.credentialId ?? '';
+    expect((await stage.api.credential(credentialId)).body).toMatchObject({ values: { api_key: 'ak_abcdefgh' } });
+    const again = await stage.api.issue({ kind: 'credential', subject, credential });
+    expect(again).toMatchObject({ status: 200, body: { status: 'completed', outcome: { credentialId } } });
+    const me = await raw.get('/me');
+    expect(me.body).toContain('API key of Acme');
+    expect(me.body).not.toContain('ak_abcdefgh');
+  });
+});
+
+describe('a form', () => {
+  it('is filled in, checked and redeemed', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, { kind: 'form', form: deliveryForm });
+    const raw = await visitorFor(stage, user, elicitationId);
+    expect(await acceptWith(raw, elicitationId, { name: 'A', parcels: '12' })).toMatchObject({ status: 422 });
+    expect(await acceptWith(raw, elicitationId, { name: 'Alice', parcels: '2' })).toMatchObject({ status: 303 });
+    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({
+      content: { name: 'Alice', parcels: 2, express: false },
+    });
+  });
+});
