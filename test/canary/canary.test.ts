@@ -35,13 +35,15 @@ function recorded(api: Api): Api {
     connections: async subject => keep(await api.connections(subject)),
     redeem: async (...args) => {
       const answer = await api.redeem(...args);
-      for (const value of Object.values(answer.body.values ?? {})) recorder.note('typed value over the API', String(value));
+      for (const value of Object.values(answer.body.values ?? {}))
+        recorder.note('typed value over the API', String(value));
       return answer.status === 200 ? answer : keep(answer);
     },
     credentials: async subject => keep(await api.credentials(subject)),
     credential: async (...args) => {
       const answer = await api.credential(...args);
-      for (const value of Object.values(answer.body.values ?? {})) recorder.note('typed value over the API', String(value));
+      for (const value of Object.values(answer.body.values ?? {}))
+        recorder.note('typed value over the API', String(value));
       return answer.status === 200 ? answer : keep(answer);
     },
     removeCredential: async credentialId => keep(await api.removeCredential(credentialId)),

@@ -56,7 +56,9 @@ export async function issueFor(stage: Stage, user: string, ask: AskInput): Promi
   const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
   const issued = await stage.api.issue({ ...ask, subject } as IssueElicitationInput);
   if (issued.status !== 201)
-    throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''} ${JSON.stringify(issued.body.errors ?? '')}`);
+    throw new Error(
+      `not issued: ${issued.status} ${issued.body.code ?? ''} ${JSON.stringify(issued.body.errors ?? '')}`,
+    );
   return issued.body;
 }
 

@@ -1,7 +1,15 @@
 import type { TestUser } from '@postern/testkit/providers';
 import { watchForLeaks } from './leak-watch.ts';
 import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
-import { type Api, type AuthorizationInput, askFor, type ElicitationAnswer, startWorld, type World, type WorldOptions } from './world.ts';
+import {
+  type Api,
+  type AuthorizationInput,
+  askFor,
+  type ElicitationAnswer,
+  startWorld,
+  type World,
+  type WorldOptions,
+} from './world.ts';
 
 /** A world with people enough that no two tests of a file meet in one subject. */
 export interface Stage extends AsyncDisposable {

@@ -8,8 +8,8 @@ import type {
   CredentialListBody,
   CredentialValuesBody,
   ElicitationBody,
-  OutcomeBody,
   IssueElicitationInput,
+  OutcomeBody,
   PlainAccessToken,
   ProblemBody,
   ReadCredentialRequest,
@@ -72,7 +72,9 @@ interface Refusal {
   readonly errors?: ProblemBody['errors'];
 }
 /** Tests ask for what they expect to be there; the contract's own schemas are checked by `expectInContract`. */
-type AnyOutcome = Partial<UnionToIntersection<OutcomeBody extends infer O ? (O extends unknown ? Omit<O, 'kind'> : never) : never>> &
+type AnyOutcome = Partial<
+  UnionToIntersection<OutcomeBody extends infer O ? (O extends unknown ? Omit<O, 'kind'> : never) : never>
+> &
   Pick<OutcomeBody, 'kind'>;
 type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
 
@@ -140,7 +142,11 @@ export function createApi(base: string, apiKey: string) {
     credentials: (subject: { issuer: string; subject: string }) =>
       call<CredentialListBody & Refusal>('GET', `/v1/credentials?${new URLSearchParams(subject)}`),
     credential: (credentialId: string, request?: ReadCredentialRequest) =>
-      call<Partial<UnionToIntersection<CredentialValuesBody>> & Refusal>('POST', `/v1/credentials/${credentialId}/values`, request),
+      call<Partial<UnionToIntersection<CredentialValuesBody>> & Refusal>(
+        'POST',
+        `/v1/credentials/${credentialId}/values`,
+        request,
+      ),
     removeCredential: (credentialId: string) => call<Refusal>('DELETE', `/v1/credentials/${credentialId}`),
     remove: (connectionId: string) =>
       call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
@@ -267,11 +273,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 export type AuthorizationInput = Extract<IssueElicitationInput, { kind: 'authorization' }>;
 
 /** An ask for repositories in the name of `user`. */
-export function askFor(
-  world: World,
-  user: string,
-  overrides: Partial<AuthorizationInput> = {},
-): AuthorizationInput {
+export function askFor(world: World, user: string, overrides: Partial<AuthorizationInput> = {}): AuthorizationInput {
   return {
     kind: 'authorization',
     subject: { issuer: world.identityProvider.issuer, subject: user },

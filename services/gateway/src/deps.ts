@@ -17,7 +17,13 @@ import {
   type Entropy,
   systemEntropy,
 } from '@postern/elicitation';
-import { createPasskeys, createProcessor, createReceipts, type PaymentProcessor, type Receipts } from '@postern/payment';
+import {
+  createPasskeys,
+  createProcessor,
+  createReceipts,
+  type PaymentProcessor,
+  type Receipts,
+} from '@postern/payment';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';

@@ -141,7 +141,13 @@ export function createEvents(logger: Logger) {
       ),
     chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, detail: string | undefined) =>
       audit.warn(
-        { event: 'payment.refused', elicitationId, mcpServerId, processor, ...(detail === undefined ? {} : { detail }) },
+        {
+          event: 'payment.refused',
+          elicitationId,
+          mcpServerId,
+          processor,
+          ...(detail === undefined ? {} : { detail }),
+        },
         'the processor will not take a payment',
       ),
     processorUnavailable: ({ elicitationId, mcpServerId }: Elicitation, processor: string, code: string) =>
@@ -178,7 +184,11 @@ export function createEvents(logger: Logger) {
         },
         'credential read',
       ),
-    credentialDeleted: (p: { credentialId: string; subject: Subject; by: 'person' | { readonly mcpServerId: string } }) =>
+    credentialDeleted: (p: {
+      credentialId: string;
+      subject: Subject;
+      by: 'person' | { readonly mcpServerId: string };
+    }) =>
       audit.info(
         {
           event: 'credential.deleted',

@@ -1,5 +1,5 @@
-import { type Sweeper, startSweeper } from '@postern/store-redis';
 import { type ElicitationId, isCharging } from '@postern/elicitation';
+import { type Sweeper, startSweeper } from '@postern/store-redis';
 import type { GatewayDeps } from './deps.ts';
 
 /** How often a replica looks for elicitations whose time is over; waiters hear of it that much later at most. */

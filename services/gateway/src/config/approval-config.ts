@@ -14,7 +14,9 @@ export const paymentPolicySchema = z.strictObject({
     .array(slug)
     .min(1)
     .default(['none'])
-    .describe('Names of configured processors, the default one first. `none`: only the approval, the MCP server charges.'),
+    .describe(
+      'Names of configured processors, the default one first. `none`: only the approval, the MCP server charges.',
+    ),
   maxAmount: z
     .record(currency, minorUnits.min(1))
     .refine(limits => Object.keys(limits).length > 0, { error: 'needs at least one currency' })
@@ -53,10 +55,17 @@ export const credentialCheckSchema = z
       .optional()
       .describe('The fields that are sent with HTTP Basic (RFC 7617).'),
     header: z
-      .strictObject({ name: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be a header name' }), field: fieldName })
+      .strictObject({
+        name: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, { error: 'must be a header name' }),
+        field: fieldName,
+      })
       .optional()
       .describe('The field that is sent in a header of its own, such as X-Api-Key.'),
-    accepted: z.array(z.int().min(200).max(299)).min(1).default([200, 201, 204]).describe('Statuses that mean it works.'),
+    accepted: z
+      .array(z.int().min(200).max(299))
+      .min(1)
+      .default([200, 201, 204])
+      .describe('Statuses that mean it works.'),
     rejected: z
       .array(z.int().min(400).max(499))
       .min(1)

@@ -37,7 +37,9 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     const path = `mcpServers[${at}]`;
     for (const name of server.providers)
       if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
-    faults.push(...paymentFaults(config, server, processors).map(found => ({ ...found, path: `${path}.${found.path}` })));
+    faults.push(
+      ...paymentFaults(config, server, processors).map(found => ({ ...found, path: `${path}.${found.path}` })),
+    );
     // The application is asked when the browser comes back with a code, and from the device flow none comes back.
     for (const name of server.providers)
       if (server.identity.mode === 'external' && providers.get(name)?.flow === 'device')

@@ -97,7 +97,11 @@ export function createAuthorizationFlow(p: {
   const redirectUriFor = ({ mcpServerId, request }: ElicitationOf<'authorization'>) =>
     redirectUriOf(p.config.publicUrl, mcpServerId, request.provider);
 
-  async function exchange(elicitation: ElicitationOf<'authorization'>, secret: TransactionSecret, code: string): Promise<Grant> {
+  async function exchange(
+    elicitation: ElicitationOf<'authorization'>,
+    secret: TransactionSecret,
+    code: string,
+  ): Promise<Grant> {
     const { request } = elicitation;
     return providerOf(elicitation).exchange({
       code,
@@ -114,7 +118,12 @@ export function createAuthorizationFlow(p: {
 
   return {
     /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
-    async begin(elicitation: ElicitationOf<'authorization'>, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
+    async begin(
+      elicitation: ElicitationOf<'authorization'>,
+      visitor: Visitor,
+      browserBinding: string,
+      plan: ScopePlan,
+    ): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const state = newAuthorizationState(shardIn(elicitationId), p.entropy);
       const { requested: scopes, held: heldScopes } = plan;

@@ -103,7 +103,12 @@ export function createDeviceFlow(p: {
 
   return {
     /** The person agreed: begins an attempt. @throws AuthorizationError before anything is written; DomainError as `accept`. */
-    async begin(elicitation: ElicitationOf<'authorization'>, visitor: Visitor, browserBinding: string, plan: ScopePlan): Promise<void> {
+    async begin(
+      elicitation: ElicitationOf<'authorization'>,
+      visitor: Visitor,
+      browserBinding: string,
+      plan: ScopePlan,
+    ): Promise<void> {
       const { elicitationId, mcpServerId, request } = elicitation;
       const { expiresInMs, ...device } = await providerOf(elicitation).startDevice({
         scopes: plan.requested,
@@ -137,7 +142,10 @@ export function createDeviceFlow(p: {
     },
 
     /** The person says that the code is entered: the provider is asked once. */
-    async poll(elicitation: ElicitationOf<'authorization'>, browserBinding: string | undefined): Promise<DevicePollResult> {
+    async poll(
+      elicitation: ElicitationOf<'authorization'>,
+      browserBinding: string | undefined,
+    ): Promise<DevicePollResult> {
       const secret = await attemptIn(elicitation, browserBinding);
       if (secret === undefined || elicitation.status !== 'active') return 'settled';
       const { elicitationId, attempt, request } = elicitation;

@@ -42,8 +42,7 @@ export interface CeremonyStart {
 
 export type CeremonyResult =
   /** The WebAuthn credential id of the passkey that counts. */
-  | { readonly result: 'verified'; readonly passkeyId: string }
-  | { readonly result: 'failed' };
+  { readonly result: 'verified'; readonly passkeyId: string } | { readonly result: 'failed' };
 
 /**
  * Approval with a passkey (WebAuthn level 3). The challenge holds the digest of the terms, so what the authenticator signs is this

@@ -12,8 +12,8 @@ import {
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
-import { ProblemError } from '../http/problem-error.ts';
 import { elicitationUrl } from '../http/api/present.ts';
+import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 
 /** An approved payment that a processor takes. */
@@ -91,9 +91,7 @@ export function createPaymentFlow(p: {
         const settled = await p.service.settle(
           elicitationId,
           attempt,
-          isAsApproved
-            ? { result: 'paid', processorReference: status.processorReference }
-            : { result: 'mismatch' },
+          isAsApproved ? { result: 'paid', processorReference: status.processorReference } : { result: 'mismatch' },
         );
         if (!isAsPaid(settled, status.processorReference))
           p.events.refundNeeded(elicitation, {

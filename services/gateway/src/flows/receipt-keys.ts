@@ -12,6 +12,7 @@ export function receiptKeysOf(
   hasKeyService: boolean,
 ): ReceiptKeys {
   if (receipts.keys !== undefined) return createReceiptKeys(receipts.keys);
-  if (hasKeyService) throw new StartError('receipts.keys are needed: nothing can be derived from keys in a key service.');
+  if (hasKeyService)
+    throw new StartError('receipts.keys are needed: nothing can be derived from keys in a key service.');
   return createReceiptKeys(vault.keys.map(({ kid, key }) => deriveReceiptKey(kid, key)));
 }

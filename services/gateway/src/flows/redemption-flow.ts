@@ -1,7 +1,7 @@
 import type { RedeemedElicitationBody, RedeemRequest } from '@postern/api';
 import {
-  digestOf,
   DomainError,
+  digestOf,
   type ElicitationId,
   type ElicitationService,
   type Entropy,

@@ -177,9 +177,7 @@ describe('trouble', () => {
 describe('a grant that is not kept', () => {
   it('is ended at once', async () => {
     const stage = setUp();
-    const elicitation = ofAuthorization(
-      await samples.created(stage.stores.elicitations, samples.ask(stage.subject)),
-    );
+    const elicitation = ofAuthorization(await samples.created(stage.stores.elicitations, samples.ask(stage.subject)));
     await stage.revocationFlow.discard(elicitation, 'issue-tracker', sampleTokens);
     expect(stage.told).toEqual(['access-token-1']);
     expect(stage.eventsNamed('grant.left')).toEqual([]);
@@ -188,9 +186,7 @@ describe('a grant that is not kept', () => {
   it('is left alone where its person has any connection there, and that is written down', async () => {
     const stage = setUp();
     await stage.connect({ owner: 'calendar' });
-    const elicitation = ofAuthorization(
-      await samples.created(stage.stores.elicitations, samples.ask(stage.subject)),
-    );
+    const elicitation = ofAuthorization(await samples.created(stage.stores.elicitations, samples.ask(stage.subject)));
     await stage.revocationFlow.discard(elicitation, 'issue-tracker', sampleTokens);
     expect(stage.told).toEqual([]);
     expect(await stage.due()).toBeUndefined();

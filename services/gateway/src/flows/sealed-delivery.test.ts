@@ -3,7 +3,12 @@ import { compactDecrypt, decodeProtectedHeader, importJWK, type JWK } from 'jose
 import { describe, expect, it } from 'vitest';
 import { deliveryAlgorithm, sealFor } from './sealed-delivery.ts';
 
-const context = { type: 'access-token', mcpServerId: 'issue-tracker', connectionId: 'cn_00', generation: 1_767_225_600_000_001 } as const;
+const context = {
+  type: 'access-token',
+  mcpServerId: 'issue-tracker',
+  connectionId: 'cn_00',
+  generation: 1_767_225_600_000_001,
+} as const;
 const jwkOf = (key: { export(options: { format: 'jwk' }): object }): JWK => key.export({ format: 'jwk' });
 
 const pairs = {

@@ -10,7 +10,9 @@ interface ByProcessor {
 /** Where payment processors call. The signature is over the bytes, so nothing parses them before it is checked. */
 export const webhookRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 256 * 1024 }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 256 * 1024 }, (_request, body, done) =>
+    done(null, body),
+  );
 
   app.post<ByProcessor>('/webhooks/:processor', async (request, reply) => {
     const processor = deps.processors.get(request.params.processor);

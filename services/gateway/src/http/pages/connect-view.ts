@@ -1,9 +1,9 @@
 import { AuthorizationError } from '@postern/authorization';
 import type { ConnectNotice, ConnectView, Locale } from '@postern/pages';
 import type { ScopePlan } from '../../flows/scope-plan.ts';
-import type { PageDeps } from './page-routes.ts';
-import type { PresentOf } from './kinds/kind-pages.ts';
 import { createDecisionView } from './decision-view.ts';
+import type { PresentOf } from './kinds/kind-pages.ts';
+import type { PageDeps } from './page-routes.ts';
 
 /** Everything the page says that asks a person to connect an account. */
 export function createConnectView({ deps, browser, views }: PageDeps) {

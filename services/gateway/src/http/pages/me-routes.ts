@@ -1,4 +1,11 @@
-import { type BrowserSession, type Connection, type Elicitation, NotFoundError, parseConnectionId, serves } from '@postern/elicitation';
+import {
+  type BrowserSession,
+  type Connection,
+  type Elicitation,
+  NotFoundError,
+  parseConnectionId,
+  serves,
+} from '@postern/elicitation';
 import {
   type ConnectionView,
   disconnectedPage,

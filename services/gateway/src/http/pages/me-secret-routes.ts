@@ -1,9 +1,4 @@
-import {
-  credentialDeletedPage,
-  deleteCredentialPage,
-  passkeyRemovedPage,
-  removePasskeyPage,
-} from '@postern/pages';
+import { credentialDeletedPage, deleteCredentialPage, passkeyRemovedPage, removePasskeyPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { createMeCredentials, deleteCredentialPath } from './me-credentials.ts';
 import { createMePasskeys, removePasskeyPath } from './me-passkeys.ts';
@@ -73,9 +68,7 @@ export const meSecretRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) =
       const { subject } = browserSession;
       const { passkeyId } = passkey;
       if (await deps.stores.passkeys.remove(subject, passkeyId)) deps.events.passkeyRemoved({ subject, passkeyId });
-      return reply.send(
-        passkeyRemovedPage(views.context(request), { ...passkeys.view(passkey), backHref: '/me' }),
-      );
+      return reply.send(passkeyRemovedPage(views.context(request), { ...passkeys.view(passkey), backHref: '/me' }));
     }),
   );
 };

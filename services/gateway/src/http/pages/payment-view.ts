@@ -1,5 +1,11 @@
 import type { Amount, ElicitationOf } from '@postern/elicitation';
-import { type AmountView, type ChargeNotice, type ChargeView, displayHost, type PaymentFactsView } from '@postern/pages';
+import {
+  type AmountView,
+  type ChargeNotice,
+  type ChargeView,
+  displayHost,
+  type PaymentFactsView,
+} from '@postern/pages';
 import { decimalsOf } from '@postern/payment';
 import type { PresentOf } from './kinds/kind-pages.ts';
 import type { PageDeps } from './page-routes.ts';

@@ -1,6 +1,6 @@
 import { contentFromFields, type FormFields, requestedSchemaSchema } from '@postern/api';
 import { type ElicitationOf, RequestChangedError } from '@postern/elicitation';
-import { formDonePage, type FormNotice, formPage } from '@postern/pages';
+import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView } from '../decision-view.ts';
 import { type FormTry, formFieldViews } from '../form-field-views.ts';

@@ -13,10 +13,5 @@ export interface KindPages<K extends Kind> {
   /** After its completion. */
   done(request: PageRequest, reply: FastifyReply, present: CompletedOf<K>): Promise<FastifyReply>;
   /** The person pressed the accepting button. */
-  accept(
-    request: PageRequest,
-    reply: FastifyReply,
-    present: PresentOf<K>,
-    form: DecisionForm,
-  ): Promise<FastifyReply>;
+  accept(request: PageRequest, reply: FastifyReply, present: PresentOf<K>, form: DecisionForm): Promise<FastifyReply>;
 }

@@ -1,5 +1,5 @@
 import { DomainError, isCharging, RequestChangedError } from '@postern/elicitation';
-import { chargePage, type ChargeNotice, paymentDonePage, type PaymentNotice, paymentPage } from '@postern/pages';
+import { type ChargeNotice, chargePage, type PaymentNotice, paymentDonePage, paymentPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { createDecisionView } from '../decision-view.ts';
 import type { PageDeps } from '../page-routes.ts';
@@ -49,7 +49,12 @@ export function createPaymentPages(pages: PageDeps): KindPages<'payment'> {
     async ask(request, reply, present) {
       const { elicitation } = present;
       if (isCharging(elicitation))
-        return sendCharge(request, reply, present, elicitation.charge === undefined ? 'processor_unavailable' : undefined);
+        return sendCharge(
+          request,
+          reply,
+          present,
+          elicitation.charge === undefined ? 'processor_unavailable' : undefined,
+        );
       const isBack = elicitation.status === 'pending' && elicitation.trouble === 'payment_not_finished';
       return sendAsk(request, reply, present, isBack ? 'payment_not_finished' : undefined);
     },
@@ -87,8 +92,7 @@ export function createPaymentPages(pages: PageDeps): KindPages<'payment'> {
             return reply.redirect(page, 303);
         }
       } catch (error) {
-        if (error instanceof RequestChangedError)
-          return sendAsk(request, reply.code(409), present, 'terms_changed');
+        if (error instanceof RequestChangedError) return sendAsk(request, reply.code(409), present, 'terms_changed');
         if (error instanceof DomainError && error.code === 'payment_in_progress') return reply.redirect(page, 303);
         throw error;
       }

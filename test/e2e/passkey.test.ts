@@ -1,0 +1,81 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { addAuthenticator } from '../support/authenticator.ts';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+beforeAll(async () => {
+  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 } });
+  [browser, stage] = await Promise.all([launchBrowser(), startStage({ mcpServer: { payment } })]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const outcomeOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+
+describe('a payment above the threshold', () => {
+  it('is approved with a passkey, added on first use and used again', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const authenticator = await addAuthenticator(page);
+    const first = await issueFor(stage, user, paymentOf());
+    await page.goto(first.url);
+    await signIn(page, user);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.locator('form[data-passkey="register"] button').click();
+    await page.locator('form[data-passkey="assert"] button').click();
+    await page.waitForURL(first.url);
+    expect(await outcomeOf(first.elicitationId)).toMatchObject({
+      status: 'completed',
+      outcome: { approval: { method: 'passkey', identity: 'login' } },
+    });
+    expect(await authenticator.credentials()).toHaveLength(1);
+
+    const second = await issueFor(stage, user, paymentOf());
+    await page.goto(second.url);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.locator('form[data-passkey="assert"] button').click();
+    await page.waitForURL(second.url);
+    expect(await outcomeOf(second.elicitationId)).toMatchObject({ outcome: { approval: { method: 'passkey' } } });
+    expect(await authenticator.credentials()).toHaveLength(1);
+    await page.goto(new URL('/me', first.url).href);
+    expect(await page.locator('a[href^="/me/passkeys/"]').count()).toBe(1);
+  });
+
+  it('is not approved by a device that does not recognise its person', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user);
+    const { page } = person;
+    const authenticator = await addAuthenticator(page);
+    const { url, elicitationId } = await issueFor(stage, user, paymentOf());
+    await page.goto(url);
+    await signIn(page, user);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.locator('form[data-passkey="register"] button').click();
+    await page.locator('form[data-passkey="assert"]').waitFor();
+    await authenticator.recognises(false);
+    await page.locator('form[data-passkey="assert"] button').click();
+    await expect.poll(() => page.locator('[role="status"]').textContent()).not.toBe('');
+    expect(await outcomeOf(elicitationId)).toMatchObject({ status: 'pending' });
+  });
+
+  it('is approved with the button below it', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false });
+    const { page } = person;
+    const amount = { currency: 'EUR', minorUnits: 2000 };
+    const items = [{ label: 'Book', unitMinorUnits: 2000 }];
+    const { url, elicitationId } = await issueFor(stage, user, paymentOf({ amount, items }));
+    await page.goto(url);
+    await signIn(page, user);
+    await page.locator('form[action$="/accept"] button').click();
+    await page.waitForURL(url);
+    expect(await outcomeOf(elicitationId)).toMatchObject({ outcome: { approval: { method: 'button' } } });
+  });
+});
