@@ -1,0 +1,166 @@
+import { parseFormContent, type RequestedSchema } from '@postern/api';
+import { z } from 'zod';
+import type { ElicitationAnswer, ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
+import { HostError } from './errors.ts';
+import { inertLine } from './inert.ts';
+import { looksSecret, mentionsSecret } from './secret-fields.ts';
+
+const ruleSchema = z.strictObject({
+  mcpServer: z.string().optional(),
+  tool: z.string().optional(),
+  fields: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).default({}),
+  useDefaults: z.boolean().default(false),
+  allowSecretLike: z.boolean().default(false),
+});
+
+const configurationSchema = z.strictObject({
+  rules: z.array(ruleSchema).default([]),
+  whenMissing: z.enum(['decline', 'cancel']).default('decline'),
+});
+type Rule = z.output<typeof ruleSchema>;
+
+/**
+ * What runs without a person answer with. Plain data, so that it can come from a file.
+ *
+ * - `rules[].mcpServer` (the host's id for it) and `rules[].tool` say where a rule holds; absent means everywhere. A tool is
+ *   not always known, and a rule for a tool does not hold then. Of two rules the one that names more counts first.
+ * - `rules[].fields`: values by field name.
+ * - `rules[].useDefaults`: whether fields without a value may take the form's default. Off: an MCP server would otherwise
+ *   answer its own question.
+ * - `rules[].allowSecretLike`: whether a form is answered that seems to ask for a secret.
+ * - `whenMissing`: the answer to a form with a required field that has no value. Default: `decline`.
+ */
+export type CiConfiguration = z.input<typeof configurationSchema>;
+
+/** What became of one elicitation; holds no values. */
+export interface CiAnswer {
+  readonly mcpServer: string;
+  readonly tool?: string;
+  readonly mode: 'form' | 'url';
+  readonly action: ElicitationAnswer['action'];
+  /** Fields that were answered from the configuration, and by the form's own defaults. */
+  readonly configured: readonly string[];
+  readonly defaults: readonly string[];
+  readonly reason?: CiReason;
+  /** The fields that the reason is about. */
+  readonly fields?: readonly string[];
+}
+export type CiReason = 'url_mode' | 'no_rule' | 'looks_secret' | 'missing' | 'unfit';
+
+export interface CiHandlerOptions {
+  readonly configuration: CiConfiguration;
+  /** Gets one line for each answer, without any value. Default: standard error. */
+  readonly log?: (line: string, answer: CiAnswer) => void;
+}
+
+/**
+ * Answers forms from a configuration, and nothing else: a URL needs a person, so URL mode is declined.
+ *
+ * @throws {HostError} `invalid_options`
+ */
+export function createCiHandler(options: CiHandlerOptions): ElicitationHandler {
+  const parsed = configurationSchema.safeParse(options.configuration);
+  if (!parsed.success) throw new HostError('invalid_options', z.prettifyError(parsed.error));
+  const { log = (line: string) => void process.stderr.write(`${line}\n`) } = options;
+
+  return async (request, context) => {
+    const { answer, ...rest } = decide(parsed.data, request, context);
+    const record: CiAnswer = {
+      mcpServer: context.mcpServer.id,
+      ...(context.toolName === undefined ? {} : { tool: context.toolName }),
+      mode: request.mode,
+      action: answer.action,
+      configured: [],
+      defaults: [],
+      ...rest,
+    };
+    log(toLine(record), record);
+    return answer;
+  };
+}
+
+type Decision = { readonly answer: ElicitationAnswer } & Partial<
+  Pick<CiAnswer, 'reason' | 'fields' | 'configured' | 'defaults'>
+>;
+const decline: ElicitationAnswer = { action: 'decline' };
+
+function decide(
+  { rules, whenMissing }: z.output<typeof configurationSchema>,
+  request: ElicitationRequest,
+  context: ElicitationContext,
+): Decision {
+  if (request.mode === 'url') return { answer: decline, reason: 'url_mode' };
+  const holding = rulesFor(rules, context);
+  if (holding.length === 0) return { answer: decline, reason: 'no_rule' };
+  const { requestedSchema, message } = request;
+  const secretLike = secretLikeFields(requestedSchema, message);
+  if (secretLike.length > 0 && !holding.some(rule => rule.allowSecretLike))
+    return { answer: decline, reason: 'looks_secret', fields: secretLike };
+
+  const { content, configured, defaults, missing } = fill(requestedSchema, holding);
+  if (missing.length > 0) return { answer: { action: whenMissing }, reason: 'missing', fields: missing };
+  const checked = parseFormContent(requestedSchema, content);
+  if (checked.faults !== undefined)
+    return { answer: decline, reason: 'unfit', fields: checked.faults.map(({ path }) => path) };
+  return { answer: { action: 'accept', content: checked.content }, configured, defaults };
+}
+
+/** The rules that hold, the ones that name more before the others. */
+function rulesFor(rules: readonly Rule[], { mcpServer, toolName }: ElicitationContext): readonly Rule[] {
+  const named = (rule: Rule) => Number(rule.mcpServer !== undefined) * 2 + Number(rule.tool !== undefined);
+  return rules
+    .filter(rule => rule.mcpServer === undefined || rule.mcpServer === mcpServer.id)
+    .filter(rule => rule.tool === undefined || rule.tool === toolName)
+    .toSorted((one, other) => named(other) - named(one));
+}
+
+function secretLikeFields({ properties }: RequestedSchema, message: string): readonly string[] {
+  const texts = Object.entries(properties).filter(([, property]) => property.type === 'string');
+  const isSuspicious = mentionsSecret(message);
+  return texts
+    .filter(([name, property]) => looksSecret(name, property) || (isSuspicious && isFreeText(property)))
+    .map(([name]) => name);
+}
+
+const isFreeText = (property: object) => !('enum' in property) && !('oneOf' in property);
+
+function fill({ properties, required = [] }: RequestedSchema, rules: readonly Rule[]) {
+  const content: [string, unknown][] = [];
+  const configured: string[] = [];
+  const defaults: string[] = [];
+  const missing: string[] = [];
+  const mayUseDefaults = rules.some(rule => rule.useDefaults);
+  for (const [name, property] of Object.entries(properties)) {
+    const rule = rules.find(({ fields }) => Object.hasOwn(fields, name));
+    if (rule !== undefined) {
+      configured.push(name);
+      content.push([name, rule.fields[name]]);
+    } else if (mayUseDefaults && property.default !== undefined) {
+      defaults.push(name);
+      content.push([name, property.default]);
+    } else if (required.includes(name)) missing.push(name);
+  }
+  return { content: Object.fromEntries(content), configured, defaults, missing };
+}
+
+function toLine(answer: CiAnswer): string {
+  const { mcpServer, tool, mode, action, reason, fields = [], configured, defaults } = answer;
+  const pairs: readonly (readonly [string, readonly string[]])[] = [
+    ['mcpServer', [mcpServer]],
+    ['tool', tool === undefined ? [] : [tool]],
+    ['mode', [mode]],
+    ['action', [action]],
+    ['reason', reason === undefined ? [] : [reason]],
+    ['fields', fields],
+    ['configured', configured],
+    ['defaults', defaults],
+  ];
+  const shown = pairs.filter(([, names]) => names.length > 0);
+  return ['elicitation', ...shown.map(([key, names]) => `${key}=${names.map(printable).join(',')}`)].join(' ');
+}
+
+/** Names come from the MCP server: one line stays one line, and nothing in it looks like another pair. */
+function printable(name: string): string {
+  const inert = inertLine(name, 80);
+  return /^[\w.:/-]+$/.test(inert) ? inert : JSON.stringify(inert);
+}

@@ -1,0 +1,21 @@
+/** Time as this package sees it: milliseconds, and waiting that can be given up. */
+export interface Clock {
+  now(): number;
+  /** Resolves after `milliseconds`, or at once when `signal` aborts. Never rejects. */
+  wait(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  async wait(milliseconds, signal) {
+    if (signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // Node.js fires at once when a timer is set beyond a signed 32-bit integer.
+    const timer = setTimeout(resolve, Math.min(milliseconds, 2_147_483_647));
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  },
+};

@@ -1,0 +1,49 @@
+import { checked } from './calls/answering.ts';
+import type { FulfilInput } from './calls/input-rounds.ts';
+import { type CallLimits, parseLimits } from './calls/limits.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { CompletionPrompt, ElicitationHandler, McpServerIdentity } from './elicitation.ts';
+import { HostError } from './errors.ts';
+
+export type ElicitationMode = 'form' | 'url';
+
+export interface HostOptions {
+  /** Answers every elicitation of this MCP server. */
+  readonly handler: ElicitationHandler;
+  /** The MCP server as the host's configuration knows it. What it calls itself is added by the adapter. */
+  readonly mcpServer: { readonly id: string; readonly url?: string };
+  /** What `handler` can do, and so what is declared. Default: both modes. */
+  readonly modes?: readonly [ElicitationMode, ...ElicitationMode[]];
+  /** Lets the person end the wait for a completion notice. Without it only the notice and the time limit do. */
+  readonly completionPrompt?: CompletionPrompt;
+  /** Answers sampling and roots requests in rounds of 2026-07-28; without it they fail the call. */
+  readonly fulfilInput?: FulfilInput;
+  readonly limits?: Partial<CallLimits>;
+  readonly clock?: Clock;
+}
+
+export interface ElicitationCapabilities {
+  form?: Record<string, never>;
+  url?: Record<string, never>;
+}
+
+/** What an MCP client declares for the modes it can do: in `initialize`, or with every request (2026-07-28). */
+export function elicitationCapabilities(modes: readonly ElicitationMode[]): ElicitationCapabilities {
+  return Object.fromEntries(modes.map(mode => [mode, {}]));
+}
+
+/** @throws {HostError} `invalid_options` */
+export function parseHostOptions(options: HostOptions) {
+  const { mcpServer, modes = ['form', 'url'], clock = systemClock } = options;
+  if (mcpServer.id.trim() === '') throw new HostError('invalid_options', 'the MCP server needs an id');
+  return {
+    handler: checked(options.handler),
+    capabilities: elicitationCapabilities(modes),
+    completionPrompt: options.completionPrompt,
+    fulfilInput: options.fulfilInput,
+    limits: parseLimits(options.limits),
+    clock,
+    identity: (claimedName: string | undefined): McpServerIdentity =>
+      claimedName === undefined ? mcpServer : { ...mcpServer, claimedName },
+  };
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import {
+  accept,
+  cancel,
+  checkAnswer,
+  decline,
+  formRequest,
+  parseElicitation,
+  readUrlElicitationRequired,
+  toElicitRequest,
+  urlElicitationRequiredError,
+  urlRequest,
+} from './requests.ts';
+import { formOf, url } from './testing/example-requests.ts';
+
+const refused = (code: string) => expect.objectContaining({ code });
+const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+
+describe('requests', () => {
+  test('what is built is what is read', () => {
+    const form = formRequest({ message: 'Who?', requestedSchema: schema });
+    expect(parseElicitation(toElicitRequest(form).params)).toEqual(form);
+    expect(parseElicitation(toElicitRequest(url).params)).toEqual(url);
+    expect(parseElicitation({ mode: 'url', message: 'm', url: 'https://a.example/' })).not.toHaveProperty(
+      'elicitationId',
+    );
+  });
+
+  test('no mode means form mode', () => {
+    expect(parseElicitation({ message: 'Who?', requestedSchema: schema }).mode).toBe('form');
+  });
+
+  test.each([
+    undefined,
+    {},
+    { mode: 'url', message: 'm' },
+    { mode: 'voice', message: 'm' },
+    { mode: 'form', message: 1 },
+  ])('%j is no elicitation', params => {
+    expect(() => parseElicitation(params)).toThrow(refused('invalid_request'));
+  });
+
+  test.each(['http://gate.example.com/', 'https://user@gate.example.com/', 'ftp://gate.example.com/', 'x', ''])(
+    'no URL request is built for %j',
+    text => {
+      expect(() => urlRequest({ message: 'm', url: text })).toThrow(refused('invalid_request'));
+    },
+  );
+
+  test('no form request is built outside the restricted schema', () => {
+    expect(() => formRequest({ message: 'm', requestedSchema: { ...schema, additionalProperties: false } })).toThrow(
+      refused('invalid_request'),
+    );
+  });
+});
+
+describe('−32042', () => {
+  const { mode, message, url: address } = url;
+  test('is recognised by what it carries', () => {
+    expect(readUrlElicitationRequired(urlElicitationRequiredError([url]))).toEqual([url]);
+    const more = { code: -32042, message: 'm', data: { elicitations: [{ ...url, extra: 1 }], extra: 1 } };
+    expect(readUrlElicitationRequired(Object.assign(new Error('m'), more))).toEqual([url]);
+  });
+
+  test.each([
+    { code: -32042, data: { challenges: [{ id: '1', method: 'tempo' }] } },
+    { code: -32042, data: { accepts: [{ scheme: 'exact' }] } },
+    { code: -32042, data: { elicitations: [] } },
+    { code: -32042, data: { elicitations: [{ mode, message, url: address }] } },
+    { code: -32042, data: { elicitations: [{ ...url, mode: 'form' }] } },
+    { code: -32042 },
+    { code: -32000, data: { elicitations: [url] } },
+    new Error('no'),
+    undefined,
+  ])('is not %j', error => {
+    expect(readUrlElicitationRequired(error)).toBeUndefined();
+  });
+
+  test('needs a URL with an id', () => {
+    const { elicitationId: _, ...nameless } = url;
+    expect(() => urlElicitationRequiredError([])).toThrow(refused('invalid_request'));
+    expect(() => urlElicitationRequiredError([nameless])).toThrow(refused('invalid_request'));
+  });
+});
+
+describe('answers', () => {
+  const form = formOf({ age: { type: 'integer', minimum: 18 }, name: { type: 'string' } }, ['age']);
+
+  test('an accepted form fits its schema', () => {
+    expect(checkAnswer(form, accept({ age: 20 }))).toEqual({ action: 'accept', content: { age: 20 } });
+    for (const content of [{}, { age: 3 }, { age: '20' }, { age: 20, other: 1 }])
+      expect(() => checkAnswer(form, { action: 'accept', content: content as never })).toThrow(
+        refused('invalid_content'),
+      );
+  });
+
+  test('no message names a value', () => {
+    expect(() => checkAnswer(form, { action: 'accept', content: { age: 'hunter2' } })).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+    );
+  });
+
+  test('nothing else has content', () => {
+    expect(checkAnswer(url, accept({ age: 20 }))).toEqual({ action: 'accept' });
+    expect(checkAnswer(form, { ...decline(), content: {} } as never)).toEqual({ action: 'decline' });
+    expect(checkAnswer(form, cancel())).toEqual({ action: 'cancel' });
+  });
+});

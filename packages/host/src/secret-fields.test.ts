@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { looksSecret, mentionsSecret } from './secret-fields.ts';
+
+describe('what seems to ask for a secret', () => {
+  test.each([
+    'password',
+    'userPassword',
+    'API_KEY',
+    'apiKey',
+    'APIKey',
+    'x-api-key',
+    'github_token',
+    'Personal access token',
+    'client-secret',
+    'Enter your one-time code',
+    'PIN',
+    'cvv',
+    'cardNumber',
+    'Contraseña',
+    '请输入密码',
+    'privateKey',
+    'ｐａｓｓｗｏｒｄ',
+  ])('%s does', text => {
+    expect(mentionsSecret(text)).toBe(true);
+  });
+
+  test.each([
+    'title',
+    'tokenCount',
+    'max_tokens',
+    'secretary',
+    'keyboard',
+    'Shipping address',
+    'pinned',
+    'spinner',
+    'accessibility',
+  ])('%s does not', text => {
+    expect(mentionsSecret(text)).toBe(false);
+  });
+
+  test('only free text can carry one', () => {
+    expect(looksSecret('token', { type: 'string' })).toBe(true);
+    expect(looksSecret('value', { type: 'string', description: 'Your API key' })).toBe(true);
+    expect(looksSecret('token', { type: 'boolean' })).toBe(false);
+    expect(looksSecret('token', { type: 'string', enum: ['a', 'b'] })).toBe(false);
+  });
+});

@@ -1,0 +1,38 @@
+import type { PropertySchema } from '@postern/api';
+
+/** Words that name what form mode must not carry (MCP: passwords, API keys, access tokens, payment credentials). */
+const words = [
+  'password|passwd|pwd|passphrase|passcode|pass word|passwort|mot de passe|contraseña|contrasena|senha|пароль',
+  'secret|token|bearer|jwt|credentials?|cookie|session id|mnemonic|(?:seed|recovery) phrase',
+  '(?:api|access|private|secret|signing|encryption|license|ssh|account) ?key',
+  '(?:one time|verification|security|recovery|backup) codes?|otp|totp|2fa|mfa|pin',
+  'cvv|cvc|(?:card|account) number|(?:credit|debit) card',
+].join('|');
+/** The words of the list stand alone; writing systems without spaces cannot show that. */
+const SECRET = new RegExp(
+  `(?<![\\p{L}\\p{N}])(?:${words})(?![\\p{L}\\p{N}])|密码|口令|密钥|令牌|パスワード|비밀번호`,
+  'iu',
+);
+/** Where such a word is only counted or measured: `token_count`, `tokenLimit`. */
+const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
+
+/** `apiKey`, `api_key`, `API-Key` and `APIKey` read alike. */
+function asWords(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .replace(/[\s_\-./]+/g, ' ')
+    .replace(COUNTED, '');
+}
+
+/** Whether a text seems to ask for a secret. A guess for warnings: it cannot prove that nothing secret is asked. */
+export function mentionsSecret(text: string): boolean {
+  return SECRET.test(asWords(text));
+}
+
+/** {@link mentionsSecret} for a field. Only free text can carry a secret. */
+export function looksSecret(name: string, property: PropertySchema): boolean {
+  if (property.type !== 'string' || 'enum' in property || 'oneOf' in property) return false;
+  return [name, property.title ?? '', property.description ?? ''].some(mentionsSecret);
+}

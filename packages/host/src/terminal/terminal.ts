@@ -1,0 +1,135 @@
+import type { Readable, Writable } from 'node:stream';
+import { type Clock, systemClock } from '../clock.ts';
+import type {
+  CompletionPrompt,
+  ElicitationAnswer,
+  ElicitationContext,
+  ElicitationHandler,
+  ElicitationRequest,
+  UrlElicitation,
+} from '../elicitation.ts';
+import { inertLine, inertLines } from '../inert.ts';
+import { inspectUrl } from '../url/inspect-url.ts';
+import { type OpenUrl, systemBrowser } from '../url/open-in-browser.ts';
+import { FormDialogue } from './ask-form.ts';
+import { Console } from './console.ts';
+import { urlLines } from './url-text.ts';
+
+export interface TerminalOptions {
+  /** Default: standard input and output. */
+  readonly input?: Readable & { isTTY?: boolean };
+  readonly output?: Writable & { isTTY?: boolean };
+  /** Whether the domain may be marked with escape sequences. Default: on a terminal without `NO_COLOR`. */
+  readonly colour?: boolean;
+  /** Default: the system browser. Called with what the person has consented to, and with nothing else. */
+  readonly openUrl?: OpenUrl;
+  /** How long one question stands before the answer is `cancel`. Default: 10 minutes. */
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+/** The person at a terminal. */
+export interface Terminal extends Disposable {
+  readonly handler: ElicitationHandler;
+  /** For {@link HostOptions.completionPrompt}. */
+  readonly completionPrompt: CompletionPrompt;
+  /** One line about what happens. Text of others has to be made inert first. */
+  tell(...lines: readonly string[]): void;
+  /** One answer, trimmed; undefined when the input has ended or `signal` aborts. Waits while an elicitation is answered. */
+  ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
+  close(): void;
+}
+
+/**
+ * Asks a person, line by line: readable by a screen reader and through a pipe. What an MCP server writes is quoted and can
+ * neither move the cursor nor look like this program's own words. One elicitation is answered at a time.
+ */
+export function createTerminal(options: TerminalOptions = {}): Terminal {
+  const { input = process.stdin, output = process.stdout, clock = systemClock, timeoutMs = 10 * 60_000 } = options;
+  const { colour = output.isTTY === true && !process.env['NO_COLOR'], openUrl = systemBrowser() } = options;
+  const console = new Console({ input, output });
+  const never = new AbortController().signal;
+
+  const handler: ElicitationHandler = (request, context) =>
+    console.exclusively(async () => {
+      if (context.signal.aborted || console.ended.aborted) return { action: 'cancel' };
+      const over = new AbortController();
+      const late = new AbortController();
+      void clock.wait(timeoutMs, over.signal).then(() => {
+        if (!over.signal.aborted) late.abort();
+      });
+      try {
+        const signal = AbortSignal.any([context.signal, late.signal]);
+        console.tell(...opening(request, context));
+        const answer =
+          request.mode === 'url'
+            ? await askUrl(request, signal)
+            : await new FormDialogue(console, request, signal).run();
+        console.tell(
+          closing(answer, { isLate: late.signal.aborted, isGone: context.signal.aborted, mode: request.mode }),
+        );
+        return answer;
+      } finally {
+        over.abort();
+      }
+    });
+
+  async function askUrl(request: UrlElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
+    const url = inspectUrl(request.url);
+    if (url === undefined) {
+      console.tell('The address is not one that a browser can open safely, so it is not opened.');
+      return { action: 'decline' };
+    }
+    console.tell(...urlLines(url, { colour }));
+    for (;;) {
+      const line = await console.ask('Open it in your browser? y = open, n = decline, c = cancel: ', signal);
+      if (line === undefined || /^:?c(?:ancel)?$/i.test(line)) return { action: 'cancel' };
+      if (/^(?:no?|:?d(?:ecline)?)$/i.test(line)) return { action: 'decline' };
+      if (/^y(?:es)?$/i.test(line)) break;
+    }
+    if (!(await openUrl(url.href)))
+      console.tell('No browser could be started from here. Please open the address yourself.');
+    return { action: 'accept' };
+  }
+
+  const completionPrompt: CompletionPrompt = (awaited, signal) =>
+    console.exclusively(async () => {
+      if (awaited.attempt > 1) console.tell('The MCP server says that it is not finished in the browser yet.');
+      for (;;) {
+        const line = await console.ask('Waiting for the browser. Enter = it is done, go on; c = give up: ', signal);
+        if (line === undefined) return undefined;
+        if (/^:?c(?:ancel)?$/i.test(line)) return 'cancel';
+        if (line === '' || /^(?:y(?:es)?|done)$/i.test(line)) return 'done';
+      }
+    });
+
+  return {
+    handler,
+    completionPrompt,
+    tell: (...lines) => console.tell(...lines),
+    ask: (question, signal = never) => console.exclusively(() => console.ask(question, signal)),
+    close: () => console.close(),
+    [Symbol.dispose]: () => console.close(),
+  };
+}
+
+function opening(request: ElicitationRequest, { mcpServer, toolName }: ElicitationContext): readonly string[] {
+  const where = mcpServer.url === undefined ? '' : ` at ${inertLine(mcpServer.url, 200)}`;
+  const claimed = inertLine(mcpServer.claimedName ?? '', 80);
+  const what = request.mode === 'url' ? 'asks you to open a page' : 'asks you to fill in a form';
+  const words = inertLines(request.message, { maxLines: 20, maxLength: 500 });
+  return [
+    '',
+    `The MCP server ${inertLine(mcpServer.id, 80)}${where} ${what}.`,
+    ...(claimed === '' ? [] : [`  It calls itself: “${claimed}”`]),
+    ...(toolName === undefined ? [] : [`  For the tool: ${inertLine(toolName, 80)}`]),
+    ...(words.length === 0 ? ['  It gives no reason.'] : ['  It says:', ...words.map(line => `    | ${line}`)]),
+  ];
+}
+
+function closing({ action }: ElicitationAnswer, p: { isLate: boolean; isGone: boolean; mode: 'form' | 'url' }): string {
+  if (p.isGone) return 'The MCP server no longer waits for an answer.';
+  if (p.isLate) return 'No answer in time: cancelled.';
+  if (action === 'accept') return p.mode === 'url' ? 'Go on in the browser.' : 'Sent.';
+  return action === 'decline' ? 'Declined.' : 'Cancelled.';
+}

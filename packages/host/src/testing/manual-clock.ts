@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.ts';
+
+interface Wait {
+  readonly milliseconds: number;
+  readonly at: number;
+  readonly resolve: () => void;
+}
+
+/** Time that passes when the test says so. */
+export class ManualClock implements Clock {
+  /** Every wait that was asked for, in order. */
+  readonly asked: number[] = [];
+  readonly #waits = new Set<Wait>();
+  readonly #listeners = new Set<() => void>();
+  #now = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = { milliseconds, at: this.#now + milliseconds, resolve };
+    this.asked.push(milliseconds);
+    if (signal.aborted) resolve();
+    else {
+      this.#waits.add(wait);
+      const giveUp = () => {
+        this.#waits.delete(wait);
+        resolve();
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+    }
+    for (const listener of this.#listeners) listener();
+    return promise;
+  }
+
+  advance(milliseconds: number): void {
+    this.#now += milliseconds;
+    for (const wait of this.#waits) {
+      if (wait.at > this.#now) continue;
+      this.#waits.delete(wait);
+      wait.resolve();
+    }
+  }
+
+  /** Resolves when somebody waits for `milliseconds`. */
+  async untilWaiting(milliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const check = () => void ([...this.#waits].some(wait => wait.milliseconds === milliseconds) && resolve());
+    this.#listeners.add(check);
+    check();
+    await promise;
+    this.#listeners.delete(check);
+  }
+}

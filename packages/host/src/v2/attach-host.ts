@@ -1,0 +1,135 @@
+import {
+  type CallToolRequest,
+  type CallToolRequestOptions,
+  type CallToolResult,
+  type Client,
+  isInputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/client';
+import { answerPushed, CallsInFlight } from '../calls/answering.ts';
+import { type Leg, runCall } from '../calls/run-call.ts';
+import { Completions } from '../completions.ts';
+import { HostError } from '../errors.ts';
+import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from '../host-options.ts';
+import { parseElicitation } from '../requests.ts';
+import { fitsOutputSchema, ToolDefinitions, withoutOutputSchema } from './tool-definitions.ts';
+
+/** What one MCP client gets from this package. */
+export interface ElicitationHost {
+  /** What was declared in the MCP client's name. */
+  readonly capabilities: ElicitationCapabilities;
+  /**
+   * `Client.callTool` with everything that the person has to do meanwhile. A timeout or signal of `options` bounds the whole
+   * call as {@link CallLimits.totalMs} does.
+   *
+   * @throws {ElicitationRefusedError} the person said no before the MCP server could be told (−32042)
+   * @throws {HostError} see {@link HostErrorCode}; every error of the MCP server and of the SDK comes unchanged
+   */
+  callTool(params: CallToolRequest['params'], options?: CallToolRequestOptions): Promise<CallToolResult>;
+  /** Resolves when the MCP server has called the elicitation complete (2025-11-25); it need not ever do that. */
+  completion(elicitationId: string): Promise<void>;
+}
+
+/**
+ * Installs elicitation on an SDK client that is not connected yet: declares the capability, answers `elicitation/create` in
+ * both revisions, and keeps track of completion notices.
+ *
+ * @throws {HostError} `invalid_options`
+ */
+export function attachHost(mcpClient: Client, options: HostOptions): ElicitationHost {
+  const { handler, capabilities, limits, clock, identity, completionPrompt, fulfilInput } = parseHostOptions(options);
+  const completions = new Completions();
+  const calls = new CallsInFlight();
+  const tools = new ToolDefinitions(mcpClient);
+  const mcpServer = () => {
+    const claimed = mcpClient.getServerVersion();
+    return identity(claimed?.title ?? claimed?.name);
+  };
+
+  mcpClient.registerCapabilities({ elicitation: { ...capabilities } });
+  mcpClient.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
+    const request = parsedOrRefused(params);
+    const answer = await answerPushed({ handler, request, mcpServer: mcpServer(), calls, signal: mcpReq.signal });
+    if (answer.action !== 'accept' || answer.content === undefined) return { action: answer.action };
+    return { action: 'accept', content: structuredClone(answer.content) as WireContent };
+  });
+  mcpClient.setNotificationHandler('notifications/elicitation/complete', ({ params }) =>
+    completions.finish(params.elicitationId),
+  );
+
+  return {
+    capabilities,
+    completion: elicitationId => completions.completion(elicitationId),
+    async callTool(params, { timeout, signal, ...callOptions } = {}) {
+      const isModern = mcpClient.getProtocolEra() === 'modern';
+      let tool = callOptions.toolDefinition ?? (isModern ? await tools.find(params.name) : undefined);
+
+      const send: Leg<CallToolResult> = async ({ answer, timeoutMs, signal: legSignal }) => {
+        const result = await mcpClient.callTool(
+          { ...params, ...answer },
+          {
+            ...callOptions,
+            ...(tool === undefined ? {} : { toolDefinition: isModern ? withoutOutputSchema(tool) : tool }),
+            timeout: timeoutMs,
+            signal: legSignal,
+            allowInputRequired: true,
+          },
+        );
+        if (!isInputRequiredResult(result)) return { result };
+        const { inputRequests = {}, requestState } = result;
+        return { inputRequired: { inputRequests, ...(requestState === undefined ? {} : { requestState }) } };
+      };
+      const leg: Leg<CallToolResult> = async sent => {
+        try {
+          return await send(sent);
+        } catch (error) {
+          if (!isModern || callOptions.toolDefinition !== undefined) throw error;
+          const successor = await tools.successor(error, params.name);
+          if (successor === undefined) throw error;
+          tool = successor;
+          return await send(sent);
+        }
+      };
+
+      const result = await calls.during(params.name, () =>
+        runCall({
+          leg,
+          handler,
+          mcpServer: mcpServer(),
+          toolName: params.name,
+          completions,
+          completionPrompt,
+          fulfilInput,
+          clock,
+          limits: timeout === undefined ? limits : { ...limits, totalMs: Math.min(limits.totalMs, timeout) },
+          signal,
+        }),
+      );
+      if (
+        isModern &&
+        tool !== undefined &&
+        result.isError !== true &&
+        !(await fitsOutputSchema(tool, result.structuredContent))
+      )
+        throw new HostError(
+          'invalid_result',
+          `the structured content of ${params.name} does not fit its output schema`,
+        );
+      return result;
+    },
+  };
+}
+
+/** A request that nobody could answer rightly is the MCP server's fault: −32602. */
+function parsedOrRefused(params: unknown) {
+  try {
+    return parseElicitation(params);
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message, { reason: error.code });
+  }
+}
+
+/** The SDK's types have no readonly arrays. */
+type WireContent = { [name: string]: string | number | boolean | string[] };

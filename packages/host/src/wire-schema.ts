@@ -1,0 +1,98 @@
+import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
+import type { z } from 'zod';
+import { HostError } from './errors.ts';
+import { inertLine } from './inert.ts';
+
+type Members = Record<string, unknown>;
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Says nothing about what may be answered. */
+const rootAnnotations = new Set(['$schema', '$id', '$comment', 'title', 'description']);
+/** The same, and `pattern`: MCP's types have none, so the MCP server has to check it by itself. */
+const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'pattern']);
+const formats = new Set<unknown>(stringFormats);
+
+const TITLE_LENGTH = 120;
+const DESCRIPTION_LENGTH = 500;
+
+function inertMember(members: Members, name: string, length: number): void {
+  const text = members[name];
+  if (typeof text !== 'string') return;
+  const inert = inertLine(text, length);
+  if (inert === '') delete members[name];
+  else members[name] = inert;
+}
+
+const inertTitles = (options: unknown): unknown =>
+  Array.isArray(options)
+    ? options.map(option => {
+        if (!isMembers(option)) return option;
+        const copy = { ...option };
+        inertMember(copy, 'title', TITLE_LENGTH);
+        return copy;
+      })
+    : options;
+
+function tolerantProperty(property: unknown): unknown {
+  if (!isMembers(property)) return property;
+  const copy = without(property, propertyAnnotations);
+  inertMember(copy, 'title', TITLE_LENGTH);
+  inertMember(copy, 'description', DESCRIPTION_LENGTH);
+  if ('format' in copy && !formats.has(copy['format'])) delete copy['format'];
+  if ('oneOf' in copy) copy['oneOf'] = inertTitles(copy['oneOf']);
+  const { items, enumNames } = copy;
+  if (isMembers(items) && 'anyOf' in items) copy['items'] = { ...items, anyOf: inertTitles(items['anyOf']) };
+  if (Array.isArray(enumNames))
+    copy['enumNames'] = enumNames.map(name => (typeof name === 'string' ? inertLine(name, TITLE_LENGTH) : name));
+  return copy;
+}
+
+function tolerant(schema: unknown): unknown {
+  if (!isMembers(schema)) return schema;
+  const copy = without(schema, rootAnnotations);
+  if (typeof copy['additionalProperties'] === 'boolean') delete copy['additionalProperties'];
+  const { properties } = copy;
+  if (isMembers(properties))
+    copy['properties'] = Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name, tolerantProperty(property)]),
+    );
+  return copy;
+}
+
+const without = (members: Members, names: ReadonlySet<string>): Members =>
+  Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)));
+
+function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
+  const [step, ...rest] = path;
+  if (!isMembers(value) || typeof step !== 'string') return value;
+  if (rest.length === 0) return without(value, new Set([step]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, name === step ? withoutMember(member, rest) : member]),
+  );
+}
+
+/**
+ * The form that an MCP server asks for. Tolerant where nothing can go wrong: annotations are dropped, texts made inert, an
+ * unknown format and a default that does not fit are left out. Whatever else is outside MCP's restricted schema (nested
+ * objects, references, unknown types and keywords) is refused, since nobody could answer it rightly.
+ *
+ * @throws {HostError} `invalid_request`, with the paths of the faults
+ */
+export function parseRequestedSchema(wire: unknown): RequestedSchema {
+  let schema = tolerant(wire);
+  const strict = requestedSchemaSchema.safeParse(schema);
+  if (strict.success) return strict.data;
+  for (const { path } of strict.error.issues) if (path.at(-1) === 'default') schema = withoutMember(schema, path);
+  const parsed = requestedSchemaSchema.safeParse(schema);
+  if (parsed.success) return parsed.data;
+  throw new HostError('invalid_request', `not a form of MCP's restricted schema: ${faultsOf(parsed.error)}`);
+}
+
+function faultsOf(error: z.ZodError): string {
+  const faults = error.issues.map(
+    ({ path, message }) => `${path.map(String).join('.') || 'requestedSchema'}: ${message}`,
+  );
+  return inertLine(faults.join('; '), 500);
+}
