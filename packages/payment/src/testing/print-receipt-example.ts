@@ -1,0 +1,3 @@
+import { receiptExample } from './receipt-example.ts';
+
+process.stdout.write(`${await receiptExample()}\n`);
