@@ -1,0 +1,49 @@
+import type { PaymentTerms } from '@postern/elicitation';
+import { describe, expect, test } from 'vitest';
+import { checkoutOf } from './stripe-checkout.ts';
+
+function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
+  const charge = {
+    ...{ key: 'key', digest: 'digest', elicitationId: 'el_1', mcpServerId: 'shop', mcpServerName: 'Shop' },
+    ...{ returnUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' },
+    terms: { payee: { name: 'Corner Shop' }, reference: 'Order 7', ...terms },
+  };
+  const checkout = checkoutOf(charge, ['card']);
+  return checkout?.line_items?.map(line => [
+    line.price_data?.product_data?.name,
+    line.quantity,
+    line.price_data?.unit_amount,
+    line.price_data?.currency,
+  ]);
+}
+
+const eur = (minorUnits: number) => ({ currency: 'EUR', minorUnits });
+const item = (label: string, quantity: number, unitMinorUnits: number) => ({ label, quantity, unitMinorUnits });
+
+describe('what a Checkout Session is made from', () => {
+  test('items are lines', () => {
+    expect(linesOf({ amount: eur(1050), items: [item('Tea', 2, 500), item('Bag', 1, 50)] })).toEqual([
+      ['Tea', 2, 500, 'eur'],
+      ['Bag', 1, 50, 'eur'],
+    ]);
+    expect(linesOf({ amount: { currency: 'ISK', minorUnits: 7 }, items: [item('Tea', 7, 1)] })).toEqual([
+      ['Tea', 7, 100, 'isk'],
+    ]);
+  });
+
+  test.each([
+    ['no items', { amount: eur(1050) }, 1050, 'eur'],
+    ['a discount', { amount: eur(900), items: [item('Tea', 2, 500), item('Discount', 1, -100)] }, 900, 'eur'],
+    [
+      'an item in a fraction of the unit at Stripe',
+      { amount: { currency: 'KWD', minorUnits: 1010 }, items: [item('Tea', 2, 505)] },
+      ...([1010, 'kwd'] as const),
+    ],
+  ])('%s: the sum is one line with the reference', (_, terms, unitAmount, currency) => {
+    expect(linesOf(terms)).toEqual([['Order 7', 1, unitAmount, currency]]);
+  });
+
+  test('a sum that Stripe cannot take is none', () => {
+    expect(linesOf({ amount: { currency: 'KWD', minorUnits: 1055 } })).toBeUndefined();
+  });
+});

@@ -1,0 +1,289 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import type { Charge } from '@postern/elicitation';
+import { createFakeClock, type FakeClock } from '@postern/testkit/clock';
+import { type FakeStripe, type StripeRequestKind, startFakeStripe } from '@postern/testkit/stripe';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { chargeKeyOf } from './charge-key.ts';
+import { describePaymentProcessor, type ProcessorVerb, type ProcessorWorld } from './contract/index.ts';
+import { createProcessor } from './create-processor.ts';
+import { type OpenCharge, type PaymentProcessor, ProcessorError, type ProcessorFetch } from './processor.ts';
+import { processorConfigSchema } from './processor-config.ts';
+import { fromStripeAmount } from './stripe-amounts.ts';
+
+const current = 'whsec_current';
+const previous = 'whsec_previous';
+const kinds: Readonly<Record<ProcessorVerb, StripeRequestKind>> = {
+  open: 'create',
+  status: 'retrieve',
+  close: 'expire',
+};
+const answers = { too_many: { status: 429 }, failure: { status: 503 }, refusal: { status: 400, code: 'refused_here' } };
+
+interface StripeWorld extends ProcessorWorld {
+  readonly stripe: FakeStripe;
+  readonly clock: FakeClock;
+  processorWith(
+    config: Readonly<Record<string, unknown>>,
+    options?: { timeoutMs?: number; fetch?: ProcessorFetch },
+  ): PaymentProcessor;
+}
+
+async function makeStripeWorld(): Promise<StripeWorld> {
+  const clock = createFakeClock();
+  const stripe = await startFakeStripe({ now: clock.now, webhookSecrets: [current] });
+  const newestEvent = ({ reference }: Charge) => {
+    const event = stripe.eventsOf(reference).at(-1);
+    if (!event) throw new Error('nothing has happened to this charge');
+    return event;
+  };
+  const processorWith: StripeWorld['processorWith'] = (more, options = {}) => {
+    const config = { type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, apiUrl: stripe.origin };
+    const parsed = processorConfigSchema.parse({ ...config, webhookSecrets: [current, previous], ...more });
+    return createProcessor(parsed, { now: clock.now, timeoutMs: 20_000, ...options });
+  };
+  return {
+    ...{ stripe, clock, processorWith, processor: processorWith({}), replica: processorWith({}) },
+    amounts: [
+      { currency: 'JPY', minorUnits: 1050 },
+      { currency: 'EUR', minorUnits: 1050 },
+      { currency: 'KWD', minorUnits: 1050 },
+    ],
+    impossible: { currency: 'KWD', minorUnits: 1055 },
+    pay: async ({ reference }) => stripe.pay(reference) === 'paid',
+    async payLater({ reference }) {
+      stripe.pay(reference, { settles: 'later' });
+    },
+    settleLater: async ({ reference }, result) => stripe.settleLater(reference, result),
+    runOut: async () => clock.advance(24 * 60 * 60 * 1000),
+    loseAnswer: (verb, when) => stripe.loseAnswer(kinds[verb], when),
+    answerWith: (verb, answer) => stripe.fault({ kind: kinds[verb], does: answers[answer] }),
+    hold: verb => stripe.hold(kinds[verb], 'after'),
+    chargesUnder: key => stripe.checkoutSessionsUnder(key).length,
+    paymentsOf: elicitationId =>
+      stripe.chargesOf(elicitationId).map(({ amount, currency }) => {
+        const taken = fromStripeAmount(amount, currency);
+        if (!taken) throw new Error('an amount that cannot be');
+        return taken;
+      }),
+    webhook(charge, { signedBy = 'current', ageSeconds = 0 } = {}) {
+      const secrets = {
+        current: [current],
+        previous: [previous],
+        both: [previous, current],
+        stranger: ['whsec_other'],
+      };
+      return stripe.signed(newestEvent(charge), { secrets: secrets[signedBy], at: clock.now() - ageSeconds * 1000 });
+    },
+    foreignWebhook: () =>
+      stripe.signed(stripe.happenElsewhere('customer.created', { id: 'cus_1', object: 'customer' })),
+    [Symbol.asyncDispose]: () => stripe.close(),
+  };
+}
+
+describePaymentProcessor('Stripe', makeStripeWorld);
+
+describe('Stripe', () => {
+  let world: StripeWorld;
+  beforeEach(async () => {
+    world = await makeStripeWorld();
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const amount = { currency: 'EUR', minorUnits: 1050 };
+  const ask: OpenCharge = {
+    key: chargeKeyOf('el_1', 'attempt-1'),
+    terms: {
+      payee: { name: 'Corner Shop' },
+      amount,
+      items: [
+        { label: 'Tea & cake', quantity: 2, unitMinorUnits: 500 },
+        { label: 'Bag', quantity: 1, unitMinorUnits: 50 },
+      ],
+      reference: 'Order 7',
+    },
+    ...{ digest: 'digest-1', elicitationId: 'el_1', mcpServerId: 'shop', mcpServerName: 'Corner Shop' },
+    returnUrl: 'https://gateway.example/e/el_1/charge',
+    cancelUrl: 'https://gateway.example/e/el_1',
+  };
+  const failureOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  test('asks with the pinned API version, the key of the charge, and names both objects after the elicitation', async () => {
+    const { reference } = await world.processor.open(ask);
+    const [request] = world.stripe.requests('create');
+    expect(request).toMatchObject({ idempotencyKey: ask.key, apiVersion: '2026-10-28.endive' });
+    const metadata = { elicitationId: 'el_1', digest: 'digest-1', mcpServerId: 'shop' };
+    expect(world.stripe.checkoutSession(reference)).toMatchObject({
+      ...{ metadata, client_reference_id: 'el_1', amount_total: 1050, currency: 'eur', payment_method_types: ['card'] },
+      ...{ success_url: ask.returnUrl, cancel_url: ask.cancelUrl, locale: 'auto' },
+    });
+    world.stripe.pay(reference);
+    const intentId = world.stripe.checkoutSession(reference).payment_intent;
+    const answer = await fetch(`${world.stripe.origin}/v1/payment_intents/${intentId}`, {
+      headers: { authorization: `Bearer ${world.stripe.secretKey}` },
+    });
+    expect(await answer.json()).toMatchObject({ metadata, description: 'Order 7', amount_received: 1050 });
+    expect(await world.processor.status(reference)).toEqual({ state: 'paid', processorReference: intentId, amount });
+  });
+
+  test('what it sends does not depend on the moment, the replica, the language or the name', async () => {
+    await world.processor.open(ask);
+    world.clock.advance(11 * 60 * 1000);
+    await world.replica.open({ ...ask, locale: 'fr', mcpServerName: 'Renamed' });
+    const [first, second] = world.stripe.requests('create');
+    expect(second?.body).toBe(first?.body);
+  });
+
+  test('a failure that Stripe has stored under the key is passed by, for everybody in the same way', async () => {
+    world.stripe.fault({ kind: 'create', does: { status: 500, isStored: true } });
+    await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
+    const charge = await world.processor.open(ask);
+    expect(await world.replica.open(ask)).toEqual(charge);
+    expect(world.stripe.checkoutSessionsOf('el_1')).toHaveLength(1);
+  });
+
+  test('stored failures without end are given up', async () => {
+    world.stripe.fault({ kind: 'create', times: 100, does: { status: 500, isStored: true } });
+    for (let n = 0; n < 8; n += 1)
+      await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
+    const keys = new Set(world.stripe.requests('create').map(({ idempotencyKey }) => idempotencyKey));
+    expect([...keys]).toEqual([ask.key, `${ask.key}-2`, `${ask.key}-3`, `${ask.key}-4`]);
+  });
+
+  test('a key that was used with another body is not taken for a refusal: something may exist under it', async () => {
+    await world.processor.open(ask);
+    const other = world.processorWith({ paymentMethodTypes: ['card', 'sepa_debit'] });
+    await expect(other.open(ask)).rejects.toMatchObject({ code: 'unavailable', processorCode: 'idempotency_error' });
+    expect(world.stripe.checkoutSessionsOf('el_1')).toHaveLength(1);
+  });
+
+  test('a wrong secret key refuses a new charge and says nothing about an old one', async () => {
+    const { reference } = await world.processor.open(ask);
+    const stranger = world.processorWith({ secretKey: 'sk_test_another' });
+    const error = await failureOf(stranger.open({ ...ask, key: 'another' }));
+    expect(error).toMatchObject({ code: 'refused', requestId: expect.stringMatching(/^req_/) });
+    await expect(stranger.status(reference)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(stranger.close(reference)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  test('errors carry names and nothing that was sent or said', async () => {
+    world.stripe.fault({ kind: 'create', does: { status: 400, code: 'amount_too_small' } });
+    const refused = await failureOf(world.processor.open(ask));
+    const unauthorized = await failureOf(world.processorWith({ secretKey: 'sk_test_another' }).open(ask));
+    world.stripe.loseAnswer('create', 'before');
+    const lost = await failureOf(world.processor.open(ask));
+    expect(refused).toMatchObject({ code: 'refused', processorCode: 'amount_too_small' });
+    for (const error of [refused, unauthorized, lost]) {
+      expect(error).toBeInstanceOf(ProcessorError);
+      expect(error).not.toHaveProperty('cause');
+      const everything = inspect(error, { depth: 9, showHidden: true });
+      for (const secret of [world.stripe.secretKey, 'sk_test', 'As asked', 'Order 7', ask.returnUrl]) {
+        expect(everything).not.toContain(secret);
+      }
+    }
+  });
+
+  test('an answer that does not come in time is given up, and the charge is found afterwards', async () => {
+    const hold = world.stripe.hold('create', 'after');
+    const hasty = world.processorWith({}, { timeoutMs: 50 });
+    await expect(hasty.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
+    hold.release();
+    await world.processor.open(ask);
+    expect(world.stripe.checkoutSessionsOf('el_1')).toHaveLength(1);
+  });
+
+  test.each(['', 'null', '[]', '{}', '<html></html>', '{"id":"cs_1","object":"checkout.session","status":"open"}'])(
+    'something else than Stripe that answers %j is not believed',
+    async body => {
+      const { reference } = await world.processor.open(ask);
+      for (const kind of ['create', 'retrieve', 'expire'] as const) world.stripe.fault({ kind, does: { body } });
+      await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(world.processor.status(reference)).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(world.processor.close(reference)).rejects.toMatchObject({ code: 'unavailable' });
+    },
+  );
+
+  test('a page at another host than the one that was named is not opened', async () => {
+    const named = world.processorWith({ checkoutHost: 'pay.shop.example' });
+    expect(named.destinationHost).toBe('pay.shop.example');
+    await expect(named.open(ask)).rejects.toMatchObject({ code: 'refused', processorCode: 'other_checkout_host' });
+  });
+
+  test('reports what was taken when that is not what was asked for', async () => {
+    const { reference } = await world.processor.open(ask);
+    world.stripe.pay(reference, { amount: 9900, currency: 'jpy' });
+    expect(await world.processor.status(reference)).toMatchObject({ amount: { currency: 'JPY', minorUnits: 9900 } });
+  });
+
+  test('money in a currency that cannot be read is not taken for unpaid', async () => {
+    const { reference } = await world.processor.open(ask);
+    world.stripe.pay(reference, { currency: 'zzz' });
+    await expect(world.processor.status(reference)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  test('every event of a Checkout Session names its charge; sessions of others and other events name none', async () => {
+    const { reference } = await world.processor.open(ask);
+    world.stripe.pay(reference, { settles: 'later' });
+    world.stripe.settleLater(reference, 'succeeded');
+    const second = await world.processor.open({ ...ask, key: 'second' });
+    world.stripe.pay(second.reference, { settles: 'later' });
+    world.stripe.settleLater(second.reference, 'failed');
+    const third = await world.processor.open({ ...ask, key: 'third' });
+    world.stripe.expire(third.reference);
+    const events = [...world.stripe.events].reverse();
+    expect(new Set(events.map(({ type }) => type))).toEqual(
+      new Set([
+        'checkout.session.completed',
+        'checkout.session.async_payment_succeeded',
+        'checkout.session.async_payment_failed',
+        'checkout.session.expired',
+      ]),
+    );
+    for (const event of events) {
+      expect(await world.processor.webhook(world.stripe.signed(event))).toEqual({
+        ...{ reference: event.data.object['id'], elicitationId: 'el_1' },
+      });
+    }
+    const [event] = events;
+    const checkoutSession = event?.data.object ?? {};
+    for (const [type, object] of [
+      ['checkout.session.completed', { ...checkoutSession, metadata: {} }],
+      ['checkout.session.completed', { ...checkoutSession, object: 'payment_intent' }],
+      ['payment_intent.succeeded', checkoutSession],
+      ['checkout.session.completed', {}],
+    ] as const) {
+      const foreign = world.stripe.signed(world.stripe.happenElsewhere(type, object));
+      expect(await world.processor.webhook(foreign)).toBeUndefined();
+    }
+  });
+
+  test('asks through the fetch it is given, and the default one follows no redirect', async () => {
+    const urls: string[] = [];
+    const processor = world.processorWith(
+      {},
+      {
+        fetch: (url, init) => {
+          urls.push(String(url));
+          return fetch(url, init);
+        },
+      },
+    );
+    await processor.open(ask);
+    expect(urls).toEqual([`${world.stripe.origin}/v1/checkout/sessions`]);
+    const elsewhere = createServer((_, response) => {
+      response.writeHead(307, { location: `${world.stripe.origin}/v1/checkout/sessions` }).end();
+    });
+    await new Promise<void>(resolve => elsewhere.listen(0, '127.0.0.1', resolve));
+    const { port } = elsewhere.address() as AddressInfo;
+    const misled = world.processorWith({ apiUrl: `http://127.0.0.1:${port}` });
+    await expect(misled.open({ ...ask, key: 'misled' })).rejects.toMatchObject({ code: 'unavailable' });
+    expect(world.stripe.checkoutSessionsUnder('misled')).toEqual([]);
+    elsewhere.closeAllConnections();
+    elsewhere.close();
+  });
+});
