@@ -1,7 +1,15 @@
 import { covers } from './connection.ts';
 import type { OneTime } from './decisions.ts';
-import { type Elicitation, type FailureCode, isTerminal, type Trouble } from './elicitation.ts';
-import { AlreadyEndedError, IllegalTransitionError } from './errors.ts';
+import {
+  type Elicitation,
+  type ElicitationOf,
+  type FailureCode,
+  isCharging,
+  isOfKind,
+  isTerminal,
+  type Trouble,
+} from './elicitation.ts';
+import { AlreadyEndedError, IllegalTransitionError, paymentInProgress } from './errors.ts';
 import { connectionIdOf, type ElicitationId } from './ids.ts';
 import type { Moves } from './moves.ts';
 import type { NewConnection } from './ports.ts';
@@ -9,13 +17,14 @@ import { isSameSubject } from './subject.ts';
 
 /**
  * How an attempt ends. Each verb names the attempt it speaks for, and only the one in progress is heard: an answer that
- * was overtaken by a newer attempt, a decision or the time is refused and changes nothing.
+ * was overtaken by a newer attempt, a decision or the time is refused and changes nothing. A payment that is being charged
+ * is ended by `settle` alone.
  */
 export function createAttempts({ move }: Pick<Moves, 'move'>) {
   /**
-   * The attempt came to nothing and the person may try again.
+   * The attempt came to nothing and the person may try again: at the provider, or with what they have typed.
    * @param missing with `fewer_scopes`: what was asked and not granted.
-   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt)
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt), DomainError `payment_in_progress`
    */
   function retry(
     elicitationId: ElicitationId,
@@ -25,6 +34,7 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
   ): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertAttempt(current, attempt, 'retry');
+      if (isCharging(current)) throw paymentInProgress();
       const next = { status: 'pending' as const, trouble, ...(missing === undefined ? {} : { missing }) };
       return { events: ['retry'], next, auditedAs: { type: 'returned', trouble } };
     });
@@ -32,11 +42,11 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
 
   /**
    * The provider has answered; an external verifier must say who is there before the code is used.
-   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt)
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization)
    */
   function hold(elicitationId: ElicitationId, attempt: string, verification: OneTime): Promise<Elicitation> {
     return move(elicitationId, current => {
-      assertAttempt(current, attempt, 'hold');
+      assertAuthorizing(current, attempt, 'hold');
       return {
         events: ['hold'],
         next: { status: 'verifying', attempt: verification.record.digest },
@@ -50,12 +60,12 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
 
   /**
    * Stores the connection and ends the elicitation in one commit.
-   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt), TypeError (the connection is for
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization), TypeError (the connection is for
    * another ask, or for less than was asked)
    */
   function complete(elicitationId: ElicitationId, attempt: string, connection: NewConnection): Promise<Elicitation> {
     return move(elicitationId, current => {
-      assertAttempt(current, attempt, 'complete');
+      assertAuthorizing(current, attempt, 'complete');
       assertAnswers(connection, current);
       const { connectionId, provider, scopes } = connection;
       return {
@@ -67,10 +77,10 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
     });
   }
 
-  /** @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt) */
+  /** @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization) */
   function fail(elicitationId: ElicitationId, attempt: string, failure: FailureCode): Promise<Elicitation> {
     return move(elicitationId, current => {
-      assertAttempt(current, attempt, 'fail');
+      assertAuthorizing(current, attempt, 'fail');
       return { events: ['fail'], next: { status: 'failed', failure }, auditedAs: { type: 'failed', failure } };
     });
   }
@@ -78,18 +88,36 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
   return { retry, hold, complete, fail };
 }
 
-/** The attempt that an answer belongs to must be the one in progress; anything else is stale. */
-function assertAttempt(current: Elicitation, attempt: string, verb: string): void {
+type Attempted = Elicitation & { readonly status: 'active' | 'verifying' };
+
+/**
+ * The attempt that an answer belongs to must be the one in progress; anything else is stale.
+ * @throws AlreadyEndedError, IllegalTransitionError
+ */
+export function assertAttempt(current: Elicitation, attempt: string, verb: string): asserts current is Attempted {
   if (isTerminal(current)) throw new AlreadyEndedError(current.status);
   if (current.status === 'pending' || current.attempt !== attempt)
     throw new IllegalTransitionError(current.status, verb);
+}
+
+/** @throws AlreadyEndedError, IllegalTransitionError */
+function assertAuthorizing(
+  current: Elicitation,
+  attempt: string,
+  verb: string,
+): asserts current is ElicitationOf<'authorization'> {
+  assertAttempt(current, attempt, verb);
+  if (!isOfKind(current, 'authorization')) throw new IllegalTransitionError(current.status, verb);
 }
 
 /**
  * Tokens never land with another person, provider or resource than was asked for, whatever the caller mixed up; and an MCP
  * server is never told that it has what the provider did not grant.
  */
-function assertAnswers(connection: NewConnection, { elicitationId, subject, request }: Elicitation): void {
+function assertAnswers(
+  connection: NewConnection,
+  { elicitationId, subject, request }: ElicitationOf<'authorization'>,
+): void {
   const { owner, provider, resource } = connection;
   const isItsAnswer =
     connection.elicitationId === elicitationId &&

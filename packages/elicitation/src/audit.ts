@@ -5,8 +5,19 @@ import type { Subject } from './subject.ts';
 
 /** What happened, without what it happened to. */
 export type AuditFact =
-  | { readonly type: 'issued' | 'accepted' | 'declined' | 'cancelled' | 'expired' | 'held' | 'completed' | 'charged' | 'redeemed' }
-  /** A person approved a payment or a confirmation. */
+  | {
+      readonly type:
+        | 'issued'
+        | 'accepted'
+        | 'declined'
+        | 'cancelled'
+        | 'expired'
+        | 'held'
+        | 'completed'
+        | 'charged'
+        | 'redeemed';
+    }
+  /** A person approved a payment or a confirmation; unless a processor takes the payment, that has completed it. */
   | { readonly type: 'approved'; readonly method: Approval['method'] }
   /** A second ask of the same MCP server was added to an open one; `scopes` are those it brought. */
   | { readonly type: 'widened'; readonly scopes: readonly string[] }

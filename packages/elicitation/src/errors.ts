@@ -71,12 +71,17 @@ export class AlreadyEndedError extends DomainError {
   }
 }
 
-/** More is asked by now than what the person was shown. They must see all of it before they agree. */
+/** Something else is asked, or more by now, than what the person was shown. They must see it before they agree. */
 export class RequestChangedError extends DomainError {
   override name = 'RequestChangedError';
   constructor() {
-    super('request_changed', 'More is asked than what was agreed to.');
+    super('request_changed', 'Something else is asked than what was agreed to.');
   }
+}
+
+/** What was approved may have been paid; only what the processor says ends it. */
+export function paymentInProgress(): DomainError {
+  return new DomainError('payment_in_progress', 'The payment is being made.');
 }
 
 /** The subject was asked too often in a short time. `retryAfterMs` says when to come back. */

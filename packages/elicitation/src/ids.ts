@@ -93,7 +93,14 @@ export const parseRevocationId = (value: string): RevocationId | undefined => pa
 export const parseVerificationId = (value: string): VerificationId | undefined => parse('vf', value);
 
 export function shardIn(
-  id: ElicitationId | ConnectionId | CredentialId | BrowserSessionId | AuthorizationState | VerificationId | RevocationId,
+  id:
+    | ElicitationId
+    | ConnectionId
+    | CredentialId
+    | BrowserSessionId
+    | AuthorizationState
+    | VerificationId
+    | RevocationId,
 ): Shard {
   return id.slice(3, 5) as Shard;
 }

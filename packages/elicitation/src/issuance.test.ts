@@ -4,16 +4,33 @@ import { describe, expect, test } from 'vitest';
 import type { IssueElicitation } from './elicitation-service.ts';
 import { connectionIdOf, newElicitationId, shardIn, shardOf, systemEntropy } from './ids.ts';
 import type { ElicitationStore, NewConnection } from './ports.ts';
-import { alice, bob, connectionFor, ISSUER, MINUTE, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
+import {
+  alice,
+  bob,
+  connectionFor,
+  ISSUER,
+  issuedIn,
+  MINUTE,
+  mcpServer,
+  oneTime,
+  scopesOf,
+  signedIn,
+  TTL_MS,
+} from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+import { storeWith } from './testing/store-with.ts';
 
-function createBench(wrap: (elicitations: ElicitationStore) => ElicitationStore = it => it) {
+function createBench(wrap: (elicitations: ElicitationStore) => Partial<ElicitationStore> = () => ({})) {
   const clock = createFakeClock();
   const stores = createMemoryStores({ now: clock.now });
-  return createServiceBench({ ...stores, elicitations: wrap(stores.elicitations) }, clock);
+  return createServiceBench(
+    { ...stores, elicitations: storeWith(stores.elicitations, wrap(stores.elicitations)) },
+    clock,
+  );
 }
 
-const authorization = (change: Partial<IssueElicitation['request']> = {}): Pick<IssueElicitation, 'request'> => ({
+type AuthorizationInput = Extract<IssueElicitation['request'], { kind: 'authorization' }>;
+const authorization = (change: Partial<AuthorizationInput> = {}): Pick<IssueElicitation, 'request'> => ({
   request: { kind: 'authorization', provider: 'github', scopes: ['repo'], ...change },
 });
 
@@ -65,12 +82,12 @@ describe('a new elicitation', () => {
 
   test('asks for sorted scopes without repeats, and for those of the provider where none are named', async () => {
     const named = await createBench().pending(mcpServer(), authorization({ scopes: ['repo', 'admin', 'repo'] }));
-    expect(named.request.scopes).toEqual(['admin', 'repo']);
+    expect(scopesOf(named)).toEqual(['admin', 'repo']);
     const none = await createBench().pending(mcpServer(), authorization({ scopes: [] }));
-    expect(none.request.scopes).toEqual([]);
+    expect(scopesOf(none)).toEqual([]);
     const unnamed = { kind: 'authorization', provider: 'github' } as const;
     const byDefault = await createBench().pending(mcpServer(), { request: unnamed });
-    expect(byDefault.request.scopes).toEqual(['read:user', 'repo']);
+    expect(scopesOf(byDefault)).toEqual(['read:user', 'repo']);
   });
 
   test('is announced and audited once', async () => {
@@ -170,10 +187,6 @@ describe('the same ask', () => {
   test('an open one that ends between being found and being read is replaced', async () => {
     let endIt = async () => {};
     const bench = createBench(elicitations => ({
-      create: request => elicitations.create(request),
-      transition: request => elicitations.transition(request),
-      due: (shard, limit) => elicitations.due(shard, limit),
-      listOpen: subject => elicitations.listOpen(subject),
       read: async id => {
         await endIt();
         return elicitations.read(id);
@@ -193,18 +206,15 @@ describe('the same ask', () => {
     const bench = createBench();
     const issued = await Promise.all(Array.from({ length: 50 }, () => bench.issue()));
     expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
-    const ids = issued.map(each => (each.disposition === 'served' ? undefined : each.elicitation.elicitationId));
+    const ids = issued.map(each => issuedIn(each).elicitationId);
     expect(new Set(ids).size).toBe(1);
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
   });
 
   test('a store that always has something newer ends in contention', async () => {
-    const bench = createBench(elicitations => ({
+    const bench = createBench(() => ({
       create: async () => ({ result: 'open', elicitationId: newElicitationId(shardOf(alice), systemEntropy) }),
       read: async () => undefined,
-      transition: request => elicitations.transition(request),
-      due: async () => [],
-      listOpen: async () => [],
     }));
     await expect(bench.issue()).rejects.toMatchObject({ code: 'contention' });
   });
@@ -244,7 +254,7 @@ describe('a connection', () => {
   test.each<{
     why: string;
     granted?: Partial<NewConnection>;
-    asked?: Partial<IssueElicitation['request']>;
+    asked?: Partial<AuthorizationInput>;
     after?: number;
   }>([
     { why: 'lacks a scope', asked: { scopes: ['repo', 'admin'] } },
@@ -307,14 +317,10 @@ describe('a connection', () => {
     const bench = createBench(elicitations => ({
       create: async request => {
         const result = await elicitations.create(request);
-        generations.push(request.seen.connection?.generation);
+        generations.push(request.seen.answer?.generation);
         await replace();
         return result;
       },
-      transition: request => elicitations.transition(request),
-      due: (shard, limit) => elicitations.due(shard, limit),
-      listOpen: subject => elicitations.listOpen(subject),
-      read: id => elicitations.read(id),
     }));
     await bench.at('completed');
     // Something else of this person is completed in between, with a second token set that is wide enough.

@@ -1,10 +1,19 @@
 import { about } from './audit.ts';
 import { type Connection, covers, serves } from './connection.ts';
 import { contention, MAX_TRIES } from './contention.ts';
-import { type Elicitation, type ElicitationRequest, isTerminal, type RequestedBy } from './elicitation.ts';
-import { DomainError, NotFoundError, TooManyElicitationsError } from './errors.ts';
+import { answersCredential, type Credential } from './credential.ts';
+import {
+  type CompletedElicitation,
+  type Elicitation,
+  isOfKind,
+  isTerminal,
+  isUnredeemed,
+  type RequestedBy,
+} from './elicitation.ts';
+import { NotFoundError, TooManyElicitationsError } from './errors.ts';
 import {
   connectionIdOf,
+  credentialIdOf,
   digestOf,
   type ElicitationId,
   type Entropy,
@@ -14,7 +23,9 @@ import {
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import type { Moves, MovesDeps } from './moves.ts';
+import { permitted, type RequestInput } from './permitted.ts';
 import type { Clock, CreateElicitation } from './ports.ts';
+import type { AuthorizationRequest, CredentialRequest, ElicitationRequest } from './requests.ts';
 import type { Subject } from './subject.ts';
 
 export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
@@ -24,8 +35,7 @@ export interface IssuanceDeps extends MovesDeps, Pick<Moves, 'move'> {
 
 export interface IssueElicitation {
   readonly subject: Subject;
-  /** Without scopes, the provider's default scopes are asked for. */
-  readonly request: Omit<ElicitationRequest, 'scopes'> & { readonly scopes?: readonly string[] };
+  readonly request: RequestInput;
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
   /** How long it stays open, in milliseconds; never longer than the MCP server's limit. */
@@ -38,17 +48,24 @@ export interface IssueElicitation {
 export type Issued =
   /** `created` also when a repeat met what an earlier call under the same reservation created. */
   | { readonly disposition: 'created' | 'open'; readonly elicitation: Elicitation }
+  /** The person has answered the same ask already, and the result waits to be redeemed. */
+  | { readonly disposition: 'answered'; readonly elicitation: CompletedElicitation }
   /** A connection already serves; nobody is asked. */
-  | { readonly disposition: 'served'; readonly connection: Connection };
+  | { readonly disposition: 'served'; readonly connection: Connection }
+  /** Likewise, a lasting credential. */
+  | { readonly disposition: 'kept'; readonly credential: Credential };
 
 export function createIssuance({ elicitations, move, providers, audit, entropy, now }: IssuanceDeps) {
   /**
-   * Issues an elicitation, or finds the connection that already answers it, or the open one that asks the same person for the
-   * same account. Parallel tool calls share that one: it is widened to the scopes of all of them for as long as nobody has
+   * Issues an elicitation, or finds what answers the ask without asking anybody again: a connection that serves, a lasting
+   * credential, or an elicitation of the same ask that is open or whose result waits to be redeemed. A call that is made again
+   * meets the payment it made.
+   *
+   * Parallel asks for one account share one elicitation: it is widened to the scopes of all of them for as long as nobody has
    * agreed to it; afterwards what it lacks is asked for by a second one. A repeat under a reservation is audited again: nobody
    * knows whether the earlier call lived long enough to say so.
-   * @throws DomainError `kind_not_allowed`, `provider_not_allowed`, `issuer_not_allowed`, `return_url_not_registered`,
-   * `unknown_provider`, `contention`; TooManyElicitationsError.
+   * @throws DomainError as `permitted`, `contention`; TooManyElicitationsError; TypeError where the digest is not that of the
+   * request.
    */
   async function issue(mcpServer: McpServer, input: IssueElicitation): Promise<Issued> {
     const request = permitted(mcpServer, input, providers);
@@ -62,13 +79,18 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
           audit({ type: 'issued', ...about(created.elicitation) });
           return { disposition: 'created', elicitation: created.elicitation };
         case 'connected':
-          if (answers(created.connection, request, now()))
+          if (request.kind === 'authorization' && answers(created.connection, request, now()))
             return { disposition: 'served', connection: created.connection };
-          seen = { ...seen, connection: created.connection };
+          seen = { ...seen, answer: created.connection };
+          break;
+        case 'kept':
+          if (request.kind === 'credential' && answersCredential(created.credential, request))
+            return { disposition: 'kept', credential: created.credential };
+          seen = { ...seen, answer: created.credential };
           break;
         case 'open': {
-          const elicitation = await widened(created.elicitationId, request.scopes);
-          if (elicitation !== undefined) return { disposition: 'open', elicitation };
+          const met = await metBy(request, created.elicitationId);
+          if (met !== undefined) return met;
           seen = { ...seen, openId: created.elicitationId };
           break;
         }
@@ -79,11 +101,23 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
     throw contention();
   }
 
+  /** What the elicitation of the same ask comes to; undefined when it is of no use any more. */
+  async function metBy(request: ElicitationRequest, elicitationId: ElicitationId): Promise<Issued | undefined> {
+    const elicitation =
+      request.kind === 'authorization'
+        ? await widened(elicitationId, request.scopes)
+        : await elicitations.read(elicitationId);
+    if (elicitation === undefined) return undefined;
+    if (isUnredeemed(elicitation)) return { disposition: 'answered', elicitation };
+    return isTerminal(elicitation) ? undefined : { disposition: 'open', elicitation };
+  }
+
   /** The open elicitation once it asks for all of the scopes; undefined when it cannot any more. */
   async function widened(elicitationId: ElicitationId, scopes: readonly string[]): Promise<Elicitation | undefined> {
     try {
       const elicitation = await move(elicitationId, current => {
-        if (current.status !== 'pending' || covers(current.request.scopes, scopes)) return undefined;
+        if (current.status !== 'pending' || !isOfKind(current, 'authorization')) return undefined;
+        if (covers(current.request.scopes, scopes)) return undefined;
         const { trouble, missing } = current;
         const added = scopes.filter(scope => !current.request.scopes.includes(scope));
         return {
@@ -97,7 +131,8 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
           auditedAs: { type: 'widened', scopes: added },
         };
       });
-      return !isTerminal(elicitation) && covers(elicitation.request.scopes, scopes) ? elicitation : undefined;
+      if (isTerminal(elicitation) || !isOfKind(elicitation, 'authorization')) return undefined;
+      return covers(elicitation.request.scopes, scopes) ? elicitation : undefined;
     } catch (error) {
       // It has ended and was forgotten between being found and being read.
       if (error instanceof NotFoundError) return undefined;
@@ -108,32 +143,6 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
   return { issue };
 }
 
-/** What the MCP server may ask for, in one form: the same ask is the same request however it was spelled. */
-function permitted(
-  mcpServer: McpServer,
-  input: IssueElicitation,
-  providers: IssuanceDeps['providers'],
-): ElicitationRequest {
-  const { kind, provider, scopes, resource, expectedAccount } = input.request;
-  if (!mcpServer.kinds.includes(kind))
-    throw new DomainError('kind_not_allowed', 'This MCP server may not issue this kind.');
-  if (!mcpServer.issuers.includes(input.subject.issuer))
-    throw new DomainError('issuer_not_allowed', 'This MCP server may not name users of this issuer.');
-  if (input.returnUrl !== undefined && !mcpServer.returnUrls.includes(input.returnUrl))
-    throw new DomainError('return_url_not_registered', 'The return URL is not registered for this MCP server.');
-  if (!mcpServer.providers.includes(provider))
-    throw new DomainError('provider_not_allowed', 'This MCP server may not use this provider.');
-  const facts = providers(provider);
-  if (facts === undefined) throw new DomainError('unknown_provider', 'The provider is not configured.');
-  return {
-    kind,
-    provider,
-    scopes: [...new Set(scopes ?? facts.defaultScopes)].sort(),
-    ...(resource === undefined ? {} : { resource }),
-    ...(expectedAccount === undefined ? {} : { expectedAccount }),
-  };
-}
-
 function asked(
   mcpServer: McpServer,
   input: IssueElicitation,
@@ -141,7 +150,8 @@ function asked(
   entropy: Entropy,
 ): Omit<CreateElicitation, 'seen'> {
   const { subject, message, requestedBy, returnUrl, reservation } = input;
-  const { mcpServerId, identityMode, connectionOwner, limits } = mcpServer;
+  const { mcpServerId, identityMode, limits } = mcpServer;
+  const answeredBy = answerIdOf(mcpServer, subject, request);
   return {
     elicitation: {
       elicitationId: reservation?.elicitationId ?? newElicitationId(shardOf(subject), entropy),
@@ -156,40 +166,52 @@ function asked(
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: reservation?.operationId ?? newOperationId(entropy),
     coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
-    connectionId: connectionIdOf({
-      owner: connectionOwner,
-      subject,
-      provider: request.provider,
-      resource: request.resource,
-    }),
+    ...(answeredBy === undefined ? {} : { answeredBy }),
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
   };
 }
 
+/** Where the answer lies that serves again and again, for the kinds that have one. */
+function answerIdOf(
+  { connectionOwner: owner }: McpServer,
+  subject: Subject,
+  request: ElicitationRequest,
+): CreateElicitation['answeredBy'] {
+  if (request.kind === 'authorization')
+    return connectionIdOf({ owner, subject, provider: request.provider, resource: request.resource });
+  return isLasting(request) ? credentialIdOf({ owner, subject, name: request.name }) : undefined;
+}
+
+function isLasting(request: ElicitationRequest): request is CredentialRequest {
+  return request.kind === 'credential' && request.retention === 'lasting';
+}
+
 /**
- * Names what can be settled by one visit of the person: one account at one provider for one MCP server, whatever the scopes.
- * With the mode, so that what was issued under another one, and is refused now, stands in nobody's way.
+ * Names what can be settled by one visit of the person: one account at one provider for one MCP server, whatever the scopes; of
+ * the other kinds, exactly what is asked. With the mode, so that what was issued under another one, and is refused now, stands
+ * in nobody's way.
  */
 function coalescingDigestOf(
   { mcpServerId, identityMode }: McpServer,
   { issuer, subject }: Subject,
-  { kind, provider, resource, expectedAccount }: ElicitationRequest,
+  request: ElicitationRequest,
 ): string {
-  return digestOf(
-    JSON.stringify([
-      mcpServerId,
-      identityMode,
-      issuer,
-      subject,
-      kind,
-      provider,
-      resource ?? null,
-      expectedAccount ?? null,
-    ]),
-  );
+  return digestOf(JSON.stringify([mcpServerId, identityMode, issuer, subject, request.kind, ...whatIsAsked(request)]));
 }
 
-function answers(connection: Connection, request: ElicitationRequest, now: number): boolean {
+function whatIsAsked(request: ElicitationRequest): readonly (string | null)[] {
+  switch (request.kind) {
+    case 'authorization':
+      return [request.provider, request.resource ?? null, request.expectedAccount ?? null];
+    case 'payment':
+      // An approval that nobody has charged yet is no payment by a processor, though the terms are the same.
+      return [request.digest, request.processor];
+    default:
+      return [request.digest];
+  }
+}
+
+function answers(connection: Connection, request: AuthorizationRequest, now: number): boolean {
   const isExpected = request.expectedAccount === undefined || connection.account?.id === request.expectedAccount;
   return isExpected && serves(connection, request.scopes, now);
 }

@@ -3,9 +3,10 @@ import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { MAX_TRIES } from './contention.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
-import type { ElicitationStore, TransitionElicitation, TransitionResult } from './ports.ts';
+import type { TransitionElicitation, TransitionResult } from './ports.ts';
 import { alice, mcpServer, oneTime, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+import { storeWith } from './testing/store-with.ts';
 
 /** A bench whose store can be told to answer a move otherwise. */
 function createBench() {
@@ -13,16 +14,12 @@ function createBench() {
   const stores = createMemoryStores({ now: clock.now });
   const requests: TransitionElicitation[] = [];
   const told: { instead?: (request: TransitionElicitation) => Promise<TransitionResult> } = {};
-  const elicitations: ElicitationStore = {
-    create: request => stores.elicitations.create(request),
-    read: id => stores.elicitations.read(id),
-    due: (shard, limit) => stores.elicitations.due(shard, limit),
-    listOpen: subject => stores.elicitations.listOpen(subject),
+  const elicitations = storeWith(stores.elicitations, {
     transition: request => {
       requests.push(request);
       return (told.instead ?? (each => stores.elicitations.transition(each)))(request);
     },
-  };
+  });
   const bench = createServiceBench({ ...stores, elicitations }, clock);
   return { ...bench, stores, requests, told };
 }

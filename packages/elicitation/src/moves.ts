@@ -1,7 +1,7 @@
 import { type Audit, type AuditFact, about } from './audit.ts';
 import { contention, MAX_TRIES } from './contention.ts';
-import { type Elicitation, isTerminal } from './elicitation.ts';
-import { NotFoundError } from './errors.ts';
+import { type Elicitation, isCharging, isTerminal } from './elicitation.ts';
+import { NotFoundError, paymentInProgress } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
 import type { ElicitationStore, TransitionElicitation } from './ports.ts';
 
@@ -12,10 +12,15 @@ export interface MovesDeps {
 }
 
 /** One move of the table with its effects, and how it is audited once it is committed. */
-export interface Decision
-  extends Pick<TransitionElicitation, 'events' | 'next' | 'putOneTime' | 'putConnection' | 'expiresWithinMs'> {
+export interface Decision extends Omit<TransitionElicitation, 'current' | 'operationId'> {
   readonly auditedAs: AuditFact;
 }
+
+/**
+ * Decides on the newest record; undefined leaves everything as it is.
+ * @param isOver what the store has said about the time of it; undefined when it has not been asked.
+ */
+export type Decide = (current: Elicitation, isOver: boolean | undefined) => Decision | undefined;
 
 /**
  * Decides on what was read and commits against exactly that version; when another move came first, decides again. Nothing
@@ -23,19 +28,17 @@ export interface Decision
  */
 export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
   /**
-   * @param decide may run several times, each time on the newest record; undefined leaves everything as it is, and what
-   * it throws ends the attempt before anything is written.
+   * @param decide may run several times, each time on the newest record; what it throws ends the attempt before anything is
+   * written.
    * @throws NotFoundError, DomainError `contention`
    */
-  async function move(
-    elicitationId: ElicitationId,
-    decide: (current: Elicitation) => Decision | undefined,
-  ): Promise<Elicitation> {
+  async function move(elicitationId: ElicitationId, decide: Decide): Promise<Elicitation> {
     const operationId = newOperationId(entropy);
     let current = await elicitations.read(elicitationId);
+    let isOver: boolean | undefined;
     for (let attempt = 0; attempt < MAX_TRIES; attempt += 1) {
       if (current === undefined) throw new NotFoundError();
-      const decision = decide(current);
+      const decision = decide(current, isOver);
       if (decision === undefined) return current;
       const { auditedAs, ...effects } = decision;
       const result = await elicitations.transition({ current, operationId: `${operationId}${attempt}`, ...effects });
@@ -49,9 +52,9 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
           current = result.current;
           break;
         case 'untimely':
-          if (decision.events.includes('expire')) return result.current;
-          // Its time is over and nobody has said so yet: say it, then decide on that.
-          current = await expire(elicitationId);
+          isOver = !decision.events.includes('expire');
+          // Its time is over and nobody has said so yet: say it, then decide on that. What may have been paid ends otherwise.
+          current = isOver && !isCharging(result.current) ? await expire(elicitationId) : result.current;
       }
     }
     throw contention();
@@ -60,11 +63,12 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
   /**
    * Ends an elicitation whose time is over, on the store's clock; any number of replicas may call it. A no-op before its
    * time and after its end.
-   * @throws NotFoundError
+   * @throws NotFoundError, DomainError `payment_in_progress`
    */
   function expire(elicitationId: ElicitationId): Promise<Elicitation> {
-    return move(elicitationId, current => {
-      if (isTerminal(current)) return undefined;
+    return move(elicitationId, (current, isOver) => {
+      if (isTerminal(current) || isOver === false) return undefined;
+      if (isCharging(current)) throw paymentInProgress();
       // The person has done their part; that the answer was never verified is not theirs to explain.
       if (current.status === 'verifying') {
         const failure = 'verification_expired';

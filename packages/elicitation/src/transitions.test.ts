@@ -19,21 +19,22 @@ const events = [
   'cancel',
   'expire',
   'widen',
+  'charge',
 ] as const satisfies TransitionEvent[];
 
 const none = undefined;
 
 /** Written by hand from the design: every status, every event, where it leads. */
 const matrix: Record<ElicitationStatus, readonly (ElicitationStatus | undefined)[]> = {
-  //          engage    retry      hold         complete     decline     fail      cancel       expire     widen
-  pending: ['active', none, none, none, none, none, 'cancelled', 'expired', 'pending'],
-  active: [none, 'pending', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired', none],
-  verifying: [none, none, none, 'completed', none, 'failed', none, 'failed', none],
-  completed: [none, none, none, none, none, none, none, none, none],
-  failed: [none, none, none, none, none, none, none, none, none],
-  declined: [none, none, none, none, none, none, none, none, none],
-  cancelled: [none, none, none, none, none, none, none, none, none],
-  expired: [none, none, none, none, none, none, none, none, none],
+  //          engage    retry      hold         complete     decline     fail      cancel       expire     widen      charge
+  pending: ['active', none, none, none, none, none, 'cancelled', 'expired', 'pending', none],
+  active: [none, 'pending', 'verifying', 'completed', 'declined', 'failed', 'cancelled', 'expired', none, 'active'],
+  verifying: [none, none, none, 'completed', none, 'failed', none, 'failed', none, none],
+  completed: [none, none, none, none, none, none, none, none, none, none],
+  failed: [none, none, none, none, none, none, none, none, none, none],
+  declined: [none, none, none, none, none, none, none, none, none, none],
+  cancelled: [none, none, none, none, none, none, none, none, none, none],
+  expired: [none, none, none, none, none, none, none, none, none, none],
 };
 const statuses = Object.keys(matrix) as ElicitationStatus[];
 const terminal = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const;
@@ -42,7 +43,7 @@ describe('S11 status × event', () => {
   test('the matrix has every status and every event', () => {
     expect(statuses).toHaveLength(8);
     expect(new Set(transitionEvents)).toEqual(new Set(events));
-    expect(transitionEvents).toHaveLength(9);
+    expect(transitionEvents).toHaveLength(10);
     expectTypeOf<TransitionEvent>().toEqualTypeOf<(typeof events)[number]>();
   });
 

@@ -4,22 +4,15 @@ import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
 import type { IssueElicitation } from './elicitation-service.ts';
 import type { ElicitationStore } from './ports.ts';
-import { alice, connectionFor, mcpServer, oneTime, signedIn } from './testing/samples.ts';
+import { alice, connectionFor, issuedIn, mcpServer, oneTime, scopesOf, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
+import { storeWith } from './testing/store-with.ts';
 
 /** Several tool calls that need different scopes of the same account. */
 function createBench(wrap: (elicitations: ElicitationStore) => Partial<ElicitationStore> = () => ({})) {
   const clock = createFakeClock();
   const stores = createMemoryStores({ now: clock.now });
-  const { elicitations: inner } = stores;
-  const elicitations: ElicitationStore = {
-    create: request => inner.create(request),
-    read: id => inner.read(id),
-    transition: request => inner.transition(request),
-    due: (shard, limit) => inner.due(shard, limit),
-    listOpen: subject => inner.listOpen(subject),
-    ...wrap(inner),
-  };
+  const elicitations = storeWith(stores.elicitations, wrap(stores.elicitations));
   return createServiceBench({ ...stores, elicitations }, clock);
 }
 
@@ -28,9 +21,7 @@ const asking = (...scopes: string[]): Pick<IssueElicitation, 'request'> => ({
 });
 
 async function openOf(issued: Promise<Awaited<ReturnType<ReturnType<typeof createBench>['issue']>>>) {
-  const result = await issued;
-  if (result.disposition === 'served') throw new Error('Expected an elicitation.');
-  return result.elicitation;
+  return issuedIn(await issued);
 }
 
 describe('an ask for more of the same account', () => {
@@ -93,7 +84,7 @@ describe('an ask for more of the same account', () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const widened = await openOf(bench.issue(mcpServer(), asking('admin')));
-    await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), widened.request.scopes);
+    await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), scopesOf(widened));
     const less = bench.service.complete(id, ATTEMPT, connectionFor(widened, { scopes: ['repo'] }));
     await expect(less).rejects.toThrow(TypeError);
     await bench.service.complete(id, ATTEMPT, connectionFor(widened));
@@ -130,18 +121,17 @@ describe('races', () => {
     const scopes = Array.from({ length: 30 }, (_, nth) => `scope-${nth}`);
     const issued = await Promise.all(scopes.map(scope => bench.issue(mcpServer(), asking(scope))));
     expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
-    const elicitations = issued.map(each => (each.disposition === 'served' ? undefined : each.elicitation));
-    const [id, ...others] = new Set(elicitations.map(each => each?.elicitationId));
+    const elicitations = issued.map(issuedIn);
+    const [id, ...others] = new Set(elicitations.map(each => each.elicitationId));
     expect(others).toEqual([]);
     if (id === undefined) throw new Error('Nobody was asked.');
     const asked = await bench.service.find(id);
-    expect(asked?.request.scopes).toEqual([...scopes].sort());
+    expect(asked).toMatchObject({ request: { scopes: [...scopes].sort() } });
     // Each was answered with one that asks for what it needs.
-    for (const [nth, scope] of scopes.entries()) expect(elicitations[nth]?.request.scopes).toContain(scope);
+    for (const [nth, each] of elicitations.entries()) expect(scopesOf(each)).toContain(scopes[nth]);
     const added = bench.audits.filter(audit => audit.type === 'widened').flatMap(audit => audit.scopes);
-    expect(new Set([...added, ...(elicitations.find(each => each?.version === 1)?.request.scopes ?? [])])).toEqual(
-      new Set(scopes),
-    );
+    const first = elicitations.filter(each => each.version === 1).flatMap(scopesOf);
+    expect(new Set([...added, ...first])).toEqual(new Set(scopes));
     expect(added).toHaveLength(scopes.length - 1);
   });
 
@@ -187,6 +177,6 @@ describe('races', () => {
     race.beforeTransition = async () => end(bench, first);
     const second = await bench.issue(mcpServer(), asking('admin'));
     expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
-    expect((await bench.service.find(first.elicitationId))?.request.scopes).toEqual(['repo']);
+    expect(await bench.service.find(first.elicitationId)).toMatchObject({ request: { scopes: ['repo'] } });
   });
 });

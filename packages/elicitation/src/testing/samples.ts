@@ -1,8 +1,9 @@
-import type { Elicitation } from '../elicitation.ts';
-import type { OneTime } from '../elicitation-service.ts';
+import { type Elicitation, isOfKind } from '../elicitation.ts';
+import type { Issued, OneTime } from '../elicitation-service.ts';
 import { connectionIdOf, digestOf, type ElicitationId } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
 import type { NewConnection } from '../ports.ts';
+import { kinds } from '../requests.ts';
 import type { Subject } from '../subject.ts';
 import type { Visitor } from '../visitor.ts';
 
@@ -24,8 +25,9 @@ export function mcpServer(change: Partial<McpServer> = {}): McpServer {
     mcpServerId,
     identityMode: 'login',
     connectionOwner: mcpServerId,
-    kinds: ['authorization'],
+    kinds,
     providers: ['github'],
+    payment: { processors: ['none', 'stripe'], maxMinorUnits: { EUR: 100_000, JPY: 500_000 } },
     issuers: [ISSUER],
     returnUrls: ['https://tracker.example.com/done'],
     limits: { subjectMax: 1_000, subjectWindowMs: MINUTE, maxTtlMs: 60 * MINUTE },
@@ -42,11 +44,10 @@ export function oneTime(elicitationId: ElicitationId, name: string): OneTime {
 }
 
 /** What a provider granted for an elicitation, as it was asked. */
-export function connectionFor(
-  { elicitationId, mcpServerId, subject, request }: Elicitation,
-  change: Partial<NewConnection> = {},
-): NewConnection {
-  const { provider, resource, scopes } = request;
+export function connectionFor(elicitation: Elicitation, change: Partial<NewConnection> = {}): NewConnection {
+  if (!isOfKind(elicitation, 'authorization')) throw new Error('Nothing is connected for this kind.');
+  const { elicitationId, mcpServerId, subject } = elicitation;
+  const { provider, resource, scopes } = elicitation.request;
   return {
     connectionId: connectionIdOf({ owner: mcpServerId, subject, provider, resource }),
     owner: mcpServerId,
@@ -60,3 +61,12 @@ export function connectionFor(
     ...change,
   };
 }
+
+/** The elicitation that was issued or met; a refusal to go on where there is none. */
+export function issuedIn(issued: Issued): Elicitation {
+  if (!('elicitation' in issued)) throw new Error(`Expected an elicitation, got ${issued.disposition}.`);
+  return issued.elicitation;
+}
+
+export const scopesOf = (elicitation: Elicitation): readonly string[] =>
+  isOfKind(elicitation, 'authorization') ? elicitation.request.scopes : [];

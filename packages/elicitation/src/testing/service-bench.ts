@@ -6,7 +6,7 @@ import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
 import type { ConnectionStore, ElicitationStore, Notifier } from '../ports.ts';
 import type { Visitor } from '../visitor.ts';
-import { alice, connectionFor, mcpServer, oneTime, signedIn, TTL_MS } from './samples.ts';
+import { alice, connectionFor, mcpServer, oneTime, scopesOf, signedIn, TTL_MS } from './samples.ts';
 
 /** The ports the service stands on, handed in: this package does not know who implements them. */
 export interface BenchStores {
@@ -60,7 +60,7 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
       return service.expire(id);
     }
     const transaction = oneTime(id, status === 'verifying' ? 'started' : 'attempt');
-    const active = await service.accept(id, visitor, transaction, elicitation.request.scopes);
+    const active = await service.accept(id, visitor, transaction, scopesOf(elicitation));
     if (status === 'verifying') return service.hold(id, digestOf('started'), oneTime(id, 'attempt'));
     if (status === 'completed') return service.complete(id, digestOf('attempt'), connectionFor(active));
     if (status === 'failed') return service.fail(id, digestOf('attempt'), 'provider_refused');

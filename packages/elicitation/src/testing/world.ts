@@ -3,7 +3,6 @@ import type fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Elicitation } from '../elicitation.ts';
 import { digestOf, type ElicitationId, SHARDS } from '../ids.ts';
-import type { ElicitationStore } from '../ports.ts';
 import type { Visitor } from '../visitor.ts';
 import { CANARY, Invariants, type Observed } from './invariants.ts';
 import {
@@ -74,7 +73,7 @@ export class World {
       return (argument: A) => scheduler.schedule(Promise.resolve(), label).then(() => access(argument));
     };
     const { elicitations } = stores;
-    const scheduled: ElicitationStore = {
+    const scheduled = storeWith(elicitations, {
       create: turn('create', async request => {
         const result = await elicitations.create(request);
         if (result.result === 'created') this.model.created(...knownOf(result.elicitation));
@@ -82,9 +81,8 @@ export class World {
       }),
       read: turn('read', id => elicitations.read(id)),
       transition: turn('transition', request => elicitations.transition(request)),
-      due: (shard, limit) => elicitations.due(shard, limit),
-      listOpen: subject => elicitations.listOpen(subject),
-    };
+      redeem: turn('redeem', request => elicitations.redeem(request)),
+    });
     const entropy = (length: number) => {
       this.#drawn += 1;
       return createHash('sha256').update(`${this.#drawn}`).digest().subarray(0, length);

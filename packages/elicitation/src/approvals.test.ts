@@ -1,0 +1,373 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import { type Elicitation, isPaidBy } from './elicitation.ts';
+import type { Settlement } from './elicitation-service.ts';
+import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
+import type { Charge } from './requests.ts';
+import {
+  answered,
+  approval,
+  asked,
+  chargeAt,
+  charging,
+  person,
+  requests,
+  type Sample,
+  shown,
+} from './testing/kind-bench.ts';
+import { alice, bob, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
+import { createServiceBench } from './testing/service-bench.ts';
+
+function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+type Bench = ReturnType<typeof createBench>;
+
+const unknownId = newElicitationId(shardOf(alice), systemEntropy);
+const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
+  service.approve(elicitationId, visitor, { shown: shown(sample), approval });
+
+async function charged({ service }: Bench, { elicitationId }: Elicitation) {
+  const found = await service.find(elicitationId);
+  if (found?.status !== 'active') throw new Error('Not charging.');
+  return found;
+}
+
+async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Promise<unknown>, refusal: object) {
+  const announced = bench.stores.events.length;
+  const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
+  expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
+  expect(bench.stores.events).toHaveLength(announced);
+  expect(await bench.service.find(before.elicitationId)).toEqual(before);
+}
+
+describe('approve', () => {
+  test.each(['confirmation', 'approval'] as const)('ends a %s in one commit, audited once', async sample => {
+    const bench = createBench();
+    const before = await asked(bench, sample);
+    const { elicitationId, mcpServerId, subject } = before;
+    const audits = await bench.audited(async () => {
+      const { kind, digest } = requests[sample];
+      const processor = sample === 'approval' ? { processor: 'none' } : {};
+      expect(await approve(bench, before, sample)).toMatchObject({
+        ...{ status: 'completed', version: 2, outcome: { kind, digest, approval, ...processor } },
+      });
+    });
+    expect(audits).toEqual([{ type: 'approved', method: 'passkey', elicitationId, mcpServerId, subject }]);
+    expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
+  });
+
+  test('a payment that a processor takes is charging from then on, under an attempt nobody can guess', async () => {
+    const bench = createBench();
+    const before = await asked(bench, 'payment');
+    const audits = await bench.audited(async () => {
+      const approved = await approve(bench, before, 'payment');
+      expect(approved).toMatchObject({ status: 'active', approval, attempt: expect.stringMatching(/^[\w-]{22}$/) });
+      expect(approved).not.toHaveProperty('charge');
+    });
+    expect(audits.map(({ type }) => type)).toEqual(['approved']);
+    const other = await charging(createBench());
+    expect(other.attempt).not.toBe((await charged(bench, before)).attempt);
+  });
+
+  test.each(['payment', 'approval', 'confirmation'] as const)(
+    'S36 of anything but what was shown is refused, before and after the end: %s',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const forged = (digest: string) => () =>
+        bench.service.approve(before.elicitationId, person, { shown: digest, approval });
+      const digests = ['', 'x', shown('once'), shown(sample).toLowerCase(), `${shown(sample)} `];
+      for (const digest of digests) await expectUnchanged(bench, before, forged(digest), { code: 'request_changed' });
+      const after = await approve(bench, before, sample);
+      for (const digest of digests) await expectUnchanged(bench, after, forged(digest), { code: 'request_changed' });
+    },
+  );
+
+  test.each(['payment', 'approval', 'confirmation'] as const)(
+    'T31 double click, reload and second tab get what became of it: %s',
+    async sample => {
+      const bench = createBench();
+      const first = await approve(bench, await asked(bench, sample), sample);
+      const audits = await bench.audited(async () => {
+        expect(await approve(bench, first, sample)).toEqual(first);
+        bench.clock.set(first.expiresAt + TTL_MS);
+        expect(await approve(bench, first, sample)).toEqual(first);
+      });
+      expect(audits).toEqual([]);
+      expect(bench.announced(first)).toHaveLength(first.version);
+    },
+  );
+
+  test('a payment that was paid meanwhile is answered as it is', async () => {
+    const bench = createBench();
+    const paid = await answered(bench, 'payment');
+    expect(await approve(bench, paid, 'payment')).toEqual(paid);
+  });
+
+  test.each(['payment', 'approval', 'confirmation'] as const)(
+    'S37 L6 of 50 at once one is committed: %s',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const audits = await bench.audited(async () => {
+        const answers = await Promise.all(Array.from({ length: 50 }, () => approve(bench, before, sample)));
+        expect(new Set(answers.map(answer => JSON.stringify(answer))).size).toBe(1);
+      });
+      expect(audits.map(({ type }) => type)).toEqual(['approved']);
+      expect(bench.announced(before)).toHaveLength(2);
+    },
+  );
+
+  test.each(['payment', 'approval', 'confirmation'] as const)('by somebody else changes nothing: %s', async sample => {
+    const bench = createBench();
+    const before = await asked(bench, sample);
+    const strangers = [signedIn(bob), signedIn(alice, 'calendar'), { kind: 'loopback' } as const];
+    for (const stranger of strangers) {
+      const call = () => bench.service.approve(before.elicitationId, stranger, { shown: shown(sample), approval });
+      await expectUnchanged(bench, before, call, { code: 'wrong_person' });
+    }
+    const after = await approve(bench, before, sample);
+    await expectUnchanged(bench, after, () => approve(bench, after, sample, signedIn(bob)), { code: 'wrong_person' });
+  });
+
+  test.each(['declined', 'cancelled', 'expired'] as const)('of a %s one is refused', async status => {
+    const bench = createBench();
+    const before = await asked(bench, 'confirmation');
+    const { elicitationId: id } = before;
+    if (status === 'declined') await bench.service.decline(id, person);
+    if (status === 'cancelled') await bench.service.cancel(mcpServer(), id);
+    if (status === 'expired') bench.clock.set(before.expiresAt);
+    await expect(approve(bench, before, 'confirmation')).rejects.toMatchObject({ code: 'already_ended', status });
+    expect(await bench.service.find(id)).toMatchObject({ status });
+  });
+
+  test('of what is not approved is refused, and an unknown one is not found', async () => {
+    for (const sample of ['form', 'once', 'lasting'] as const) {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      await expectUnchanged(bench, before, () => approve(bench, before, sample), { code: 'illegal_transition' });
+    }
+    const bench = createBench();
+    const before = await bench.pending();
+    await expectUnchanged(bench, before, () => approve(bench, before, 'payment'), { code: 'illegal_transition' });
+    const call = bench.service.approve(unknownId, person, { shown: '', approval });
+    await expect(call).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test.each(['payment', 'confirmation', 'form', 'once'] as const)('is the only way to agree: %s', async sample => {
+    const bench = createBench();
+    const before = await asked(bench, sample);
+    const call = () => bench.service.accept(before.elicitationId, person, oneTime(before.elicitationId, 'x'), []);
+    await expectUnchanged(bench, before, call, { code: 'illegal_transition' });
+  });
+});
+
+describe('while charging', () => {
+  const attempts: {
+    verb: string;
+    call: (bench: Bench, id: Elicitation['elicitationId'], attempt: string) => Promise<unknown>;
+  }[] = [
+    { verb: 'decline', call: ({ service }, id) => service.decline(id, person) },
+    { verb: 'cancel', call: ({ service }, id) => service.cancel(mcpServer(), id) },
+    { verb: 'expire', call: ({ service }, id) => service.expire(id) },
+    { verb: 'accept', call: ({ service }, id) => service.accept(id, person, oneTime(id, 'x'), []) },
+    { verb: 'retry', call: ({ service }, id, attempt) => service.retry(id, attempt, 'start_again') },
+  ];
+  test.each(attempts)('$verb is refused, before and after its time', async ({ call }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const run = () => call(bench, before.elicitationId, before.attempt);
+    await expectUnchanged(bench, before, run, { code: 'payment_in_progress' });
+    bench.clock.set(before.expiresAt + 1);
+    await expectUnchanged(bench, before, run, { code: 'payment_in_progress' });
+  });
+
+  test('fail, hold and complete are no verbs of a payment', async () => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const { elicitationId: id, attempt } = before;
+    for (const call of [
+      () => bench.service.fail(id, attempt, 'provider_refused'),
+      () => bench.service.hold(id, attempt, oneTime(id, 'x')),
+    ])
+      await expectUnchanged(bench, before, call, { code: 'illegal_transition' });
+  });
+
+  describe('noteCharge', () => {
+    const note = ({ service }: Bench, { elicitationId }: Elicitation, attempt: string, charge: Charge = chargeAt) =>
+      service.noteCharge(elicitationId, attempt, charge);
+
+    test('keeps the approval, and the same charge again changes nothing', async () => {
+      const bench = createBench();
+      const before = await charging(bench);
+      bench.clock.set(before.expiresAt + 1);
+      const audits = await bench.audited(async () => {
+        const noted = await note(bench, before, before.attempt);
+        expect(noted).toEqual({ ...before, version: 3, charge: chargeAt });
+        expect(await note(bench, before, before.attempt)).toEqual(noted);
+        expect(await note(bench, before, before.attempt, { ...chargeAt, url: 'https://other.example.com' })).toEqual(
+          noted,
+        );
+      });
+      expect(audits.map(({ type }) => type)).toEqual(['charged']);
+    });
+
+    test('another charge, a stale attempt and what is not charging are refused', async () => {
+      const bench = createBench();
+      const before = await charging(bench);
+      const noted = await note(bench, before, before.attempt);
+      const illegal = { code: 'illegal_transition' };
+      const other = { ...chargeAt, reference: 'cs_2' };
+      await expectUnchanged(bench, noted, () => note(bench, noted, before.attempt, other), illegal);
+      await expectUnchanged(bench, noted, () => note(bench, noted, 'another'), illegal);
+      const form = await asked(bench, 'form');
+      await expectUnchanged(bench, form, () => note(bench, form, ''), illegal);
+    });
+
+    test('of 50 at once one is committed', async () => {
+      const bench = createBench();
+      const before = await charging(bench);
+      const noted = await Promise.all(Array.from({ length: 50 }, () => note(bench, before, before.attempt)));
+      expect(new Set(noted.map(({ version }) => version))).toEqual(new Set([3]));
+      expect(bench.audits.filter(({ type }) => type === 'charged')).toHaveLength(1);
+    });
+  });
+});
+
+describe('settle', () => {
+  const paid: Settlement = { result: 'paid', processorReference: 'pi_1' };
+  const settle = ({ service }: Bench, { elicitationId }: Elicitation, attempt: string, settlement: Settlement) =>
+    service.settle(elicitationId, attempt, settlement);
+
+  const outcomes: { settlement: Settlement; early: object; late: object; audit: object }[] = [
+    { settlement: paid, early: { status: 'completed' }, late: { status: 'completed' }, audit: { type: 'completed' } },
+    ...(['decline', 'cancel'] as const).map(as => {
+      const status = as === 'decline' ? ('declined' as const) : ('cancelled' as const);
+      return {
+        settlement: { result: 'closed', as } as const,
+        early: { status },
+        late: { status },
+        audit: { type: status },
+      };
+    }),
+    ...(['retry', 'expire'] as const).map(as => ({
+      settlement: { result: 'closed', as } as const,
+      early: { status: 'pending', trouble: 'payment_not_finished' },
+      late: { status: 'expired' },
+      audit: { type: 'returned', trouble: 'payment_not_finished' },
+    })),
+    ...(
+      [
+        ['refused', 'processor_refused'],
+        ['mismatch', 'payment_mismatch'],
+      ] as const
+    ).map(([result, failure]) => {
+      const failed = { status: 'failed', failure };
+      return { settlement: { result }, early: failed, late: failed, audit: { type: 'failed', failure } };
+    }),
+  ];
+
+  test.each(outcomes)('$settlement in time: $early', async ({ settlement, early, audit }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    bench.clock.set(before.expiresAt - 1);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...early, version: 3 });
+    });
+    expect(audits).toMatchObject([audit]);
+  });
+
+  test.each(outcomes)('$settlement after its time: $late', async ({ settlement, late }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    bench.clock.set(before.expiresAt);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...late, version: 4 });
+    });
+    expect(audits).toHaveLength(1);
+    expect(bench.announced(before)).toHaveLength(4);
+  });
+
+  test('paid: the outcome holds what was approved and how the processor names it', async () => {
+    const bench = createBench();
+    const { digest, kind } = requests.payment;
+    const outcome = { kind, digest, approval, processor: 'stripe', processorReference: 'pi_1' };
+    const end = await answered(bench, 'payment');
+    expect(end).toMatchObject({ status: 'completed', outcome });
+    expect(isPaidBy(end, 'pi_1')).toBe(true);
+    expect(isPaidBy(end, 'pi_2')).toBe(false);
+  });
+
+  test.each(outcomes)('a repeat of $settlement is answered with the record as it is', async ({ settlement }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const first = await settle(bench, before, before.attempt, settlement);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toEqual(first);
+    });
+    expect(audits).toEqual([]);
+  });
+
+  test.each(outcomes.slice(1))(
+    'money that comes after $settlement is told from money that counted',
+    async ({ settlement }) => {
+      const bench = createBench();
+      const before = await charging(bench);
+      const closed = await settle(bench, before, before.attempt, settlement);
+      const after = await settle(bench, before, before.attempt, paid);
+      expect(after).toEqual(closed);
+      expect(isPaidBy(after, 'pi_1')).toBe(false);
+    },
+  );
+
+  test('money for an attempt that was closed does not count for the next one', async () => {
+    const bench = createBench();
+    const first = await charging(bench);
+    await settle(bench, first, first.attempt, { result: 'closed', as: 'retry' });
+    const second = await approve(bench, first, 'payment');
+    expect(second).toMatchObject({ status: 'active', version: 4 });
+    if (second.status !== 'active') throw new Error('Not charging.');
+    expect(second.attempt).not.toBe(first.attempt);
+    expect(await settle(bench, first, first.attempt, paid)).toEqual(second);
+    const other = { result: 'paid', processorReference: 'pi_2' } as const;
+    const end = await settle(bench, second, second.attempt, other);
+    expect([isPaidBy(end, 'pi_2'), isPaidBy(await settle(bench, first, first.attempt, paid), 'pi_1')]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('of paid and closed at once the first counts, and every caller sees which', async () => {
+    for (const order of [0, 1]) {
+      const bench = createBench();
+      const before = await charging(bench);
+      const settlements: Settlement[] = [paid, { result: 'closed', as: 'expire' }, { result: 'closed', as: 'decline' }];
+      if (order === 1) settlements.reverse();
+      const ends = await Promise.all(
+        Array.from({ length: 48 }, (_, nth) =>
+          settle(bench, before, before.attempt, settlements[nth % settlements.length] ?? paid),
+        ),
+      );
+      expect(new Set(ends.map(end => JSON.stringify(end))).size).toBe(1);
+      expect(isPaidBy(ends[0] ?? before, 'pi_1')).toBe(order === 0);
+      expect(bench.audits).toHaveLength(3);
+    }
+  });
+
+  test('of another kind is refused, and an unknown one is not found', async () => {
+    const bench = createBench();
+    const form = await asked(bench, 'form');
+    await expectUnchanged(bench, form, () => settle(bench, form, '', paid), { code: 'illegal_transition' });
+    await expect(bench.service.settle(unknownId, '', paid)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('of one that nobody has approved changes nothing', async () => {
+    const bench = createBench();
+    const before = await asked(bench, 'payment');
+    for (const { settlement } of outcomes) expect(await settle(bench, before, '', settlement)).toEqual(before);
+  });
+});

@@ -1,0 +1,15 @@
+import type { ElicitationStore } from '../ports.ts';
+
+/** The store with some of its verbs made otherwise. */
+export function storeWith(inner: ElicitationStore, change: Partial<ElicitationStore>): ElicitationStore {
+  return {
+    create: request => inner.create(request),
+    read: id => inner.read(id),
+    transition: request => inner.transition(request),
+    redeem: request => inner.redeem(request),
+    due: (shard, limit) => inner.due(shard, limit),
+    postpone: (id, delayMs) => inner.postpone(id, delayMs),
+    listOpen: subject => inner.listOpen(subject),
+    ...change,
+  };
+}
