@@ -53,6 +53,8 @@ export interface DecisionKind {
    * stands a link there, of the same size and weight. `acceptLabel` says so.
    */
   readonly acceptHref?: string;
+  /** Where `facts` holds fields to fill in: they belong to the accepting form by its `id`. */
+  readonly acceptForm?: { readonly id: string; readonly novalidate: boolean };
   /** What the person needs to know about the accepting button, just above both buttons. */
   readonly aboutAccept?: Html;
   readonly reassurance: Html;
@@ -74,7 +76,7 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const accept =
     kind.acceptHref === undefined
       ? postForm(
-          { action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }) },
+          { action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }), ...kind.acceptForm },
           submitButton(kind.acceptLabel, 'accent'),
         )
       : linkButton(kind.acceptHref, kind.acceptLabel, 'accent');

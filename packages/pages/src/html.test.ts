@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hostileStrings } from './hostile-strings.ts';
-import { contactUrl, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
+import { attributes, contactUrl, html, joinHtml, onPage, ownPath, ownText, webUrl } from './html.ts';
 
 /** Undoes exactly the references escaping makes. */
 const unescapeHtml = (markup: string) => markup.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
@@ -30,6 +30,11 @@ describe('values', () => {
     expect(`${html`<ul>${items}${undefined}</ul>`}`).toBe('<ul><li><bdi>a</bdi></li><li><bdi>b</bdi></li></ul>');
     expect(`${joinHtml(items)}`).toBe('<li><bdi>a</bdi></li><li><bdi>b</bdi></li>');
     expect(`${html`<p>${ownText('a < b')}</p>`}`).toBe('<p>a &#60; b</p>');
+  });
+
+  test('an option holds text only', () => {
+    expect(`${html`<option>${'a < b'}</option>`}`).toBe('<option>a &#60; b</option>');
+    expect(() => html`<option>${html`<b></b>`}</option>`).toThrow(TypeError);
   });
 
   test('text after a title is text again', () => {
@@ -62,12 +67,51 @@ describe('values', () => {
   });
 });
 
+describe('attributes chosen by data', () => {
+  test('stand with a value, without one, or not at all', () => {
+    const chosen = attributes({ id: 'a', rows: 3, required: true, checked: false, title: undefined, value: '' });
+    expect(`${html`<p${chosen}></p>`}`).toBe('<p id="a" rows="3" required value=""></p>');
+    expect(`${html`<p class="b"${attributes({})}>${'x'}</p>`}`).toBe('<p class="b"><bdi>x</bdi></p>');
+  });
+
+  test.each(hostileStrings)('hold no markup: %j', hostile => {
+    const markup = `${html`<p${attributes({ title: hostile })}></p>`}`;
+    expect(markup.match(/[<>"]/g)).toHaveLength(6);
+    expect(unescapeHtml(markup)).toBe(`<p title="${hostile}"></p>`);
+  });
+
+  test.each([
+    'onclick',
+    'style',
+    'srcdoc',
+    'formaction',
+    'href',
+    'src',
+    'action',
+    'a b',
+    'A',
+    'x"',
+    'a=',
+    '',
+    '__proto__',
+  ])('the name %j is refused', name => {
+    expect(() => attributes({ [name]: 'x' })).toThrow(TypeError);
+    expect(() => attributes({ [name]: undefined })).toThrow(TypeError);
+  });
+});
+
 describe('templates that escaping cannot make safe are refused', () => {
   test.each([
     ['unquoted attribute', () => html`<p title=${'x'}></p>`],
     ['single-quoted attribute', () => html`<p title='${'x'}'></p>`],
     ['tag name', () => html`<${'x'}>`],
     ['attribute name', () => html`<p ${'x'}="y"></p>`],
+    ['attributes before others', () => html`<p${attributes({})} class="a"></p>`],
+    ['attributes as part of a name', () => html`<p ${attributes({})}b></p>`],
+    ['attributes behind a space', () => html`<p ${attributes({})}></p>`],
+    ['attributes of a closing tag', () => html`<p></p${attributes({})}>`],
+    ['text in place of attributes', () => html`<p${'title'}></p>`],
+    ['attributes as text', () => html`<p>${attributes({ id: 'a' })}</p>`],
     ['style attribute', () => html`<p style="${'x'}"></p>`],
     ['static style attribute', () => html`<p style="color:red"></p>`],
     ['event handler', () => html`<p onclick="${'x'}"></p>`],
@@ -120,7 +164,12 @@ describe('addresses', () => {
     expect(() => contactUrl(href)).toThrow(TypeError);
   });
 
+  test.each(['', '#a', 'a b', '1', 'a"', 'a/b', 'a:b', ...notTheWeb])('not a place on the page: %j', id => {
+    expect(() => onPage(id)).toThrow(TypeError);
+  });
+
   test('accepted ones', () => {
+    expect(`${onPage('field-a.b_c-1')}`).toBe('#field-a.b_c-1');
     expect(`${ownPath('/')}`).toBe('/');
     expect(`${ownPath('/e/ab.c-d_e/accept?x=1#y')}`).toBe('/e/ab.c-d_e/accept?x=1#y');
     expect(`${webUrl('https://bücher.example/a b')}`).toBe('https://xn--bcher-kva.example/a%20b');

@@ -34,13 +34,26 @@ export type Html = TrustedHtml;
 /** An address that may stand in `href`, `src` or `action`; made by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
 export type Url = CheckedUrl;
 
-/** What may be interpolated. A bare string is an outside value: in running text it is escaped and isolated in `<bdi>`. */
-export type Interpolation = string | Html | Url | readonly Html[] | undefined;
+class CheckedAttributes {
+  readonly #markup: string;
+  constructor(markup: string) {
+    this.#markup = markup;
+  }
+  toString(): string {
+    return this.#markup;
+  }
+}
 
-type Place = 'text' | 'plain-text' | 'attribute' | 'url';
+/** The attributes of one tag; made by {@link attributes}. */
+export type Attributes = CheckedAttributes;
+
+/** What may be interpolated. A bare string is an outside value: in running text it is escaped and isolated in `<bdi>`. */
+export type Interpolation = string | Html | Url | Attributes | readonly Html[] | undefined;
+
+type Place = 'text' | 'plain-text' | 'attribute' | 'url' | 'attributes';
 
 const urlAttributes = new Set(['href', 'src', 'action']);
-const plainTextElements = new Set(['title', 'textarea']);
+const plainTextElements = new Set(['title', 'textarea', 'option']);
 const refusedElements = new Set(['script', 'style', 'iframe', 'object', 'embed', 'base']);
 const refusedAttributes = /^(?:on.*|style|srcdoc|srcset|formaction|ping)$/;
 
@@ -49,7 +62,7 @@ const placesByTemplate = new WeakMap<TemplateStringsArray, readonly Place[]>();
 /**
  * Tagged template for markup. In running text a string is escaped and wrapped in `<bdi>`, an `Html` value stands as it
  * is and `undefined` leaves nothing; in an attribute a string is escaped; in `href`, `src` and `action` only a `Url` may
- * stand, as the whole value.
+ * stand, as the whole value; and at the end of an opening tag what {@link attributes} made.
  *
  * @throws TypeError when a template or a value breaks these rules (a fault of the page, never of the data).
  */
@@ -64,6 +77,26 @@ export function html(strings: TemplateStringsArray, ...values: readonly Interpol
     markup += render(value, places[index]) + (strings[index + 1] ?? '');
   });
   return new TrustedHtml(markup);
+}
+
+/**
+ * Attributes that are there or not depending on data, for the end of an opening tag: `<input${attributes({ required })}>`. `true`
+ * stands without a value, `false` and `undefined` leave nothing.
+ *
+ * @throws TypeError for a name whose value escaping could not make safe, addresses among them.
+ */
+export function attributes(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
+  return new CheckedAttributes(
+    Object.entries(values)
+      .map(([name, value]) => {
+        if (!/^[a-z][a-z-]*$/.test(name) || refusedAttributes.test(name) || urlAttributes.has(name)) {
+          throw refused(`the attribute "${name}"`);
+        }
+        if (value === undefined || value === false) return '';
+        return value === true ? ` ${name}` : ` ${name}="${escapeHtml(String(value))}"`;
+      })
+      .join(''),
+  );
 }
 
 /** Text of our own, escaped but not isolated: it shares the page's language and direction. */
@@ -100,6 +133,16 @@ export function escapeHtml(text: string): string {
 export function ownPath(path: string): Url {
   if (!isOwnPath(path)) throw new TypeError('not a path on this origin');
   return new CheckedUrl(path);
+}
+
+/**
+ * A place on the same page.
+ *
+ * @throws TypeError when `id` is no plain name.
+ */
+export function onPage(id: string): Url {
+  if (!/^[A-Za-z][\w.-]*$/.test(id)) throw new TypeError('not the name of a place');
+  return new CheckedUrl(`#${id}`);
 }
 
 /**
@@ -141,6 +184,9 @@ function render(value: Interpolation, place: Place | undefined): string {
     case 'plain-text':
     case 'attribute':
       if (typeof value === 'string') return escapeHtml(value);
+      break;
+    case 'attributes':
+      if (value instanceof CheckedAttributes) return value.toString();
       break;
     case 'url':
       if (value instanceof CheckedUrl) return escapeHtml(value.toString());
@@ -193,8 +239,13 @@ function findPlaces(strings: TemplateStringsArray): readonly Place[] {
     const isLast = index === strings.length - 1;
     if (isLast && within !== 'text') throw refused('a tag that is not closed');
     if (isLast) return;
-    if (within === 'tag') throw refused('a value inside a tag');
-    if (within === 'text') {
+    if (within === 'tag') {
+      // Straight behind the tag's name or a quote and straight before its end, so that it can become part of neither.
+      const isAlone =
+        !element.startsWith('/') && /[a-z0-9"]$/.test(chunk) && strings[index + 1]?.startsWith('>') === true;
+      if (!isAlone) throw refused('a value inside a tag');
+      places.push('attributes');
+    } else if (within === 'text') {
       places.push(plainTextElements.has(element) ? 'plain-text' : 'text');
     } else if (urlAttributes.has(attribute)) {
       const isWhole = valueStart === chunk.length && strings[index + 1]?.startsWith('"') === true;

@@ -67,7 +67,7 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     expect(forms).toHaveLength(count(markup, /<form/g));
     for (const [, attributes, content] of forms) {
       expect(attributes).toMatch(
-        /^(?:class="needs-script" )?method="post" action="\/[^"]*" autocomplete="off"(?: data-[a-z-]+="[^"]*")*$/,
+        /^(?:class="needs-script" )?method="post" action="\/[^"]*" autocomplete="off"(?: id="answer"(?: novalidate)?)?(?: data-[a-z-]+="[^"]*")*$/,
       );
       expect(content).toMatch(
         /^<input type="hidden" name="csrf_token" value="csrf-value">(?:<input type="hidden" name="(?:shown|ceremony|response)" value="[^"]*">)*<button /,
@@ -252,12 +252,14 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
         waiting: [
           {
             mcpServer: { name: text, host: 'a.example' },
-            providerName: text,
+            about: { kind: 'authorization', providerName: text },
             expiresAt: new Date(0),
             openHref: '/e/1',
           },
         ],
         connections: [connectionOf(text), { ...connectionOf(text), scopes: Array(5).fill({ scope: text }) }],
+        credentials: [],
+        passkeys: [],
       },
     ),
     signInPage(english, { choices: [{ name: text, href: '/login' }] }),

@@ -9,6 +9,7 @@ import { mePage } from './pages/me-page.ts';
 import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
+import { sampleEntryPages } from './sample-entry-pages.ts';
 import {
   extremeConnect,
   extremeConnection,
@@ -35,6 +36,7 @@ const returnHref = 'https://issues.northwind.example/back';
 
 export const samplePages: Readonly<Record<string, (context: PageContext) => string>> = {
   ...sampleApprovalPages,
+  ...sampleEntryPages,
   'sign-in': context => signInPage(context, { continueHref: '/login', destinationHost: 'login.northwind.example' }),
   'sign-in-connections': context => signInPage(context, { continueHref: '/login', purpose: 'connections' }),
   'sign-in-plain': context => signInPage(context, { continueHref: '/login' }),
@@ -110,7 +112,8 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
     }),
   me: context => mePage(context, sampleMe),
   'me-empty': context => mePage(context, { ...sampleMe, waiting: [], connections: [] }),
-  'me-loopback': context => mePage(context, { waiting: [], connections: [sampleConnection] }),
+  'me-loopback': context =>
+    mePage(context, { waiting: [], connections: [sampleConnection], credentials: [], passkeys: [] }),
   'me-extreme': context =>
     mePage(context, {
       signedIn: {
@@ -120,12 +123,14 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       waiting: [
         {
           mcpServer: longMcpServer,
-          providerName: longWord,
+          about: { kind: 'authorization', providerName: longWord },
           expiresAt: new Date('2026-03-04T14:32:00Z'),
           openHref: '/e/0a.sample',
         },
       ],
       connections: [extremeConnection, { ...extremeConnection, lost: 'expired' }],
+      credentials: [],
+      passkeys: [],
     }),
   disconnect: context => disconnectPage(context, sampleDisconnect),
   'disconnect-unsupported': context =>

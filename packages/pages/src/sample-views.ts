@@ -87,7 +87,7 @@ export const sampleMe = {
   waiting: [
     {
       mcpServer: releaseNotes,
-      providerName: 'Notion',
+      about: { kind: 'authorization' as const, providerName: 'Notion' },
       expiresAt: new Date('2026-03-04T14:32:00Z'),
       now: new Date('2026-03-04T14:22:00Z'),
       openHref: '/e/0a.sample',
@@ -113,6 +113,8 @@ export const sampleMe = {
       disconnectHref: '/me/connections/0a.dropbox',
     },
   ],
+  credentials: [],
+  passkeys: [],
 };
 
 export const sampleDisconnect = {

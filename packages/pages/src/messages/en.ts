@@ -1,4 +1,5 @@
 import { approvalsEn } from './approvals/en.ts';
+import { entriesEn } from './entries/en.ts';
 
 /**
  * The English texts, and the list of all texts there are. `{name}` is a place for a value; every locale must have the same
@@ -6,6 +7,7 @@ import { approvalsEn } from './approvals/en.ts';
  */
 export const en = {
   ...approvalsEn,
+  ...entriesEn,
   'layout.help': 'Help',
   'link.open': 'Open {host}',
   'link.newTab': '(in a new tab)',
@@ -114,7 +116,7 @@ export const en = {
   'connection.unused': 'No app any more',
 
   'me.heading': 'Your connections',
-  'me.text': 'Accounts of yours that apps may use, and questions they have for you.',
+  'me.text': 'What apps may use of yours, and questions they have for you.',
   'me.signOut': 'Sign out',
   'me.waiting': 'Waiting for you',
   'me.noneWaiting': 'Nothing is waiting for your answer.',

@@ -1,9 +1,11 @@
 import { approvalsZhHans } from './approvals/zh-hans.ts';
+import { entriesZhHans } from './entries/zh-hans.ts';
 import type { Messages } from './messages.ts';
 
 /** 简体中文。 */
 export const zhHans: Messages = {
   ...approvalsZhHans,
+  ...entriesZhHans,
   'layout.help': '帮助',
   'link.open': '打开 {host}',
   'link.newTab': '（在新标签页中）',

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { sampleConnection, sampleContext, sampleMe } from '../sample-views.ts';
 import { type ConnectionView, type MeView, mePage } from './me-page.ts';
 
+const nothing = { waiting: [], connections: [], credentials: [], passkeys: [] };
 const entriesOf = (connections: readonly ConnectionView[], rest: Partial<MeView> = {}) => {
-  const markup = mePage(sampleContext, { waiting: [], ...rest, connections });
+  const markup = mePage(sampleContext, { ...nothing, ...rest, connections });
   return [...markup.matchAll(/<li class="entry">(.*?)<\/div><\/li>/gs)].map(([, entry = '']) => entry);
 };
 const { lastUse: _lastUse, accountName: _accountName, ...unused } = sampleConnection;
@@ -18,7 +19,7 @@ test('what waits stands before what is connected', () => {
 });
 
 test('says so where there is nothing', () => {
-  const markup = mePage(sampleContext, { waiting: [], connections: [] });
+  const markup = mePage(sampleContext, nothing);
   expect(markup.match(/<p class="empty">/g)).toHaveLength(2);
   expect(markup).not.toMatch(/class="entry"|<form/);
   expect(mePage(sampleContext, sampleMe)).not.toContain('class="empty"');

@@ -1,33 +1,32 @@
 /** What a signed-in person has connected, and what waits for their answer. */
-import { type Html, html, webUrl } from '../html.ts';
+import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
-import { asker, fact, facts, knownScopeList, mcpServerList, monogram, paragraphs, personFact } from '../parts.ts';
-import { type Deadline, deadline, timeText } from '../times.ts';
+import {
+  type CredentialItemView,
+  credentialEntry,
+  entryAction,
+  type LastUseView,
+  lastUseText,
+  type PasskeyItemView,
+  passkeyEntry,
+  type WaitingView,
+  waitingEntry,
+} from '../me-entries.ts';
+import { fact, facts, knownScopeList, mcpServerList, monogram, paragraphs, personFact } from '../parts.ts';
+import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
-import type { ConnectedAccountView, McpServerView, PageContext, PersonView, ScopeView } from '../views.ts';
+import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
 
 /** An account as it stands in the list. */
 export interface ConnectionView extends ConnectedAccountView {
   readonly scopes: readonly ScopeView[];
   readonly connectedAt: Date;
-  readonly lastUse?: {
-    readonly at: Date;
-    readonly mcpServerName: string;
-    /** What the MCP server says; shown as a claim. */
-    readonly tool?: string;
-  };
+  readonly lastUse?: LastUseView;
   /** Why it is of no use until its person connects it again. */
   readonly lost?: 'refused' | 'rejected' | 'expired';
   /** The page that asks before anything is disconnected. */
   readonly disconnectHref: string;
-}
-
-/** A question that is still open. */
-export interface WaitingView extends Deadline {
-  readonly mcpServer: McpServerView;
-  readonly providerName: string;
-  readonly openHref: string;
 }
 
 export interface MeView {
@@ -36,6 +35,8 @@ export interface MeView {
   readonly waiting: readonly WaitingView[];
   /** In any order; accounts of one provider come to stand together. */
   readonly connections: readonly ConnectionView[];
+  readonly credentials: readonly CredentialItemView[];
+  readonly passkeys: readonly PasskeyItemView[];
 }
 
 export function mePage(context: PageContext, view: MeView): string {
@@ -57,35 +58,47 @@ ${person}
 ${group(
   'waiting',
   t.html('me.waiting'),
-  t.html('me.noneWaiting'),
+  { empty: t.html('me.noneWaiting') },
   view.waiting.map((waiting, index) => waitingEntry(waiting, index, t)),
 )}
 ${group(
   'connections',
   t.html('me.connections'),
-  t.html('me.noConnections'),
+  { empty: t.html('me.noConnections') },
   inOrder(view.connections, t).map((connection, index) => connectionEntry(connection, index, t)),
+)}
+${group(
+  'credentials',
+  t.html('me.credentials'),
+  {},
+  view.credentials.map((credential, index) => credentialEntry(credential, index, t)),
+)}
+${group(
+  'passkeys',
+  t.html('me.passkeys'),
+  { about: t.html('me.passkeysText') },
+  view.passkeys.map((passkey, index) => passkeyEntry(passkey, index, t)),
 )}`;
   return layout(context, t, { title: t.plain('me.heading'), main });
 }
 
-/** One kind of thing the person has here, or a sentence where there is none of it. */
-function group(name: string, heading: Html, empty: Html, entries: readonly Html[]): Html {
+/** One kind of thing the person has here. Where there is none of it, a sentence says so; or nothing, about what only few have. */
+function group(
+  name: string,
+  heading: Html,
+  words: { readonly empty?: Html; readonly about?: Html },
+  entries: readonly Html[],
+): Html | undefined {
+  if (entries.length === 0 && words.empty === undefined) return undefined;
+  const about = words.about === undefined ? undefined : html`<p class="empty">${words.about}</p>`;
   const content =
-    entries.length === 0 ? html`<p class="empty">${empty}</p>` : html`<ul class="entries">${entries}</ul>`;
+    entries.length === 0
+      ? html`<p class="empty">${words.empty}</p>`
+      : html`${about}<ul class="entries">${entries}</ul>`;
   return html`<section class="group" aria-labelledby="${name}-heading">
 <h2 id="${name}-heading">${heading}</h2>
 ${content}
 </section>`;
-}
-
-function waitingEntry(waiting: WaitingView, index: number, t: Translator): Html {
-  const what = `waiting-${index}`;
-  return html`<li class="entry">${asker(waiting.mcpServer, t)}
-<div><p id="${what}">${t.html('connect.heading', { mcpServer: waiting.mcpServer.name, provider: waiting.providerName })}</p>
-<p class="detail">${deadline(waiting, 'decision', t)}</p></div>
-${entryAction({ href: waiting.openHref, label: t.html('me.open'), id: `open-${index}`, describedBy: what })}</li>
-`;
 }
 
 function inOrder(connections: readonly ConnectionView[], t: Translator): ConnectionView[] {
@@ -116,7 +129,7 @@ ${facts([
   fact(t.html('connection.users'), users),
   fact(t.html('me.scopes'), scopes),
   fact(t.html('me.connectedAt'), timeText(connection.connectedAt, 'stamp', t)),
-  fact(t.html('me.lastUse'), lastUse(connection, t)),
+  fact(t.html('me.lastUse'), lastUseText(connection.lastUse, t)),
 ])}
 ${entryAction({ href: connection.disconnectHref, label: t.html('me.disconnect'), id: `disconnect-${index}`, describedBy: heading })}</li>
 `;
@@ -129,19 +142,4 @@ function statusBadge(t: Translator): Html {
 function trouble(lost: NonNullable<ConnectionView['lost']>, provider: string, t: Translator): Html {
   return html`<div class="notice"><p><strong>${t.html('me.lost')}</strong></p>
 <div class="more">${paragraphs([t.html(`me.lost.${lost}`, { provider }), t.html('me.lostNext')])}</div></div>`;
-}
-
-function lastUse({ lastUse: use }: ConnectionView, t: Translator): Html {
-  if (use === undefined) return t.html('me.neverUsed');
-  const mcpServer = use.mcpServerName;
-  const by =
-    use.tool === undefined
-      ? t.html('me.usedBy', { mcpServer })
-      : t.html('me.usedFor', { mcpServer, tool: html`<span translate="no">${use.tool}</span>` });
-  return html`${timeText(use.at, 'stamp', t)}<span class="detail">${by}</span>`;
-}
-
-/** Many links of the same words stand on the page, so each is also named by what it belongs to. */
-function entryAction(p: { href: string; label: Html; id: string; describedBy: string }): Html {
-  return html`<div class="actions"><a class="button small" id="${p.id}" href="${webUrl(p.href)}" aria-labelledby="${p.id} ${p.describedBy}"><span>${p.label}</span></a></div>`;
 }

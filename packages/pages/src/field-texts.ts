@@ -1,0 +1,115 @@
+import type { CredentialFieldView, FieldFault, FormFieldView } from './field-views.ts';
+import { type Html, ownText } from './html.ts';
+import type { Translator } from './translator.ts';
+
+/** What an answer must be like, said before anybody answers. */
+export function hintText(field: FormFieldView, t: Translator): Html | undefined {
+  switch (field.control) {
+    case 'text':
+      return field.format === undefined ? lengthHint(field, t) : undefined;
+    case 'number':
+    case 'integer':
+      return rangeHint(field, t);
+    case 'multi-select':
+      return itemsHint(field, t);
+    case 'boolean':
+    case 'select':
+      return undefined;
+  }
+}
+
+function lengthHint(field: { minLength?: number; maxLength?: number }, t: Translator): Html | undefined {
+  const min = (field.minLength ?? 0) > 1 ? field.minLength : undefined;
+  const max = field.maxLength;
+  if (min !== undefined && max !== undefined) return t.html('hint.length', numbers({ min, max }, t));
+  if (min !== undefined) return t.html('hint.minLength', numbers({ min }, t));
+  return max === undefined ? undefined : t.html('hint.maxLength', numbers({ max }, t));
+}
+
+function rangeHint(
+  { minimum: min, maximum: max }: { minimum?: number; maximum?: number },
+  t: Translator,
+): Html | undefined {
+  if (min !== undefined && max !== undefined) return t.html('hint.range', numbers({ min, max }, t));
+  if (min !== undefined) return t.html('hint.minimum', numbers({ min }, t));
+  return max === undefined ? undefined : t.html('hint.maximum', numbers({ max }, t));
+}
+
+function itemsHint(field: Extract<FormFieldView, { control: 'multi-select' }>, t: Translator): Html | undefined {
+  const { minItems: min = 0, maxItems = field.options.length } = field;
+  const max = Math.min(maxItems, field.options.length);
+  if (min > 0 && min === max) return t.html('hint.exactItems', numbers({ min }, t));
+  if (max < field.options.length)
+    return min > 0 ? t.html('hint.items', numbers({ min, max }, t)) : t.html('hint.maxItems', numbers({ max }, t));
+  return min > 0 ? t.html('hint.minItems', numbers({ min }, t)) : undefined;
+}
+
+/** What is wrong, and what would be right. */
+export function formFaultText(field: FormFieldView, fault: FieldFault, t: Translator): Html {
+  switch (field.control) {
+    case 'text':
+      if (fault === 'format' && field.format !== undefined) return formatFault(field.format, t);
+      return textFault(field, fault, t);
+    case 'number':
+    case 'integer':
+      if (fault === 'minimum' && field.minimum !== undefined)
+        return t.html('fault.minimum', numbers({ min: field.minimum }, t));
+      if (fault === 'maximum' && field.maximum !== undefined)
+        return t.html('fault.maximum', numbers({ max: field.maximum }, t));
+      if (fault === 'missing') return t.html('fault.missing');
+      return field.control === 'integer'
+        ? t.html('fault.integer', { example: '12' })
+        : t.html('fault.number', { example: '1200.5' });
+    case 'multi-select':
+      if (fault === 'too_few' && field.minItems !== undefined)
+        return t.html('fault.too_few', numbers({ min: field.minItems }, t));
+      if (fault === 'too_many' && field.maxItems !== undefined)
+        return t.html('fault.too_many', numbers({ max: field.maxItems }, t));
+      return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
+    case 'select':
+      return t.html(fault === 'missing' ? 'fault.missingChoice' : 'fault.not_an_option');
+    case 'boolean':
+      return t.html('fault.other');
+  }
+}
+
+function formatFault(format: 'email' | 'uri' | 'date' | 'date-time', t: Translator): Html {
+  switch (format) {
+    case 'email':
+      return t.html('fault.email', { example: 'name@example.com' });
+    case 'uri':
+      return t.html('fault.uri', { example: 'https://example.com/page' });
+    case 'date':
+      return t.html('fault.date');
+    case 'date-time':
+      return t.html('fault.date-time');
+  }
+}
+
+export function credentialFaultText(
+  { maxLength }: CredentialFieldView,
+  fault: NonNullable<CredentialFieldView['fault']>,
+  t: Translator,
+): Html {
+  return textFault({ maxLength }, fault, t);
+}
+
+function textFault(field: { minLength?: number; maxLength?: number }, fault: FieldFault, t: Translator): Html {
+  if (fault === 'missing' || fault === 'pattern') return t.html(`fault.${fault}`);
+  if (fault === 'too_short' && field.minLength !== undefined)
+    return t.html('fault.too_short', numbers({ min: field.minLength }, t));
+  // Without a length of its own a text still has the longest that any may have; the gateway passes that on.
+  if (fault === 'too_long' && field.maxLength !== undefined)
+    return t.html('fault.too_long', numbers({ max: field.maxLength }, t));
+  return t.html('fault.other');
+}
+
+/** Numbers as one would type them, digit by digit: the shortest decimal that is this number, without grouping. */
+function numbers<Name extends string>(values: Readonly<Record<Name, number>>, t: Translator): Record<Name, Html> {
+  const format = new Intl.NumberFormat(t.locale, { maximumFractionDigits: 20, useGrouping: false });
+  const entries = Object.entries<number>(values).map(([name, value]) => [
+    name,
+    ownText(format.format(String(value) as Intl.StringNumericLiteral)),
+  ]);
+  return Object.fromEntries(entries) as Record<Name, Html>;
+}

@@ -1,0 +1,87 @@
+/** What pages are told about what a person is asked to type in. */
+
+/** What was wrong with what was typed. */
+export type FieldFault =
+  | 'missing'
+  | 'type'
+  | 'too_short'
+  | 'too_long'
+  | 'format'
+  | 'minimum'
+  | 'maximum'
+  | 'not_an_option'
+  | 'too_few'
+  | 'too_many'
+  | 'pattern';
+
+interface CredentialFieldFrame {
+  /** Letters, digits, `_`, `.` and `-`, a letter or `_` first. The input is named `field.<name>`. */
+  readonly name: string;
+  readonly label: string;
+  readonly help?: string;
+  readonly example?: string;
+  /** In Unicode code points. */
+  readonly maxLength: number;
+  readonly fault?: Extract<FieldFault, 'missing' | 'pattern' | 'too_long'>;
+}
+
+/** One value of a credential. What is secret has no way back to the page. */
+export type CredentialFieldView = CredentialFieldFrame &
+  (
+    | {
+        readonly secret: true;
+        /** A private key, or anything else that loses its line breaks in a field of one line. */
+        readonly multiline?: boolean;
+        readonly value?: never;
+      }
+    | { readonly secret: false; readonly value?: string }
+  );
+
+export interface OptionView {
+  readonly value: string;
+  /** What people read; the value itself where nobody wrote one. */
+  readonly title: string;
+}
+
+interface FormFieldFrame {
+  /** Letters, digits, `_`, `.` and `-`, a letter or `_` first. The input is named `field.<name>`. */
+  readonly name: string;
+  readonly label: string;
+  readonly description?: string;
+  readonly required: boolean;
+  readonly fault?: FieldFault;
+}
+
+interface TextFieldFacts {
+  readonly control: 'text';
+  readonly format?: 'email' | 'uri' | 'date' | 'date-time';
+  /** In Unicode code points. */
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+/** One question of a form. Values are as a form posts them: texts. */
+export type FormFieldView = FormFieldFrame &
+  (
+    | (TextFieldFacts & {
+        readonly secret?: false;
+        /** A `date-time` may also come in two: a local time and its offset. */
+        readonly value?: string | readonly string[];
+      })
+    | (TextFieldFacts & { readonly secret: true; readonly value?: never })
+    | {
+        readonly control: 'number' | 'integer';
+        readonly minimum?: number;
+        readonly maximum?: number;
+        readonly value?: string;
+      }
+    | { readonly control: 'boolean'; readonly value?: boolean }
+    | { readonly control: 'select'; readonly options: readonly OptionView[]; readonly value?: string }
+    | {
+        readonly control: 'multi-select';
+        readonly options: readonly OptionView[];
+        readonly minItems?: number;
+        readonly maxItems?: number;
+        readonly values?: readonly string[];
+      }
+  );

@@ -1,0 +1,119 @@
+/** Fields to fill in: their frame, their notes, and what was wrong with them, linked so that every reader meets all of it. */
+import { type Attributes, attributes, type Html, html, joinHtml, onPage } from './html.ts';
+import { icons } from './icons.ts';
+import { paragraphs } from './parts.ts';
+import type { Translator } from './translator.ts';
+
+/** The accepting form. Fields stand above the match code and the person, and belong to it by this id (HTML `form` attribute). */
+export const answerFormId = 'answer';
+
+/** The notes of one field, already in words. */
+export interface FieldNotes {
+  readonly name: string;
+  readonly label: string;
+  readonly optional: boolean;
+  /** The MCP server's words about it. */
+  readonly help?: string;
+  /** Our words about it. */
+  readonly hint?: Html;
+  readonly fault?: Html;
+}
+
+/** Where a link to the field leads: its input, or the first of its inputs. */
+export function fieldId(name: string): string {
+  return `field-${name}`;
+}
+
+/**
+ * The attributes that every input of a field has. `maxlength` is not among them: it cuts off what is pasted without a word, and
+ * counts otherwise than the gateway does.
+ */
+export function inputAttributes(
+  notes: FieldNotes,
+  more: Readonly<Record<string, string | number | boolean | undefined>>,
+): Attributes {
+  return attributes({
+    id: fieldId(notes.name),
+    name: `field.${notes.name}`,
+    form: answerFormId,
+    required: !notes.optional,
+    'aria-invalid': notes.fault === undefined ? undefined : 'true',
+    'aria-describedby': describedBy(notes),
+    ...more,
+  });
+}
+
+export function describedBy({ name, help, hint, fault }: FieldNotes): string | undefined {
+  const ids = [
+    fault === undefined ? undefined : `fault-${name}`,
+    help === undefined ? undefined : `help-${name}`,
+    hint === undefined ? undefined : `hint-${name}`,
+  ].filter(id => id !== undefined);
+  return ids.length === 0 ? undefined : ids.join(' ');
+}
+
+/** A field of one input. */
+export function labelledField(notes: FieldNotes, input: Html, t: Translator): Html {
+  return html`<div class="field"><label for="${fieldId(notes.name)}">${labelText(notes, t)}</label>
+${notesBelow(notes)}
+${input}</div>
+`;
+}
+
+/** A field of several inputs, which together have one name. */
+export function groupedField(
+  notes: FieldNotes,
+  group: Readonly<Record<string, string | boolean | undefined>>,
+  inputs: Html,
+  t: Translator,
+): Html {
+  const about = attributes({ 'aria-describedby': describedBy(notes), ...group });
+  return html`<fieldset class="field"${about}><legend>${labelText(notes, t)}</legend>
+${notesBelow(notes)}
+${inputs}</fieldset>
+`;
+}
+
+export function labelText({ label, optional }: FieldNotes, t: Translator): Html {
+  const mark = optional ? html` <span class="optional">${t.html('fields.optional')}</span>` : undefined;
+  return html`<span translate="no">${label}</span>${mark}`;
+}
+
+export function notesBelow({ name, help, hint, fault }: FieldNotes): Html {
+  return joinHtml([
+    help === undefined ? html`` : html`<p class="hint" id="help-${name}">${help}</p>`,
+    hint === undefined ? html`` : html`<p class="hint" id="hint-${name}">${hint}</p>`,
+    fault === undefined
+      ? html``
+      : html`<p class="field-fault" id="fault-${name}">${icons.alert}<span>${fault}</span></p>`,
+  ]);
+}
+
+/** All fields under one heading, and whose words they are. */
+export function fieldSection(
+  section: { heading: Html; fields: readonly Html[]; mcpServerName: string; brandName: string; safety?: Html },
+  t: Translator,
+): Html {
+  const safety =
+    section.safety === undefined
+      ? undefined
+      : html`<p class="safety">${icons.shield}<span>${section.safety}</span></p>`;
+  return html`<section class="fields" aria-labelledby="fields-heading">
+<h2 id="fields-heading">${section.heading}</h2>
+${section.fields}
+<p class="claim">${t.html('fields.note', { mcpServer: section.mcpServerName, brand: section.brandName })}</p>
+${safety}
+</section>`;
+}
+
+/** At the top of the page: what has to be looked at again, with a way to each place. */
+export function faultSummary(notes: readonly FieldNotes[], more: readonly Html[], t: Translator): Html {
+  const links = notes
+    .filter(({ fault }) => fault !== undefined)
+    .map(
+      ({ name, label, fault }) =>
+        html`<li><a href="${onPage(fieldId(name))}"><span translate="no">${label}</span></a> <span class="more">${fault}</span></li>`,
+    );
+  const list = links.length === 0 ? undefined : html`<ul>${links}</ul>`;
+  return html`<p><strong>${t.html('fields.invalid')}</strong></p>${list}<div class="more">${paragraphs(more)}</div>`;
+}

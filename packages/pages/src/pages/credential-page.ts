@@ -1,0 +1,148 @@
+import { type DecisionView, decisionPage } from '../decision-page.ts';
+import { asTyped, secretInput, secretText } from '../field-controls.ts';
+import { credentialFaultText } from '../field-texts.ts';
+import type { CredentialFieldView } from '../field-views.ts';
+import {
+  answerFormId,
+  type FieldNotes,
+  faultSummary,
+  fieldSection,
+  inputAttributes,
+  labelledField,
+} from '../fields.ts';
+import { type Html, html } from '../html.ts';
+import { hostText, paragraphs } from '../parts.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+/** What happened on the last try, when the person is asked again. */
+export type CredentialNotice =
+  /** What was entered does not work at `checkedAt`. */
+  | 'credential_rejected'
+  /** `checkedAt` did not answer. */
+  | 'check_unavailable'
+  /** The fields say what is wrong. */
+  | 'fields_invalid'
+  /** What is asked for is no longer what the page showed. */
+  | 'terms_changed';
+
+export interface CredentialView extends DecisionView {
+  readonly credential: {
+    /** What it is, in the MCP server's words. */
+    readonly title: string;
+    readonly fields: readonly CredentialFieldView[];
+    /** Kept until the person deletes it. */
+    readonly lasting: boolean;
+    /** The person entered one before, which this one replaces. */
+    readonly replaces: boolean;
+    /** Where it is tried out before it counts: a host as `displayHost` makes it. */
+    readonly checkedAt?: string;
+  };
+  readonly notice?: CredentialNotice;
+}
+
+/**
+ * Asks for a secret. The browser checks only that nothing is empty, so that a slip does not cost typing everything again; the
+ * gateway checks the rest. Nothing secret ever stands on the page.
+ */
+export function credentialPage(context: PageContext, view: CredentialView): string {
+  const t = translatorFor(context.locale);
+  const { credential, notice } = view;
+  const names = { mcpServer: view.mcpServer.name, brand: context.branding.name };
+  const fields = credential.fields.map(field => ({ field, notes: notesOf(field, t) }));
+  const heading = t.plain('credential.heading', names);
+  return decisionPage(context, t, view, {
+    title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
+    heading: t.html('credential.heading', names),
+    lead: lead(credential, names, t),
+    ...(notice === undefined
+      ? {}
+      : {
+          notice: noticeBlock(
+            notice,
+            view,
+            fields.map(({ notes }) => notes),
+            t,
+          ),
+        }),
+    facts: fieldSection(
+      {
+        heading: html`<span translate="no">${credential.title}</span>`,
+        fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes, view), t)),
+        mcpServerName: names.mcpServer,
+        brandName: names.brand,
+      },
+      t,
+    ),
+    acceptForm: { id: answerFormId, novalidate: false },
+    acceptLabel: t.html(credential.lasting ? 'credential.save' : 'credential.send'),
+    reassurance: t.html('credential.reassurance'),
+  });
+}
+
+function lead(
+  { lasting, replaces, checkedAt }: CredentialView['credential'],
+  names: { mcpServer: string; brand: string },
+  t: Translator,
+): Html {
+  const replaced = replaces ? html` ${t.html('credential.replaces')}` : undefined;
+  const checked =
+    checkedAt === undefined ? undefined : html` ${t.html('credential.checked', { host: hostText(checkedAt) })}`;
+  return html`${t.html(lasting ? 'credential.lasting' : 'credential.once', names)}${replaced}${checked}`;
+}
+
+function notesOf(field: CredentialFieldView, t: Translator): FieldNotes {
+  const hint = ownNotes(field, t);
+  return {
+    name: field.name,
+    label: field.label,
+    optional: false,
+    ...(field.help === undefined ? {} : { help: field.help }),
+    ...(hint === undefined ? {} : { hint }),
+    ...(field.fault === undefined ? {} : { fault: credentialFaultText(field, field.fault, t) }),
+  };
+}
+
+function ownNotes(field: CredentialFieldView, t: Translator): Html | undefined {
+  const example =
+    field.example === undefined
+      ? undefined
+      : html`${t.html('fields.example')} <code dir="ltr" translate="no">${field.example}</code>`;
+  if (!field.secret || field.multiline !== true) return example;
+  const whole = t.html('fields.multilineSecret');
+  return example === undefined ? whole : html`${whole} ${example}`;
+}
+
+function input(field: CredentialFieldView, notes: FieldNotes, { credential }: CredentialView): Html {
+  if (field.secret) return field.multiline === true ? secretText(notes) : secretInput(notes);
+  const isUserName = /^user(?:_?name)?$/i.test(field.name) && credential.fields.some(({ secret }) => secret);
+  const look = { type: 'text', autocomplete: isUserName ? 'username' : 'off', value: field.value, ...asTyped };
+  return html`<input${inputAttributes(notes, look)}>`;
+}
+
+function noticeBlock(
+  notice: CredentialNotice,
+  { credential: { fields, checkedAt } }: CredentialView,
+  notes: readonly FieldNotes[],
+  t: Translator,
+): Html {
+  const secretsGone = fields.some(({ secret }) => secret) ? [t.html('fields.secretsGone')] : [];
+  switch (notice) {
+    case 'fields_invalid':
+      return faultSummary(notes, secretsGone, t);
+    case 'terms_changed':
+      return paragraphs([t.html('fields.termsChanged'), ...secretsGone]);
+    case 'credential_rejected':
+      return paragraphs([
+        checkedAt === undefined
+          ? t.html('credential.notice.rejectedUnnamed')
+          : t.html('credential.notice.rejected', { host: hostText(checkedAt) }),
+      ]);
+    case 'check_unavailable':
+      return paragraphs([
+        checkedAt === undefined
+          ? t.html('credential.notice.unavailableUnnamed')
+          : t.html('credential.notice.unavailable', { host: hostText(checkedAt) }),
+      ]);
+  }
+}

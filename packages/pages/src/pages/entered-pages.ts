@@ -1,0 +1,66 @@
+/** What a person typed in has been taken. */
+import { html, webUrl } from '../html.ts';
+import { icons } from '../icons.ts';
+import { messagePage } from '../message-page.ts';
+import { fact, facts, linkButton } from '../parts.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { McpServerView, PageContext } from '../views.ts';
+
+export interface CredentialDoneView {
+  readonly mcpServer: McpServerView;
+  /** What it is, in the MCP server's words. */
+  readonly title: string;
+  /** Kept until the person deletes it. */
+  readonly lasting: boolean;
+  /** A registered return address of the MCP server. */
+  readonly returnHref?: string;
+  /** Where the person can see and delete what they saved. */
+  readonly connectionsHref?: string;
+}
+
+export function credentialDonePage(context: PageContext, view: CredentialDoneView): string {
+  const t = translatorFor(context.locale);
+  const mcpServer = view.mcpServer.name;
+  const key = view.lasting ? 'credentialDone.headingLasting' : 'credentialDone.headingOnce';
+  const manage =
+    view.connectionsHref === undefined || !view.lasting
+      ? undefined
+      : html`<p><a class="link" href="${webUrl(view.connectionsHref)}">${t.html('credentialDone.manage')}</a></p>`;
+  const named = html`<span class="value" translate="no">${view.title}</span>`;
+  return messagePage(context, t, {
+    title: t.plain(key),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html(key),
+    texts: [
+      t.html(view.lasting ? 'credentialDone.lasting' : 'credentialDone.once', { mcpServer }),
+      t.html('next.close', { mcpServer }),
+    ],
+    body: html`${facts([fact(t.html('credentialDone.asked'), named)])}${manage}`,
+    ...wayBack(view, t),
+  });
+}
+
+export interface FormDoneView {
+  readonly mcpServer: McpServerView;
+  /** A registered return address of the MCP server. */
+  readonly returnHref?: string;
+}
+
+export function formDonePage(context: PageContext, view: FormDoneView): string {
+  const t = translatorFor(context.locale);
+  const mcpServer = view.mcpServer.name;
+  return messagePage(context, t, {
+    title: t.plain('formDone.heading'),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html('formDone.heading'),
+    texts: [t.html('formDone.text', { mcpServer }), t.html('next.close', { mcpServer })],
+    ...wayBack(view, t),
+  });
+}
+
+function wayBack({ mcpServer, returnHref }: FormDoneView, t: Translator) {
+  if (returnHref === undefined) return {};
+  return { actions: [linkButton(returnHref, t.html('next.return', { mcpServer: mcpServer.name }), 'accent')] };
+}

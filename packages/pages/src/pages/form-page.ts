@@ -1,0 +1,67 @@
+import { type DecisionView, decisionPage } from '../decision-page.ts';
+import { formControl, formFieldNotes } from '../field-controls.ts';
+import type { FormFieldView } from '../field-views.ts';
+import { answerFormId, faultSummary, fieldSection } from '../fields.ts';
+import { html } from '../html.ts';
+import { paragraphs } from '../parts.ts';
+import { translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+/** Why the person is asked again. */
+export type FormNotice =
+  /** The fields say what is wrong. */
+  | 'fields_invalid'
+  /** What is asked for is no longer what the page showed. */
+  | 'terms_changed';
+
+export interface FormView extends DecisionView {
+  readonly form: {
+    /** In the MCP server's words. */
+    readonly title?: string;
+    readonly fields: readonly FormFieldView[];
+  };
+  readonly notice?: FormNotice;
+}
+
+/**
+ * Asks questions. The gateway checks the answers, not the browser (`novalidate`): its own bubbles know one fault at a time, speak
+ * the language of the browser instead of the page's, and are gone before they are read. A form with secrets is checked there all
+ * the same, because every way back from the gateway costs typing them again.
+ */
+export function formPage(context: PageContext, view: FormView): string {
+  const t = translatorFor(context.locale);
+  const { form, notice } = view;
+  const names = { mcpServer: view.mcpServer.name, brand: context.branding.name };
+  const key = form.fields.length === 1 ? 'form.headingOne' : 'form.heading';
+  const heading = t.plain(key, names);
+  const hasSecret = form.fields.some(field => field.control === 'text' && field.secret === true);
+  const fields = form.fields.map(field => ({ field, notes: formFieldNotes(field, t) }));
+  const secretsGone = hasSecret ? [t.html('fields.secretsGone')] : [];
+  const notes = fields.map(field => field.notes);
+  return decisionPage(context, t, view, {
+    title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
+    heading: t.html(key, names),
+    lead: t.html(hasSecret ? 'form.leadSecret' : 'form.lead', names),
+    ...(notice === undefined
+      ? {}
+      : {
+          notice:
+            notice === 'fields_invalid'
+              ? faultSummary(notes, secretsGone, t)
+              : paragraphs([t.html('fields.termsChanged'), ...secretsGone]),
+        }),
+    facts: fieldSection(
+      {
+        heading: form.title === undefined ? t.html('form.questions') : html`<span translate="no">${form.title}</span>`,
+        fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
+        mcpServerName: names.mcpServer,
+        brandName: names.brand,
+        ...(hasSecret ? {} : { safety: t.html('form.safety') }),
+      },
+      t,
+    ),
+    acceptForm: { id: answerFormId, novalidate: !hasSecret },
+    acceptLabel: t.html('form.send'),
+    reassurance: t.html('form.reassurance'),
+  });
+}
