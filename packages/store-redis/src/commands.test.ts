@@ -9,6 +9,17 @@ test('every script is registered, and every registration has its script', () => 
   expect(files.sort()).toEqual(commandNames.map(fileOf).sort());
 });
 
+test('every command of a script is one that operators are told to allow', () => {
+  const keyspace = readFileSync(new URL('../KEYSPACE.md', import.meta.url), 'utf8');
+  const needed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
+  const sources = readdirSync(folder).map(file => readFileSync(new URL(file, folder), 'utf8'));
+  const used = new Set(
+    sources.flatMap(source => Array.from(source.matchAll(/redis\.call\('([A-Z]+)'/g), call => call[1])),
+  );
+  expect(used.size).toBeGreaterThan(0);
+  for (const command of used) expect(needed).toContain(`\`${command}\``);
+});
+
 /** What a reader, and Redis Cluster, rely on. */
 describe.each(commandNames)('%s', name => {
   const source = readFileSync(new URL(fileOf(name), folder), 'utf8');

@@ -1,5 +1,5 @@
 import { newRevocationId, shardIn, systemEntropy } from '@postern/elicitation';
-import { samples } from '@postern/testkit/contract';
+import { kindSamples, samples } from '@postern/testkit/contract';
 import { type FaultProxy, type Loss, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { createRedisStores, type RedisStores } from './index.ts';
 
 const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
   samples;
+const { answer, approve, askFor, credentialFor } = kindSamples;
 
 /** Redis did what it was told, and the answer never came. */
 describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
@@ -96,6 +97,77 @@ describe.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
       .poll(() => stores.revocations.claimOne(revocationId, 0).catch(() => undefined))
       .toMatchObject({ revocationId });
     expect(await stores.connections.read(connectionId)).toBeUndefined();
+  });
+
+  test('redeeming: the caller was the first and gets the result, and any other name is too late', async () => {
+    const form = await created(stores.elicitations, askFor('form', somebody()));
+    const { elicitationId } = await moved(stores.elicitations, form, answer(form));
+    const redemption = operation();
+    const lost = proxy.loseAnswerTo(redemption, loss);
+    const redeemed = await stores.elicitations.redeem({ elicitationId, redemption });
+    expect(redeemed).toMatchObject({ result: 'redeemed', sealed: 'sealed-result', isFirst: true });
+    await lost;
+    expect(await stores.elicitations.redeem({ elicitationId, redemption })).toEqual({ ...redeemed, isFirst: false });
+    expect(await stores.elicitations.redeem({ elicitationId, redemption: operation() })).toMatchObject({
+      result: 'spent',
+    });
+  });
+
+  test('typing a credential: one generation, and the caller gets the end', async () => {
+    const current = await created(stores.elicitations, askFor('lasting', somebody()));
+    const operationId = operation();
+    const lost = proxy.loseAnswerTo(operationId, loss);
+    expect(await stores.elicitations.transition({ current, operationId, ...answer(current) })).toMatchObject({
+      result: 'applied',
+      elicitation: { status: 'completed', version: 2 },
+    });
+    await lost;
+    const { credentialId } = credentialFor(current);
+    expect(await stores.credentials.read(credentialId)).toMatchObject({ generation: 1 });
+  });
+
+  test('approving: one version, and the caller gets the payment that is charging', async () => {
+    const current = await created(stores.elicitations, askFor('payment', somebody()));
+    const operationId = operation();
+    const lost = proxy.loseAnswerTo(operationId, loss);
+    const approved = await stores.elicitations.transition({ current, operationId, ...approve });
+    expect(approved).toMatchObject({ result: 'applied', elicitation: { status: 'active', version: 2 } });
+    await lost;
+    expect(await stores.elicitations.create(askFor('payment', current.subject))).toMatchObject({ result: 'open' });
+  });
+
+  test('removing a credential is not repeated: the caller knows that it does not know', async () => {
+    const form = await created(stores.elicitations, askFor('lasting', somebody()));
+    await moved(stores.elicitations, form, answer(form));
+    const { credentialId } = credentialFor(form);
+    const lost = proxy.loseAnswerTo(credentialId, loss);
+    const removal = stores.credentials.remove(credentialId);
+    await expect(removal).rejects.toMatchObject({ code: 'store_unavailable' });
+    await lost;
+    await expect.poll(() => stores.credentials.read(credentialId).catch(() => 'not yet')).toBeUndefined();
+  });
+
+  test('a passkey: adding and using happen once, and the caller learns of it', async () => {
+    const subject = somebody();
+    const passkeyId = operation();
+    const passkey = {
+      passkeyId,
+      subject,
+      publicKey: 'pQEC',
+      signCount: 7,
+      transports: [],
+      backedUp: false,
+      label: 'Key',
+    };
+    const whileAdding = proxy.loseAnswerTo(passkeyId, loss);
+    expect(await stores.passkeys.add(passkey, 1)).toBe('added');
+    await whileAdding;
+    const whileUsing = proxy.loseAnswerTo(passkeyId, loss);
+    expect(await stores.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true })).toBe('used');
+    await whileUsing;
+    expect(await stores.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true })).toBe('stale');
+    expect(await stores.passkeys.add(passkey, 1)).toBe('exists');
+    expect(await stores.passkeys.list(subject)).toMatchObject([{ signCount: 8, backedUp: true }]);
   });
 
   test('reserving an idempotency key: the caller holds its own reservation', async () => {

@@ -1,14 +1,32 @@
+import { readFileSync } from 'node:fs';
 import type { ElicitationEvent, Shard } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { type ContractStores, describeStores } from '@postern/testkit/contract';
 import { startRedis, startRedisCluster } from '@postern/testkit/redis';
-import { afterAll } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
 import { createRedisStores, type RedisAddress, type RedisStores } from './index.ts';
 
 const redis = await startRedis();
 const cluster = await startRedisCluster();
 afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
 
+/** What KEYSPACE.md tells operators to allow; everything below is done by a user who may do this and nothing else. */
+const keyspace = readFileSync(new URL('../KEYSPACE.md', import.meta.url), 'utf8');
+const needed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
+const commands = Array.from(needed.matchAll(/`([A-Z|]+)`/g), match => `+${match[1]}`);
+
+async function asGateway(url: string): Promise<string> {
+  const operator = new Redis(url);
+  await operator.call('ACL', 'SETUSER', 'gateway', 'on', '>secret', '~suite-*', '&suite-*', ...commands);
+  operator.disconnect();
+  return url.replace('//', '//gateway:secret@');
+}
+
+const addresses = {
+  redis: { url: await asGateway(redis.url) },
+  cluster: { nodes: (await Promise.all(cluster.urls.map(asGateway))).slice(0, 1) },
+} as const satisfies Record<string, RedisAddress>;
 let suites = 0;
 
 async function makeStores(address: RedisAddress): Promise<ContractStores> {
@@ -22,5 +40,19 @@ async function announced(stores: RedisStores, shard: Shard): Promise<readonly El
   return (await stores.events.read(shard, { limit: 10_000 })).map(({ event }) => event);
 }
 
-describeStores('Redis', () => makeStores({ url: redis.url }));
-describeStores('Redis Cluster', () => makeStores({ nodes: cluster.urls.slice(0, 1) }));
+describeStores('Redis', () => makeStores(addresses.redis));
+describeStores('Redis Cluster', () => makeStores(addresses.cluster));
+
+test.each(Object.entries(addresses))('what is no port needs no more than that: %s', async (_, address) => {
+  await using stores = await createRedisStores({ ...address, prefix: 'suite-other' });
+  await stores.ping();
+  expect(await stores.clientRegistrations.putIfAbsent('digest', 'sealed')).toBe('sealed');
+  expect(await stores.clientRegistrations.read('digest')).toBe('sealed');
+  const steps = [];
+  for await (const step of stores.sealedRecords.walk()) steps.push(...step.records);
+  expect(steps).toEqual([{ kind: 'registration', id: 'digest', sealed: 'sealed' }]);
+  await stores.clientRegistrations.remove('digest', 'sealed');
+  expect(await stores.clientRegistrations.read('digest')).toBeUndefined();
+  expect(await stores.leases.take({ name: 'rewrap', holder: 'one', leaseMs: 1_000 })).toBe(true);
+  await stores.leases.release({ name: 'rewrap', holder: 'one' });
+});

@@ -8,7 +8,7 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
-import { samples } from '@postern/testkit/contract';
+import { kindSamples, samples } from '@postern/testkit/contract';
 import { startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,6 +22,7 @@ import {
 import { createKeys } from './keys.ts';
 
 const { ask, complete, connectionFor, created, engage, moved, operation, somebody } = samples;
+const { answer, askFor, credentialFor } = kindSamples;
 const redis = await startRedis();
 const cluster = await startRedisCluster();
 afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
@@ -111,6 +112,52 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
       const before = removed[at];
       expect(before && { ...recordOf(before), kind: 'revocation', id: revocationId }).toEqual(met.get(revocationId));
     }
+  });
+
+  test('the walk meets lasting credentials and results, and replacing changes nothing else of them', async () => {
+    const person = somebody();
+    const make = (sample: kindSamples.Sample) => created(stores.elicitations, askFor(sample, person));
+    const [lasting, once, form] = [await make('lasting'), await make('once'), await make('form')];
+    const putCredential = credentialFor(lasting, { sealedValues: sealedValue() });
+    await moved(stores.elicitations, lasting, { ...answer(lasting), putCredential });
+    const sealed = { once: sealedValue(), form: sealedValue() };
+    await moved(stores.elicitations, once, answer(once, sealed.once));
+    await moved(stores.elicitations, form, answer(form, sealed.form));
+    const result = { kind: 'result', mcpServerId: 'issue-tracker', subject: person } as const;
+    const expected: readonly SealedRecord[] = [
+      {
+        ...{ kind: 'credential', id: putCredential.credentialId, sealed: putCredential.sealedValues },
+        ...{ owner: 'issue-tracker', subject: person, name: 'acme-api', elicitationId: lasting.elicitationId },
+      },
+      {
+        ...{ ...result, id: once.elicitationId, elicitationId: once.elicitationId },
+        ...{ request: { kind: 'credential' }, sealed: sealed.once },
+      },
+      {
+        ...{ ...result, id: form.elicitationId, elicitationId: form.elicitationId },
+        ...{ request: { kind: 'form' }, sealed: sealed.form },
+      },
+    ];
+    const { records, unreadable } = await walked();
+    expect(unreadable).toEqual([]);
+    for (const record of expected) expect(records.filter(({ id }) => id === record.id)).toEqual([record]);
+
+    const { credentialId } = putCredential;
+    await stores.credentials.noteUse({ credentialId, use: { mcpServerId: 'issue-tracker' } });
+    const before = await stores.credentials.read(credentialId);
+    for (const record of expected) {
+      expect(await stores.sealedRecords.replace(record, `${record.sealed}.next`)).toBe(true);
+      expect(await stores.sealedRecords.replace(record, `${record.sealed}.next`)).toBe(true);
+      expect(await stores.sealedRecords.replace(record, sealedValue())).toBe(false);
+    }
+    expect(await stores.credentials.read(credentialId)).toEqual({
+      ...before,
+      sealedValues: `${putCredential.sealedValues}.next`,
+    });
+    const { elicitationId } = form;
+    expect(await stores.elicitations.redeem({ elicitationId, redemption: 'one' })).toMatchObject({
+      ...{ result: 'redeemed', sealed: `${sealed.form}.next`, isFirst: true },
+    });
   });
 
   test('a replaced value changes nothing else of its connection', async () => {
@@ -210,6 +257,18 @@ describe('sealed records in one Redis', () => {
     expect(steps.flatMap(step => step.records)).toEqual([
       { ...bound, kind: 'revocation', id: revocationId, sealed: 'next' },
     ]);
+  });
+
+  test('a replaced result keeps its lifetime', async () => {
+    const form = await created(stores.elicitations, askFor('form', somebody()));
+    const sealed = sealedValue();
+    const { elicitationId: id } = await moved(stores.elicitations, form, answer(form, sealed));
+    const before = await operator.pttl(keys.result(id));
+    expect(await stores.sealedRecords.replace({ kind: 'result', id, sealed }, 'next')).toBe(true);
+    const after = await operator.pttl(keys.result(id));
+    expect(after).toBeGreaterThan(0);
+    expect(after).toBeLessThanOrEqual(before);
+    await operator.del(keys.result(id));
   });
 
   test.each(['no JSON', '{}', '{"sealedTokens":1}'])(

@@ -291,6 +291,10 @@ describe('stored records', () => {
     const { elicitationId } = request.elicitation;
     const current = { connectionId: connectionIdFor(request.elicitation.subject), createdAt: 1, generation: 1 };
     const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
+    const passkey = {
+      ...{ subject: somebody(), passkeyId: operation(), publicKey: 'pQEC', signCount: 1 },
+      ...{ transports: [], backedUp: false, label: 'Key' },
+    };
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {
       const smuggled = payload as never;
@@ -298,6 +302,14 @@ describe('stored records', () => {
         stores.elicitations.create({ ...request, operationId: smuggled }),
         stores.elicitations.create({ ...request, coalescingDigest: smuggled }),
         stores.elicitations.create({ ...request, ttlMs: smuggled }),
+        stores.elicitations.redeem({ elicitationId, redemption: smuggled }),
+        stores.elicitations.postpone(elicitationId, smuggled),
+        stores.passkeys.add({ ...passkey, passkeyId: smuggled }, 5),
+        stores.passkeys.add({ ...passkey, signCount: smuggled }, 5),
+        stores.passkeys.add(passkey, smuggled),
+        stores.passkeys.use({ ...passkey, passkeyId: smuggled }),
+        stores.passkeys.use({ ...passkey, signCount: smuggled }),
+        stores.passkeys.remove(passkey.subject, smuggled),
         stores.oneTime.claim(secretDigest(), smuggled),
         stores.connections.beginRefresh({ current, holder: smuggled, leaseMs: 1 }),
         stores.connections.beginRefresh({ current, holder: 'one', leaseMs: smuggled }),
@@ -313,6 +325,7 @@ describe('stored records', () => {
       }
     }
     expect(await stores.elicitations.read(elicitationId)).toBeUndefined();
+    expect(await stores.passkeys.list(passkey.subject)).toEqual([]);
     expect(await operator.keys('*x,EX*')).toEqual([]);
   });
 

@@ -1,0 +1,153 @@
+import {
+  type Elicitation,
+  type ElicitationRequest,
+  isCharging,
+  type NewElicitation,
+  newElicitationId,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
+import { kindSamples } from '@postern/testkit/contract';
+import { describe, expect, test } from 'vitest';
+import { decodeElicitation, encodeElicitation } from './elicitation-record.ts';
+
+const subject = { issuer: 'https://id.example.com', subject: 'alice' };
+const elicitationId = newElicitationId(shardOf(subject), systemEntropy);
+const fields = { elicitationId, status: 'pending', version: 1, createdAt: 1_000, expiresAt: 2_000 };
+const common = { layout: 1, elicitationId, version: 1, createdAt: 1_000, expiresAt: 2_000, subject };
+const asking = { mcpServerId: 'issue-tracker', identityMode: 'login' } as const;
+const connectionId = `cn_7f${'A'.repeat(43)}` as const;
+const { requests, approval, chargeAt } = kindSamples;
+
+const newElicitation = (request: ElicitationRequest): NewElicitation => ({
+  ...{ ...asking, elicitationId, subject, request },
+});
+
+/** As the release before wrote it. */
+const flat =
+  '{"layout":1,"mcpServerId":"issue-tracker","identityMode":"login","message":"Hello","returnUrl":"https://t.example/","issuer":' +
+  '"https://id.example.com","subject":"alice","kind":"authorization","provider":"github","scopes":["repo"],"resource":' +
+  '"https://api.example.com","expectedAccount":"583231","mcpClient":"Example","tool":"create_issue"';
+const authorization: NewElicitation = {
+  ...newElicitation({
+    kind: 'authorization',
+    provider: 'github',
+    scopes: ['repo'],
+    resource: 'https://api.example.com',
+    expectedAccount: '583231',
+  }),
+  message: 'Hello',
+  requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
+  returnUrl: 'https://t.example/',
+};
+
+describe('authorizations', () => {
+  test('are written as ever', () => {
+    expect(encodeElicitation(authorization, { status: 'pending' })).toBe(`${flat}}`);
+  });
+
+  test.each([
+    {
+      status: 'pending',
+      rest: ',"trouble":"fewer_scopes","missing":["repo"]}',
+      brings: { trouble: 'fewer_scopes', missing: ['repo'] },
+    },
+    { status: 'active', rest: ',"attempt":"a"}', brings: { attempt: 'a' } },
+    { status: 'verifying', rest: ',"attempt":"v"}', brings: { attempt: 'v' } },
+    {
+      status: 'completed',
+      rest: `,"outcome":{"kind":"authorization","connectionId":"${connectionId}","provider":"github","scopes":["repo"]}}`,
+      brings: {
+        endedAt: 1_500,
+        outcome: { kind: 'authorization', connectionId, provider: 'github', scopes: ['repo'] },
+      },
+    },
+    { status: 'failed', rest: ',"failure":"wrong_person"}', brings: { endedAt: 1_500, failure: 'wrong_person' } },
+    { status: 'expired', rest: '}', brings: { endedAt: 1_500 } },
+  ])('of the release before are read as they were: $status', ({ status, rest, brings }) => {
+    const endedAt = 'endedAt' in brings ? { endedAt: 1_500 } : {};
+    const { elicitationId: _, ...kept } = authorization;
+    expect(decodeElicitation(`${flat}${rest}`, { ...fields, ...endedAt, status })).toEqual({
+      ...{ ...common, ...kept, status, ...brings },
+    });
+  });
+});
+
+const samples = Object.entries(requests) as [string, Exclude<ElicitationRequest, { kind: 'authorization' }>][];
+
+describe.each(samples)('%s', (_, request) => {
+  const pending = decodeElicitation(encodeElicitation(newElicitation(request), { status: 'pending' }), fields);
+
+  test('is read as it was asked', () => {
+    expect(pending).toEqual({ ...common, ...asking, request, status: 'pending' });
+  });
+
+  test('is read as it was answered', () => {
+    // What a processor takes is answered while it is charging.
+    const isTaken = request.kind === 'payment' && request.processor !== 'none';
+    const answered: Elicitation = isTaken ? { ...pending, status: 'active', attempt: 'a', approval } : pending;
+    const { next } = kindSamples.answer(answered);
+    const json = encodeElicitation(pending, next);
+    const read = decodeElicitation(json, { ...fields, status: 'completed', endedAt: 1_500, redeemedAt: 1_600 });
+    expect(read).toEqual({ ...common, ...asking, request, ...next, endedAt: 1_500, redeemedAt: 1_600 });
+    expect(json).not.toContain('sealed-');
+  });
+
+  test.each(Object.keys(request))('without its %s it is refused', member => {
+    const optional = member === 'title' && request.kind === 'form';
+    const { [member as 'kind']: _, ...others } = request;
+    const read = () =>
+      decodeElicitation(encodeElicitation(newElicitation(others as never), { status: 'pending' }), fields);
+    if (optional) expect(read().request).not.toHaveProperty('title');
+    else expect(read).toThrowError(expect.objectContaining({ code: 'unknown_record_layout' }));
+  });
+});
+
+test('a charging payment is read as such', () => {
+  const next = { status: 'active', attempt: 'a', approval, charge: chargeAt } as const;
+  const charging = decodeElicitation(encodeElicitation(newElicitation(requests.payment), next), { ...fields, ...next });
+  expect(charging).toEqual({ ...common, ...asking, request: requests.payment, ...next });
+  expect(isCharging(charging)).toBe(true);
+});
+
+test('a schema is kept to the letter, whatever its properties are called', () => {
+  const requestedSchema = JSON.parse(
+    '{"type":"object","properties":{"__proto__":{"type":"string"},"request":{"type":"number"}}}',
+  );
+  const request = { ...requests.form, requestedSchema };
+  const json = encodeElicitation(newElicitation(request), { status: 'pending' });
+  const { request: read } = decodeElicitation(json, fields);
+  expect(read.kind === 'form' && JSON.stringify(read.requestedSchema)).toBe(JSON.stringify(requestedSchema));
+});
+
+describe('what contradicts itself is refused', () => {
+  const read = (request: ElicitationRequest, next: object, status: string) => () =>
+    decodeElicitation(encodeElicitation(newElicitation(request), { status, ...next } as never), {
+      ...{ ...fields, status, endedAt: 1_500 },
+    });
+
+  test.each([
+    {
+      what: 'an outcome of another kind',
+      of: read(requests.form, { outcome: { kind: 'credential', name: 'x' } }, 'completed'),
+    },
+    { what: 'a form that is approved', of: read(requests.form, { attempt: 'a', approval }, 'active') },
+    { what: 'an unknown kind', of: read({ ...requests.form, kind: 'survey' } as never, {}, 'pending') },
+    { what: 'an unknown kind of fact', of: read(withFact({ type: 'image', label: 'x', value: 'y' }), {}, 'pending') },
+    { what: 'a fraction of a minor unit', of: read(withAmount(10.5), {}, 'pending') },
+    { what: 'a schema that is a list', of: read({ ...requests.form, requestedSchema: [] } as never, {}, 'pending') },
+    { what: 'an end without its outcome', of: read(requests.form, {}, 'completed') },
+  ])('$what', ({ of }) => {
+    expect(of).toThrowError(expect.objectContaining({ code: 'unknown_record_layout' }));
+  });
+
+  function withFact(fact: object): ElicitationRequest {
+    const { confirmation } = requests;
+    return { ...confirmation, terms: { ...confirmation.terms, facts: [fact as never] } };
+  }
+
+  function withAmount(minorUnits: number): ElicitationRequest {
+    const { payment } = requests;
+    return { ...payment, terms: { ...payment.terms, amount: { currency: 'EUR', minorUnits } } };
+  }
+});
