@@ -1,20 +1,18 @@
 import { Stripe } from 'stripe';
 import { ProcessorError } from './processor.ts';
 
+/** Statuses with which Stripe says no by its own word. All others leave open whether there was an effect: 409, 424, 429, 5xx. */
+const refusals: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404]);
+
 /**
- * What an error of the library means for a charge. Only what Stripe refuses by its own word is `refused`: a broken connection, a
- * time limit, an answer that cannot be read, 409, 429 and 5xx all leave open whether there was an effect. So does a key that was
- * used with another body: a session may well exist under it.
+ * What an error of the library means for a charge that was to be opened. A broken connection, a time limit and an answer that
+ * cannot be read are no refusal. Nor is a key that was used with another body: a session may well exist under it.
  */
 export function processorErrorOf(error: unknown): ProcessorError {
   if (error instanceof ProcessorError) return error;
   if (!(error instanceof Stripe.errors.StripeError)) return new ProcessorError('unavailable');
-  const { statusCode = 0 } = error;
   const isRefusal =
-    statusCode >= 400 &&
-    statusCode < 500 &&
-    statusCode !== 409 &&
-    statusCode !== 429 &&
+    refusals.has(error.statusCode) &&
     !(error instanceof Stripe.errors.StripeRateLimitError) &&
     !(error instanceof Stripe.errors.StripeIdempotencyError);
   return new ProcessorError(isRefusal ? 'refused' : 'unavailable', detailsOf(error));

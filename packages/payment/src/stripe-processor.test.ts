@@ -171,6 +171,22 @@ describe('Stripe', () => {
     await expect(stranger.close(reference)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
+  test.each([
+    [400, undefined, 'refused'],
+    [402, 'card_declined', 'refused'],
+    [403, undefined, 'refused'],
+    [400, 'rate_limit', 'unavailable'],
+    [408, undefined, 'unavailable'],
+    [409, 'lock_timeout', 'unavailable'],
+    [424, undefined, 'unavailable'],
+    [429, undefined, 'unavailable'],
+    [500, undefined, 'unavailable'],
+    [503, undefined, 'unavailable'],
+  ])('status %i with code %s is %s', async (status, code, expected) => {
+    world.stripe.fault({ kind: 'create', does: { status, ...(code !== undefined && { code }) } });
+    await expect(world.processor.open(ask)).rejects.toMatchObject({ code: expected });
+  });
+
   test('errors carry names and nothing that was sent or said', async () => {
     world.stripe.fault({ kind: 'create', does: { status: 400, code: 'amount_too_small' } });
     const refused = await failureOf(world.processor.open(ask));

@@ -7,6 +7,7 @@ import { type FakeStripe, startFakeStripe } from './index.ts';
 
 interface AnswerBody {
   readonly id: string;
+  readonly status: string;
   readonly created: number;
   readonly error: { readonly code: string };
 }
