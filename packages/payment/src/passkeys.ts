@@ -36,7 +36,11 @@ export interface Passkeys {
     readonly challenge: Uint8Array;
     readonly existing: readonly Passkey[];
   }): Promise<PublicKeyCredentialCreationOptionsJSON>;
-  /** @throws PasskeyError `invalid` */
+  /**
+   * An enrolment approves nothing: without attestation nothing is signed over the challenge. An assertion follows.
+   *
+   * @throws PasskeyError `invalid`
+   */
   verifyRegistration(p: {
     readonly response: unknown;
     readonly challenge: Uint8Array;
