@@ -10,5 +10,7 @@ test('is the same for the same attempt, another for any other, and fits Stripe (
 });
 
 test('does not change between releases: a payment under way finds its charge again', () => {
-  expect(chargeKeyOf('el_00a', 'b')).toMatchInlineSnapshot(`"postern-charge-YxoCAUU-_IC37D8A0JOcemIYmk6HlsbYg4rfO7dNSxk"`);
+  expect(chargeKeyOf('el_00a', 'b')).toMatchInlineSnapshot(
+    `"postern-charge-YxoCAUU-_IC37D8A0JOcemIYmk6HlsbYg4rfO7dNSxk"`,
+  );
 });
