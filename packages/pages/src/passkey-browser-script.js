@@ -50,7 +50,7 @@
   });
 
   if (!isSupported()) {
-    form.querySelector('button').hidden = true;
+    form.hidden = true;
     say('unsupported');
   }
 }

@@ -4,7 +4,9 @@ import { contrast, parseColour, readableContrast } from './colour.ts';
 import { accentColours, cardColours, pageColours } from './palette.ts';
 import { stylesheet } from './stylesheet.ts';
 
-const source = readFileSync(new URL('./postern.css', import.meta.url), 'utf8');
+const source = ['postern.css', 'approvals.css']
+  .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
+  .join('\n');
 const branding = { name: 'Northwind' };
 const schemes = ['light', 'dark'] as const;
 
@@ -29,6 +31,7 @@ describe.each([
     ['soft', 'ground'],
     ['card', 'strong'],
     ['caution', 'caution-tint'],
+    ['danger', 'danger-tint'],
     ['good', 'card'],
     ['good', 'good-tint'],
   ])('%s can be read on %s', (text, ground) => {
