@@ -1,5 +1,6 @@
 import { type Operation, operations } from '@postern/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -21,7 +22,7 @@ beforeAll(async () => {
     ],
   });
   subject = stage.subject();
-  own = await connected('tracker');
+  own = { ...(await connected('tracker')), credentialId: await saved() };
 });
 afterAll(() => stage?.[Symbol.asyncDispose]());
 
@@ -32,6 +33,14 @@ async function connected(mcpServerId: string) {
   await connectAccount(stage.raw(), body.elicitationId, subject);
   const { body: read } = await apiOf(mcpServerId).read(body.elicitationId);
   return { elicitationId: body.elicitationId, connectionId: read.outcome?.connectionId ?? '' };
+}
+
+/** A lasting credential of the subject, for `tracker`. */
+async function saved(): Promise<string> {
+  const credential = { ...apiKeyRequest, retention: 'lasting' as const };
+  const { elicitationId } = await issueFor(stage, subject, { kind: 'credential', credential });
+  await acceptWith(await visitorFor(stage, subject, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+  return (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
 }
 
 /** What an MCP server can see of an answer, without what is new for every request. */
@@ -47,7 +56,10 @@ const byId = Object.entries(operations as Record<string, Operation>).filter(([, 
 const bodies: Record<string, unknown> = {
   verifyElicitation: { verificationId: 'x', subject: { issuer: 'https://id.example', subject: 'alice' } },
 };
-const idIn = (path: string) => (path.includes('{elicitationId}') ? own.elicitationId : own.connectionId);
+function idIn(path: string): string {
+  if (path.includes('{elicitationId}')) return own.elicitationId;
+  return path.includes('{credentialId}') ? own.credentialId : own.connectionId;
+}
 /** Ids that nobody owns: of the same shard, of another, malformed, of the other kind. */
 const unknownIds = (id: string) => [
   `${id.slice(0, -1)}${id.endsWith('A') ? 'E' : 'A'}`,

@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis';
 
-/** Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. */
+/**
+ * Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. Without the lease by
+ * which replicas take turns in re-wrapping: it comes and goes by itself.
+ */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0 });
   redis.on('error', () => undefined); // The command that meets it fails with it.
@@ -8,7 +11,7 @@ export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
     const keys: string[] = [];
     for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
     const dump: Record<string, unknown> = {};
-    for (const key of [...new Set(keys)].sort()) {
+    for (const key of [...new Set(keys)].sort().filter(name => !name.endsWith(':lease:rewrap'))) {
       const type = await redis.type(key);
       dump[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
     }

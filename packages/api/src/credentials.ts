@@ -50,7 +50,9 @@ export const credentialRequestSchema = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe('The `generation` of a lasting credential that does not work (any more): the user is asked for a new one.'),
+    .describe(
+      'The `generation` of a lasting credential that does not work (any more): the user is asked for a new one.',
+    ),
 });
 
 export const credentialOutcomeSchema = z.object({
@@ -103,9 +105,7 @@ export const credentialValuesSchema = z
   ])
   .meta({ id: 'CredentialValues' });
 
-export const removedCredentialSchema = z
-  .object({ credentialId: credentialIdSchema })
-  .meta({ id: 'RemovedCredential' });
+export const removedCredentialSchema = z.object({ credentialId: credentialIdSchema }).meta({ id: 'RemovedCredential' });
 
 export type CredentialRequestInput = z.input<typeof credentialRequestSchema>;
 export type CredentialBody = z.infer<typeof credentialSchema>;

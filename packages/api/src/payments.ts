@@ -54,7 +54,9 @@ export const paymentRequestSchema = z
 export const approvalSchema = z.object({
   method: z
     .enum(['button', 'passkey'])
-    .describe('`passkey`: presence and user verification were proved as well (WebAuthn), over the digest of the terms.'),
+    .describe(
+      '`passkey`: presence and user verification were proved as well (WebAuthn), over the digest of the terms.',
+    ),
   identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway knew who it was.'),
   at: z.iso.datetime(),
   authTime: z.iso.datetime().optional().describe('When the user last signed in.'),

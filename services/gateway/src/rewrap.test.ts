@@ -57,6 +57,8 @@ function createRecords(initial: readonly SealedRecord[]) {
 const run = (records: RewrapOptions['records'], change: Partial<RewrapOptions> = {}) =>
   rewrapAll({ records, vault, batch: 3, goOn: () => true, ...change });
 
+const none = { connection: 0, revocation: 0, registration: 0, credential: 0, result: 0 };
+
 describe('takeCensus', () => {
   test('counts by key and kind, and names what nobody has', async () => {
     const records = createRecords([
@@ -69,10 +71,10 @@ describe('takeCensus', () => {
     records.unreadable.push({ kind: 'revocation', id: 'worse' });
     expect(await takeCensus({ records, vault })).toEqual({
       keys: [
-        { kid: 'current', role: 'current', counts: { connection: 3, revocation: 0, registration: 0 } },
-        { kid: 'old', role: 'old', counts: { connection: 2, revocation: 1, registration: 0 } },
-        { kid: 'older', role: 'old', counts: { connection: 0, revocation: 0, registration: 0 } },
-        { kid: 'lost', role: 'unknown', counts: { connection: 1, revocation: 0, registration: 0 } },
+        { kid: 'current', role: 'current', counts: { ...none, connection: 3, revocation: 0 } },
+        { kid: 'old', role: 'old', counts: { ...none, connection: 2, revocation: 1 } },
+        { kid: 'older', role: 'old', counts: { ...none, connection: 0, revocation: 0 } },
+        { kid: 'lost', role: 'unknown', counts: { ...none, connection: 1, revocation: 0 } },
       ],
       unreadable: [
         { kind: 'revocation', id: 'worse' },

@@ -21,7 +21,8 @@ describe('checking outside data', () => {
 
   it('names each fault by its path and never by its value', () => {
     const refusal = refusalOf(issueElicitationSchema, {
-      kind: 'SECRET-kind',
+      kind: 'authorization',
+      'SECRET-member': 1,
       subject: { issuer: 'SECRET\n', subject: 5 },
       ttlSeconds: 1,
       returnUrl: 'SECRET',
@@ -30,7 +31,7 @@ describe('checking outside data', () => {
     expect(refusal.code).toBe('invalid_request');
     expect(JSON.stringify(refusal.errors)).not.toContain('SECRET');
     expect(refusal.errors?.map(({ path }) => path)).toEqual(
-      expect.arrayContaining(['body.kind', 'body.ttlSeconds', 'body.authorization.scopes.1']),
+      expect.arrayContaining(['body', 'body.ttlSeconds', 'body.authorization.scopes.1']),
     );
   });
 

@@ -5,7 +5,7 @@ import {
   fieldsFromContent,
   type PropertySchema,
   type RequestedSchema,
-} from '@postern/api';
+} from '@postern/api/form';
 import type { FieldFault, FormFieldView, OptionView } from '@postern/pages';
 
 /** What came back from the page on the last try. */

@@ -1,4 +1,4 @@
-import { contentFromFields, type FormFields, requestedSchemaSchema } from '@postern/api';
+import { contentFromFields, type FormFields, requestedSchemaSchema } from '@postern/api/form';
 import { type ElicitationOf, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
