@@ -9,7 +9,7 @@ import { type Answer, askFor, keyOf } from '../support/world.ts';
 let stage: Stage;
 let subject = '';
 /** What the MCP server `tracker` owns. */
-let own = { elicitationId: '', connectionId: '' };
+let own = { elicitationId: '', connectionId: '', credentialId: '' };
 
 beforeAll(async () => {
   stage = await startStage({
