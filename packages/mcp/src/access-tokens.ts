@@ -34,13 +34,13 @@ const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** The access tokens of one connection, as far as one run of a tool handler needs them. */
 export function createAccessTokens(p: {
-  environment: Pick<Environment, 'client' | 'tokenOpener'>;
+  environment: Pick<Environment, 'client' | 'sealedOpener'>;
   tool: string | undefined;
   connectionId: string;
   /** The provider no longer honours the connection: asks the user again. Resolves to a connection that serves. */
   reconnect: (cause: GatewayError, signal: AbortSignal) => Promise<string>;
 }): AccessTokens {
-  const { client, tokenOpener } = p.environment;
+  const { client, sealedOpener } = p.environment;
   let handedOut: readonly TakenToken[] = [];
   /** Changes when the user connects anew; calls under way go on with the one that they began with. */
   let current = p.connectionId;
@@ -53,7 +53,7 @@ export function createAccessTokens(p: {
         ...(p.tool === undefined ? {} : { tool: p.tool }),
         // Generations count per connection: one of another says nothing about this.
         ...(rejected?.connectionId === connectionId ? { rejectedGeneration: rejected.generation } : {}),
-        ...(tokenOpener === undefined ? {} : { sealed: true as const }),
+        ...(sealedOpener === undefined ? {} : { sealed: true as const }),
         ...(dpop === undefined ? {} : { dpop }),
       },
       signal,
@@ -73,10 +73,11 @@ export function createAccessTokens(p: {
 
   async function tokenOf(body: AccessTokenBody, connectionId: string): Promise<string> {
     if ('sealedAccessToken' in body) {
-      if (tokenOpener !== undefined) return await tokenOpener.open(body.sealedAccessToken, { ...body, connectionId });
+      if (sealedOpener !== undefined)
+        return await sealedOpener.accessToken(body.sealedAccessToken, { ...body, connectionId });
       throw new PosternUsageError('invalid_options', 'The gateway seals access tokens: set decryptionKey.');
     }
-    if (tokenOpener === undefined) return body.accessToken;
+    if (sealedOpener === undefined) return body.accessToken;
     // Something in between that strips the request's wish must not get away with it.
     throw new GatewayError('invalid_response', 'The access token came unsealed.');
   }

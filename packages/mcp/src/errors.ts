@@ -1,4 +1,4 @@
-import type { ElicitationBody, ProblemCode } from '@postern/api';
+import type { ElicitationBody, FormFaultCode, ProblemCode } from '@postern/api';
 
 /** Codes that arise on this side of the gateway's HTTP contract. */
 export type GatewayTransportCode = 'network_error' | 'timeout' | 'invalid_response';
@@ -40,9 +40,49 @@ export class ElicitationFailedError extends Error {
   readonly elicitationId: string;
 
   constructor(code: ElicitationFailureCode, elicitationId: string) {
-    super(`The user's authorization failed (${code}).`);
+    super(`What the user was asked for failed (${code}).`);
     this.code = code;
     this.elicitationId = elicitationId;
+  }
+}
+
+/**
+ * The MCP client cannot ask the user, and `missingCapability` is `error`. A handler that catches it may go on without the
+ * answer; one that lets it pass ends in the refusal of the era (−32021, or a plain result).
+ */
+export class CapabilityMissingError extends Error {
+  override readonly name = 'CapabilityMissingError';
+  readonly code = 'capability_missing';
+}
+
+/** The user had not answered within `timeoutMs`. The question lives on until it expires. */
+export class ElicitationTimeoutError extends Error {
+  override readonly name = 'ElicitationTimeoutError';
+  readonly code = 'elicitation_timeout';
+  /** Absent for a form that the MCP client was to show. */
+  readonly elicitationId: string | undefined;
+
+  constructor(elicitationId: string | undefined) {
+    super('The user has not answered in time.');
+    this.elicitationId = elicitationId;
+  }
+}
+
+/** What is wrong with a member of a form's content; never what it holds. `refused`: the handler's own schema said no. */
+export interface FormContentFault {
+  readonly path: string;
+  readonly code: FormFaultCode | 'refused';
+}
+
+/** An MCP client answered a form with content that does not fit it, twice; or a schema of the handler refused what fits. */
+export class FormContentError extends Error {
+  override readonly name = 'FormContentError';
+  readonly code = 'form_content_invalid';
+  readonly faults: readonly FormContentFault[];
+
+  constructor(faults: readonly FormContentFault[]) {
+    super('The answer does not fit the form.');
+    this.faults = faults;
   }
 }
 
@@ -57,6 +97,8 @@ export type UsageErrorCode =
   | 'invalid_ask'
   | 'invalid_url'
   | 'suspension_swallowed'
+  | 'too_many_steps'
+  | 'state_too_large'
   | 'arguments_not_serializable';
 
 /** The MCP server's own code used this package wrongly. */

@@ -1,5 +1,5 @@
-import type { GateContext } from './authorize.ts';
 import { InvalidRequestStateError } from './errors.ts';
+import type { GateContext } from './gate-context.ts';
 import { createEnvironment, type PosternOptions } from './options.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
 import { resolvePrincipal } from './subject.ts';
@@ -22,7 +22,7 @@ export interface GatedTool<Args, Context, Return> {
 export interface GenericGate<McpServer, Context, Result, Return> {
   /**
    * Wraps a tool handler, which then finds `ctx.gate`. The handler is re-entrant: it runs again from its first line on every
-   * retry, and every `authorize` in it answers from the stored status.
+   * retry, and every question in it that was answered before is answered alike.
    */
   tool<Args>(
     handler: (args: Args, ctx: Context & { readonly gate: GateContext }) => Result | Promise<Result>,

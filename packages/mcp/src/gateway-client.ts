@@ -5,13 +5,22 @@ import {
   type AccessTokenRequest,
   accessTokenSchema,
   type ConnectionListBody,
+  type CredentialListBody,
+  type CredentialValuesBody,
   connectionListSchema,
+  credentialListSchema,
+  credentialValuesSchema,
   type ElicitationBody,
   elicitationSchema,
   type IssueElicitationInput,
   MAX_WAIT_SECONDS,
   type ProblemBody,
   problemSchema,
+  type ReadCredentialRequest,
+  type RedeemedElicitationBody,
+  type RedeemRequest,
+  redeemedElicitationSchema,
+  removedCredentialSchema,
 } from '@postern/api';
 import type { z } from 'zod';
 import { GatewayError } from './errors.ts';
@@ -39,13 +48,31 @@ export interface GatewayClient {
   read(elicitationId: string, waitSeconds: number, signal?: AbortSignal): Promise<ElicitationBody>;
   accessToken(connectionId: string, request: AccessTokenRequest, signal?: AbortSignal): Promise<AccessTokenBody>;
   connections(subject: Subject, provider: string, signal?: AbortSignal): Promise<ConnectionListBody>;
+  /**
+   * Takes the result of a completed elicitation.
+   *
+   * @param redemption presented again, it gets the same result again; another one is refused with `already_redeemed`
+   */
+  redeem(
+    elicitationId: string,
+    redemption: string,
+    request: RedeemRequest,
+    signal?: AbortSignal,
+  ): Promise<RedeemedElicitationBody>;
+  credentials(subject: Subject, name: string, signal?: AbortSignal): Promise<CredentialListBody>;
+  readCredential(
+    credentialId: string,
+    request: ReadCredentialRequest,
+    signal?: AbortSignal,
+  ): Promise<CredentialValuesBody>;
+  removeCredential(credentialId: string, signal?: AbortSignal): Promise<void>;
 }
 
 /** The URL is handed to people, so nothing but a web page may hide behind it. */
 const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.test(body.url));
 
 interface Call<T> {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly schema: z.ZodType<T>;
   readonly body?: unknown;
@@ -161,6 +188,42 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         schema: connectionListSchema,
         signal,
       }),
+
+    redeem: (elicitationId, redemption, request, signal) =>
+      send({
+        method: 'POST',
+        path: `/v1/elicitations/${encodeURIComponent(elicitationId)}/redeem`,
+        schema: redeemedElicitationSchema,
+        body: request,
+        headers: { 'idempotency-key': redemption },
+        signal,
+      }),
+
+    credentials: ({ issuer, subject }, name, signal) =>
+      send({
+        method: 'GET',
+        path: `/v1/credentials?${new URLSearchParams({ issuer, subject, name })}`,
+        schema: credentialListSchema,
+        signal,
+      }),
+
+    readCredential: (credentialId, request, signal) =>
+      send({
+        method: 'POST',
+        path: `/v1/credentials/${encodeURIComponent(credentialId)}/values`,
+        schema: credentialValuesSchema,
+        body: request,
+        signal,
+      }),
+
+    async removeCredential(credentialId, signal) {
+      await send({
+        method: 'DELETE',
+        path: `/v1/credentials/${encodeURIComponent(credentialId)}`,
+        schema: removedCredentialSchema,
+        signal,
+      });
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 import type { ElicitationBody } from '@postern/api';
-import { type Ask, naming } from './ask.ts';
+import { type Ask, aboutOf } from './ask.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { GatewayError } from './errors.ts';
-import type { Run } from './run.ts';
+import { type Inquiry, type Run, timeLeft } from './run.ts';
 
 /** Seconds between progress notifications; MCP clients that count them reset a timeout of a minute or less. */
 const PROGRESS_SECONDS = 10;
@@ -10,14 +10,16 @@ const PROGRESS_SECONDS = 10;
 const SLACK_MS = 8_000;
 
 /**
- * Reads the stored status until it is terminal or `holdMs` is over, and returns the last reading. The time is cut into
- * waiting reads that the gateway measures.
+ * Reads the stored status until it is terminal or `holdMs` (or the question's own time) is over, and returns the last reading.
+ * The time is cut into waiting reads that the gateway measures.
  *
  * @throws the signal's reason when the MCP client gave up; the elicitation lives on
  * @throws {GatewayError}
  */
-export async function hold(run: Run, elicitationId: string, ask: Ask, signal: AbortSignal): Promise<ElicitationBody> {
-  const { client, holdMs } = run.environment;
+export async function hold(run: Run, inquiry: Inquiry, elicitationId: string): Promise<ElicitationBody> {
+  const { ask, signal } = inquiry;
+  const { client } = run.environment;
+  const holdMs = Math.min(run.environment.holdMs, await timeLeft(run, inquiry));
   const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
   const either = AbortSignal.any([signal, deadline]);
@@ -39,7 +41,7 @@ export async function hold(run: Run, elicitationId: string, ask: Ask, signal: Ab
 /** A notification that cannot be delivered is no reason to fail the call that it decorates. */
 async function report(run: Run, progress: number, ask: Ask, latest: ElicitationBody | undefined): Promise<void> {
   try {
-    await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', ...naming(ask, latest) }));
+    await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', about: aboutOf(ask, latest) }));
   } catch (error) {
     run.environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
   }

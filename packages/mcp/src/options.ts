@@ -5,10 +5,10 @@ import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
 import { apiKeyAuthorizer, type PrivateKeyAuth, privateKeyAuthorizer } from './gateway-auth.ts';
 import { createGatewayClient } from './gateway-client.ts';
-import { RecentAsks } from './recent-asks.ts';
+import { RecentCalls } from './recent-calls.ts';
 import { createRequestStateCodec, deriveStateKey, type StateKey } from './request-state.ts';
 import type { Environment } from './run.ts';
-import { createTokenOpener, type TokenOpener } from './sealed-token.ts';
+import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
 import { isConfidential } from './secure-url.ts';
 import type { SubjectOption } from './subject.ts';
 import { englishTexts, type TextFunction } from './texts.ts';
@@ -45,15 +45,15 @@ export interface PosternOptions<Context> {
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
   readonly onBackgroundError?: (error: Error) => void;
   /**
-   * The private key (JWK) to the encryption key registered for this MCP server. With it access tokens travel sealed (JWE), so
-   * that a proxy between gateway and MCP server never sees one. Several while the key is being replaced: each may open.
+   * The private key (JWK) to the encryption key registered for this MCP server. With it access tokens and
+   * what users typed travel sealed (JWE), so that a proxy between gateway and MCP server never sees any. Several while the key is being replaced: each may open.
    */
   readonly decryptionKey?: JWK | readonly JWK[];
   /** For tests and proxies. */
   readonly fetch?: typeof fetch;
 }
 
-const MAX_RECENT_ASKS = 10_000;
+const MAX_RECENT_CALLS = 10_000;
 
 const numbersSchema = z.object({
   holdMs: z.int().min(0).max(300_000).default(45_000),
@@ -72,11 +72,11 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   const onBackgroundError = options.onBackgroundError ?? warn;
   return {
     client,
-    tokenOpener: tokenOpener(options),
+    sealedOpener: sealedOpener(options),
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,
     codec: createRequestStateCodec(stateKeys(options), Date.now),
-    recentAsks: new RecentAsks(MAX_RECENT_ASKS, Date.now),
+    recentCalls: new RecentCalls(MAX_RECENT_CALLS, Date.now),
     waiters: new CompletionWaiters({
       client,
       limit: maxWaiters,
@@ -91,6 +91,7 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
     missingCapability: options.missingCapability ?? 'plain',
     assumeUrlCapability: options.assumeUrlCapability ?? false,
     onBackgroundError,
+    now: Date.now,
   };
 }
 
@@ -111,9 +112,9 @@ function authorizer<Context>(options: PosternOptions<Context>, url: string) {
   return apiKeyAuthorizer(apiKeyOf(options));
 }
 
-function tokenOpener<Context>({ decryptionKey, auth }: PosternOptions<Context>): TokenOpener | undefined {
+function sealedOpener<Context>({ decryptionKey, auth }: PosternOptions<Context>): SealedOpener | undefined {
   if (decryptionKey === undefined) return undefined;
-  return createTokenOpener(isList(decryptionKey) ? decryptionKey : [decryptionKey], auth?.mcpServerId);
+  return createSealedOpener(isList(decryptionKey) ? decryptionKey : [decryptionKey], auth?.mcpServerId);
 }
 
 /** Unlike `Array.isArray`, knows lists that are only to be read. */

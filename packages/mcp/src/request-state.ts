@@ -2,6 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
 import { z } from 'zod';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
+import { stepsSchema } from './steps.ts';
 
 /** One sealing key of 32 bytes. The first of a list seals, all of them open: prepend the new one to rotate. */
 export interface StateKey {
@@ -10,19 +11,23 @@ export interface StateKey {
 }
 
 const TYPE = 'postern-request-state';
-/** Far above what sealing can produce; bounds the work on what a stranger sends. */
-const MAX_LENGTH = 4096;
+/**
+ * Characters. Room for many steps and for what people type into forms; bounds the work on what a stranger sends, and stays far
+ * below the bodies that MCP servers take.
+ */
+const MAX_LENGTH = 65_536;
 
 const requestStateSchema = z.strictObject({
-  elicitationId: z.string(),
   issuer: z.string(),
   subject: z.string(),
   /** Empty where the MCP server could not name the tool (see `GatedToolOptions.name`). */
   tool: z.string(),
   /** Digest of the tool's arguments. */
   args: z.string(),
-  /** Digest of what was asked, so that one handler may ask for several things in turn. */
-  ask: z.string(),
+  /** What the call has asked so far, this round included. */
+  steps: stepsSchema,
+  /** Key of the step that the round was about. */
+  open: z.string(),
   /** Whether the round that carried this state asked the user (`ask`) or only asked for patience (`wait`). */
   phase: z.enum(['ask', 'wait']),
   /** How many `input_required` results this call has had, this one included. */
@@ -37,6 +42,7 @@ export type RequestState = z.infer<typeof requestStateSchema>;
 export type RequestStateBinding = Pick<RequestState, 'issuer' | 'subject' | 'tool' | 'args'>;
 
 export interface RequestStateCodec {
+  /** @throws {PosternUsageError} `state_too_large` */
   seal(state: RequestState): Promise<string>;
   /** @throws {InvalidRequestStateError} */
   open(sealed: string): Promise<RequestState>;
@@ -46,9 +52,10 @@ export interface RequestStateCodec {
 
 /**
  * `requestState` travels through the MCP client, so it is attacker-controlled (MCP 2026-07-28, multi round-trip requests).
- * It is a JWE (RFC 7516; `dir`, A256GCM): integrity keeps it from being altered, encryption keeps the elicitation and the
- * user's identifier from being read. It can be replayed until it expires and that is harmless: every replay reads the
- * gateway's stored status, which is where single use is enforced.
+ * It is a JWE (RFC 7516; `dir`, A256GCM): integrity keeps it from being altered, encryption keeps the elicitation, the
+ * user's identifier and what was typed into forms from being read. It can be replayed until it expires: every replay reads the
+ * gateway's stored status and redeems with the same key, so it gets the result that this call already had, and never another
+ * one. Single use is enforced in the gateway.
  */
 export function createRequestStateCodec(keys: readonly StateKey[], now: () => number): RequestStateCodec {
   const [current] = keys;
@@ -65,9 +72,15 @@ export function createRequestStateCodec(keys: readonly StateKey[], now: () => nu
   return {
     async seal(state) {
       const plaintext = new TextEncoder().encode(JSON.stringify(requestStateSchema.parse(state)));
-      return await new CompactEncrypt(plaintext)
+      const sealed = await new CompactEncrypt(plaintext)
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: TYPE, kid: sealing.kid })
         .encrypt(sealing.key);
+      if (sealed.length > MAX_LENGTH)
+        throw new PosternUsageError(
+          'state_too_large',
+          'What this call has to remember between its rounds is too much.',
+        );
+      return sealed;
     },
 
     async open(sealed) {

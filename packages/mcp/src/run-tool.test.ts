@@ -14,7 +14,15 @@ const refuse = () => Promise.reject(new Error('not expected'));
 
 function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
   const notified: string[] = [];
-  const whole = { ...client, accessToken: refuse, connections: async () => ({ connections: [] }) };
+  const whole = {
+    ...client,
+    accessToken: refuse,
+    connections: async () => ({ connections: [] }),
+    redeem: refuse,
+    credentials: refuse,
+    readCredential: refuse,
+    removeCredential: refuse,
+  };
   const session = {
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(id),
@@ -36,8 +44,10 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
       mcpClientName: undefined,
       reportProgress: undefined,
       declaresUrl: true,
+      declaresForm: false,
       session,
       elicitUrl,
+      elicitForm: refuse,
     };
     return runTool(
       { ...environment, legacy, client: whole, waiters },

@@ -1,11 +1,12 @@
-import { createGateContext, type GateContext } from './authorize.ts';
 import { digest } from './digest.ts';
-import { PosternUsageError } from './errors.ts';
+import { CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
+import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
-import type { Environment, Run } from './run.ts';
+import { type Environment, type Run, rememberSteps, startRun } from './run.ts';
 import type { Principal } from './subject.ts';
-import { findSuspension } from './suspension.ts';
+import { findError, findSuspension } from './suspension.ts';
 import type { LegacySessionCall, ToolAnswer, ToolCall } from './tool-call.ts';
+import { plainToolResult } from './tool-result.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
@@ -27,10 +28,7 @@ export async function runTool<Result>(
   const memoized = () => (principal ??= resolvePrincipal());
   const argsDigest = digest(call.args);
   const requestState = await openRequestState(environment, call, memoized, argsDigest);
-  const runOnce = async (): Promise<ToolOutcome<Result>> => {
-    const run: Run = { environment, call, argsDigest, principal: memoized, requestState, suspension: undefined };
-    return await settle(run, handler);
-  };
+  const runOnce = () => settle(startRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
 
   const outcome = await runOnce();
   if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
@@ -46,12 +44,40 @@ async function settle<Result>(
     result = await handler(createGateContext(run));
   } catch (error) {
     const suspension = findSuspension(error);
-    if (suspension !== undefined) return suspension.answer;
-    if (run.suspension !== undefined) throw swallowed(error);
+    if (suspension !== undefined) {
+      if (suspension.answer.type !== 'input_required') await rememberSteps(run);
+      return suspension.answer;
+    }
+    if (run.progress.suspension !== undefined) throw swallowed(error);
+    await rememberInterrupted(run, error);
+    const missing = findError(error, CapabilityMissingError);
+    if (missing !== undefined) return refusalOf(run.call, missing);
     throw error;
   }
-  if (run.suspension !== undefined) throw swallowed(undefined);
+  if (run.progress.suspension !== undefined) throw swallowed(undefined);
+  // The handler made a result of it, which nobody waits for any more.
+  if (run.call.signal.aborted) await rememberInterrupted(run, undefined);
   return { type: 'result', result };
+}
+
+/**
+ * A call that failed on the way to an answer is not over: made again, it goes on where it was. One whose handler failed of
+ * itself is over, and what it was given is used up.
+ */
+async function rememberInterrupted(run: Run, error: unknown): Promise<void> {
+  if (!run.progress.isInterrupted || run.requestState !== undefined) return;
+  const { overdue } = run.progress;
+  // The next call waits for the same elicitation, with time of its own.
+  if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
+    (await run.steps()).forget(overdue);
+  await rememberSteps(run);
+}
+
+function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAnswer {
+  return call.era === 'modern'
+    ? { type: 'capability_missing', message }
+    : // Revision 2025-11-25 has no error code for this.
+      { type: 'plain', result: plainToolResult(message) };
 }
 
 /**

@@ -2,25 +2,34 @@ import type { ElicitationBody, IssueElicitationInput } from '@postern/api';
 import { type Ask, displayName } from './ask.ts';
 import type { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
+import {
+  CapabilityMissingError,
+  ElicitationFailedError,
+  ElicitationTimeoutError,
+  FormContentError,
+  PosternUsageError,
+  SubjectUnavailableError,
+} from './errors.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import type { RecentAsks } from './recent-asks.ts';
+import type { RecentCalls } from './recent-calls.ts';
 import type { RequestState, RequestStateCodec } from './request-state.ts';
-import type { TokenOpener } from './sealed-token.ts';
+import type { SealedOpener } from './sealed-delivery.ts';
+import { Steps } from './steps.ts';
 import type { Principal } from './subject.ts';
-import type { Suspension } from './suspension.ts';
+import { Suspension } from './suspension.ts';
 import type { TextFunction } from './texts.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /** What every call of one gate shares. */
 export interface Environment {
   readonly client: GatewayClient;
-  /** Present where access tokens are delivered sealed. */
-  readonly tokenOpener: TokenOpener | undefined;
+  /** Present where secrets are delivered sealed. */
+  readonly sealedOpener: SealedOpener | undefined;
   /** For requests to the APIs of providers. */
   readonly fetch: typeof fetch;
   readonly allowHttp: boolean;
   readonly codec: RequestStateCodec;
-  readonly recentAsks: RecentAsks;
+  readonly recentCalls: RecentCalls;
   readonly waiters: CompletionWaiters;
   readonly text: TextFunction;
   readonly holdMs: number;
@@ -29,6 +38,8 @@ export interface Environment {
   readonly missingCapability: 'plain' | 'error';
   readonly assumeUrlCapability: boolean;
   readonly onBackgroundError: (error: Error) => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
 }
 
 /** One run of a tool handler. A retried call is a new run. */
@@ -40,15 +51,120 @@ export interface Run<Call extends ToolCall = ToolCall> {
   readonly principal: () => Promise<Principal>;
   /** Verified, and bound to this user, tool and arguments. */
   readonly requestState: RequestState | undefined;
-  /** Set when the handler was suspended, to notice that it went on regardless. */
-  suspension: Suspension | undefined;
+  /** What this call has asked in this run and in those before it. Found at the first use, as the user is. */
+  readonly steps: () => Promise<Steps>;
+  readonly progress: Progress;
 }
 
-/** How an ask ended for this run. */
+/** What changes while a handler runs. */
+export interface Progress {
+  /** Set when the handler was suspended, to notice that it went on regardless. */
+  suspension: Suspension | undefined;
+  /** A question ended in something that is not its answer: the gateway was away, or the MCP client gave up. */
+  isInterrupted: boolean;
+  /** The step that was waited for long enough. */
+  overdue: string | undefined;
+  /** Settles when the question before has. */
+  turn: Promise<unknown>;
+}
+
+/** One question of a run. */
+export interface Inquiry {
+  readonly ask: Ask;
+  /** Of its step. */
+  readonly key: string;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number | undefined;
+}
+
+/** How a question ended for this run. */
 export type Resolution =
   | { readonly by: 'gateway'; readonly elicitation: ElicitationBody }
   /** The MCP client said no. That ends this attempt; the elicitation itself goes on. */
   | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel' };
+
+export function startRun<Call extends ToolCall>(p: Omit<Run<Call>, 'steps' | 'progress'>): Run<Call> {
+  let steps: Promise<Steps> | undefined;
+  return {
+    ...p,
+    steps: () => (steps ??= findSteps(p)),
+    progress: { suspension: undefined, isInterrupted: false, overdue: undefined, turn: Promise.resolve() },
+  };
+}
+
+async function findSteps(run: Omit<Run, 'steps' | 'progress'>): Promise<Steps> {
+  if (run.requestState !== undefined) return new Steps(run.requestState.steps, false);
+  const remembered = run.environment.recentCalls.take(await callKey(run));
+  return new Steps(remembered ?? [], remembered !== undefined);
+}
+
+/** Names a call across retries that carry nothing of ours: same user, tool and arguments. */
+async function callKey(run: Pick<Run, 'principal' | 'call' | 'argsDigest'>): Promise<string> {
+  const { issuer, subject } = await run.principal();
+  return digest([issuer, subject, run.call.toolName ?? '', run.argsDigest]);
+}
+
+/** For the call that is made again. */
+export async function rememberSteps(run: Run): Promise<void> {
+  const steps = (await run.steps()).list();
+  if (steps.length > 0) run.environment.recentCalls.remember(await callKey(run), steps);
+}
+
+/** Errors that are the end of a question: the next call asks anew. */
+const answers = [
+  CapabilityMissingError,
+  ElicitationFailedError,
+  FormContentError,
+  PosternUsageError,
+  SubjectUnavailableError,
+];
+
+/**
+ * Questions of one run are asked one after the other, as a person answers them, so that the steps are complete whenever they
+ * are written down. Notes a suspension before it leaves, so that a handler that swallows it is found out.
+ */
+export async function inTurn<T>({ progress }: Run, work: () => Promise<T>): Promise<T> {
+  const turn = progress.turn.then(async () => {
+    if (progress.suspension !== undefined) throw progress.suspension;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Suspension) progress.suspension = error;
+      else if (!answers.some(kind => error instanceof kind)) progress.isInterrupted = true;
+      throw error;
+    }
+  });
+  progress.turn = turn.catch(() => undefined); // The failure is the caller's; the next question only waits for its end.
+  return await turn;
+}
+
+export async function openInquiry(
+  run: Run,
+  ask: Ask,
+  { signal, timeoutMs }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+): Promise<Inquiry> {
+  return {
+    ask,
+    key: (await run.steps()).nextKey(ask.digest),
+    signal: signal ? AbortSignal.any([run.call.signal, signal]) : run.call.signal,
+    timeoutMs,
+  };
+}
+
+/** Milliseconds that this call may still wait for the answer. */
+export async function timeLeft(run: Run, { key, timeoutMs }: Inquiry): Promise<number> {
+  const step = (await run.steps()).get(key);
+  if (timeoutMs === undefined || step === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(0, step.askedAt + timeoutMs - run.environment.now());
+}
+
+/** @throws {ElicitationTimeoutError} when this call has waited for the answer as long as it wants to */
+export async function assertInTime(run: Run, inquiry: Inquiry): Promise<void> {
+  // The gateway waits in whole seconds.
+  if ((await timeLeft(run, inquiry)) >= 1000) return;
+  run.progress.overdue = inquiry.key;
+  throw new ElicitationTimeoutError((await run.steps()).get(inquiry.key)?.elicitationId);
+}
 
 export async function issue(run: Run, ask: Ask, signal: AbortSignal): Promise<ElicitationBody> {
   const tool = displayName(run.call.toolName);
@@ -63,19 +179,4 @@ export async function issue(run: Run, ask: Ask, signal: AbortSignal): Promise<El
         }),
   };
   return await run.environment.client.issue(body, signal);
-}
-
-/** Names a call across retries that carry nothing of ours: same user, tool, arguments and ask. */
-export async function recentAskKey(run: Run, ask: Ask): Promise<string> {
-  const { issuer, subject } = await run.principal();
-  return digest([issuer, subject, run.call.toolName ?? '', run.argsDigest, ask.digest]);
-}
-
-export async function rememberAsk(run: Run, ask: Ask, elicitation: ElicitationBody): Promise<void> {
-  const { elicitationId, expiresAt } = elicitation;
-  run.environment.recentAsks.remember(await recentAskKey(run, ask), elicitationId, expiresAt);
-}
-
-export async function forgetAsk(run: Run, ask: Ask, elicitation: ElicitationBody): Promise<void> {
-  run.environment.recentAsks.forget(await recentAskKey(run, ask), elicitation.elicitationId);
 }

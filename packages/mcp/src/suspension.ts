@@ -1,3 +1,4 @@
+import { CapabilityMissingError } from './errors.ts';
 import type { ToolAnswer } from './tool-call.ts';
 
 /**
@@ -14,16 +15,26 @@ export class Suspension extends Error {
   }
 }
 
-/** For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. */
+/**
+ * For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. True for what this
+ * package answers itself: a suspension, and a `CapabilityMissingError`, which a handler may also catch by its class.
+ */
 export function isElicitationPending(error: unknown): boolean {
-  return findSuspension(error) !== undefined;
+  return findSuspension(error) !== undefined || findError(error, CapabilityMissingError) !== undefined;
+}
+
+export function findSuspension(error: unknown): Suspension | undefined {
+  return findError(error, Suspension);
 }
 
 /** A handler may have wrapped it with `cause`; the meaning is the same. */
-export function findSuspension(error: unknown): Suspension | undefined {
+export function findError<E extends Error>(
+  error: unknown,
+  kind: abstract new (...parameters: never[]) => E,
+): E | undefined {
   const seen = new Set<unknown>();
   for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
-    if (current instanceof Suspension) return current;
+    if (current instanceof kind) return current;
     seen.add(current);
   }
   return undefined;

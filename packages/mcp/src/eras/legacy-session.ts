@@ -1,10 +1,9 @@
 import type { ElicitationBody } from '@postern/api';
-import type { Ask } from '../ask.ts';
 import { isTerminal } from '../elicitation-status.ts';
 import { hold } from '../hold.ts';
-import { type Resolution, type Run, rememberAsk } from '../run.ts';
+import { assertInTime, type Inquiry, type Resolution, type Run, timeLeft } from '../run.ts';
 import type { ClientAction, LegacySessionCall, UrlElicitation } from '../tool-call.ts';
-import { incapableSuspension, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
+import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
 
 /**
  * Revision 2025-11-25 with a session: −32042, or a pushed `elicitation/create`, both with the gateway's own elicitation id
@@ -12,42 +11,34 @@ import { incapableSuspension, plainSuspension, urlElicitation, urlRequiredSuspen
  */
 export async function pursueInLegacySession(
   run: Run<LegacySessionCall>,
-  ask: Ask,
+  inquiry: Inquiry,
   elicitation: ElicitationBody,
-  signal: AbortSignal,
 ): Promise<Resolution> {
-  const { legacy, missingCapability } = run.environment;
-  if (!run.call.declaresUrl) {
-    throw missingCapability === 'error'
-      ? incapableSuspension(run, ask, elicitation)
-      : await plainSuspension(run, ask, elicitation);
-  }
-  if (legacy === 'push') return await push(run, ask, elicitation, signal);
-  throw await urlRequiredSuspension(run, ask, elicitation);
+  if (!run.call.declaresUrl) throw incapable(run, inquiry.ask, elicitation);
+  if (run.environment.legacy === 'push') return await push(run, inquiry, elicitation);
+  throw urlRequiredSuspension(run, inquiry.ask, elicitation);
 }
 
 type PushResult =
   | { readonly type: 'ended'; readonly elicitation: ElicitationBody | undefined }
   | { readonly type: 'answered'; readonly action: ClientAction }
-  | { readonly type: 'undeliverable' };
+  | { readonly type: 'undeliverable' }
+  | { readonly type: 'overdue' };
+
+/** More than a timer of Node counts; an elicitation has expired by then. */
+const MAX_TIMER_MS = 2_147_483_647;
 
 /** One question per session and elicitation, however many parallel calls wait for its answer. */
 const pushes = new WeakMap<object, Map<string, Promise<ClientAction>>>();
 
-async function push(
-  run: Run<LegacySessionCall>,
-  ask: Ask,
-  elicitation: ElicitationBody,
-  signal: AbortSignal,
-): Promise<Resolution> {
+async function push(run: Run<LegacySessionCall>, inquiry: Inquiry, elicitation: ElicitationBody): Promise<Resolution> {
   const { client, waiters } = run.environment;
+  const { ask, signal } = inquiry;
   const { elicitationId } = elicitation;
   const watch = waiters.watch(run.call.session, elicitation);
-  if (watch === undefined) throw await plainSuspension(run, ask, elicitation);
+  if (watch === undefined) throw plainSuspension(run, ask, elicitation);
 
-  // An MCP client that gives up while its user is busy learns the end from its next call.
-  await rememberAsk(run, ask, elicitation);
-  const result = await withAbort(signal, [
+  const result = await withAbort(signal, await timeLeft(run, inquiry), [
     watch.ended.then((ended): PushResult => ({ type: 'ended', elicitation: ended })),
     pushOnce(run.call, urlElicitation(run, ask, elicitation), watch.ended).then(
       (action): PushResult => ({ type: 'answered', action }),
@@ -56,16 +47,13 @@ async function push(
   ]);
   if (result.type === 'ended' && result.elicitation !== undefined)
     return { by: 'gateway', elicitation: result.elicitation };
-  if (result.type === 'answered' && result.action === 'accept') {
-    const latest = await hold(run, elicitationId, ask, signal);
-    if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
-    throw await plainSuspension(run, ask, latest);
-  }
+  const hasOpened = result.type === 'answered' && result.action === 'accept';
   // The stored status comes before anything an MCP client says: some answer for the user without asking.
-  const latest = await client.read(elicitationId, 0, signal);
+  const latest = hasOpened ? await hold(run, inquiry, elicitationId) : await client.read(elicitationId, 0, signal);
   if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
   if (result.type === 'answered' && result.action !== 'accept') return { by: 'mcp-client', action: result.action };
-  throw await plainSuspension(run, ask, latest);
+  await assertInTime(run, inquiry);
+  throw plainSuspension(run, ask, latest);
 }
 
 function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promise<unknown>): Promise<ClientAction> {
@@ -81,14 +69,21 @@ function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promi
   return answer;
 }
 
-async function withAbort<T>(signal: AbortSignal, promises: readonly Promise<T>[]): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
+/** The first of the promises, of the abort, and of the question's own time. */
+async function withAbort(
+  signal: AbortSignal,
+  timeLeftMs: number,
+  promises: readonly Promise<PushResult>[],
+): Promise<PushResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<PushResult>();
   const abort = () => reject(signal.reason);
   if (signal.aborted) abort();
   signal.addEventListener('abort', abort, { once: true });
+  const timer = timeLeftMs <= MAX_TIMER_MS ? setTimeout(() => resolve({ type: 'overdue' }), timeLeftMs) : undefined;
   try {
     return await Promise.race([...promises, promise]);
   } finally {
+    clearTimeout(timer);
     signal.removeEventListener('abort', abort);
   }
 }

@@ -2,7 +2,7 @@ import type { ElicitationBody } from '@postern/api';
 import type { Ask } from '../ask.ts';
 import type { Run } from '../run.ts';
 import type { LegacyStatelessCall } from '../tool-call.ts';
-import { incapableSuspension, plainSuspension, urlRequiredSuspension } from './plain.ts';
+import { incapable, urlRequiredSuspension } from './plain.ts';
 
 /**
  * Revision 2025-11-25 without a session: the capabilities were declared in an `initialize` that another instance answered,
@@ -14,11 +14,6 @@ export async function pursueStateless(
   ask: Ask,
   elicitation: ElicitationBody,
 ): Promise<never> {
-  const { assumeUrlCapability, missingCapability } = run.environment;
-  if (!assumeUrlCapability) {
-    throw missingCapability === 'error'
-      ? incapableSuspension(run, ask, elicitation)
-      : await plainSuspension(run, ask, elicitation);
-  }
-  throw await urlRequiredSuspension(run, ask, elicitation);
+  if (run.environment.assumeUrlCapability) throw urlRequiredSuspension(run, ask, elicitation);
+  throw incapable(run, ask, elicitation);
 }

@@ -1,6 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
-import type { Ask } from '../ask.ts';
-import type { Resolution, Run } from '../run.ts';
+import type { Inquiry, Resolution, Run } from '../run.ts';
 import { pursueInLegacySession } from './legacy-session.ts';
 import { pursueStateless } from './legacy-stateless.ts';
 import { pursueModern } from './modern.ts';
@@ -14,13 +13,14 @@ export type OpenElicitation =
  * Brings the question to the user in the way of the connected MCP client.
  *
  * @throws {Suspension} when this call has to end before the user has decided
+ * @throws {CapabilityMissingError}
+ * @throws {ElicitationTimeoutError}
  */
-export async function pursue(run: Run, ask: Ask, open: OpenElicitation, signal: AbortSignal): Promise<Resolution> {
+export async function pursue(run: Run, inquiry: Inquiry, open: OpenElicitation): Promise<Resolution> {
   const { call } = run;
-  if (call.era === 'modern') return await pursueModern({ ...run, call }, ask, open, signal);
+  if (call.era === 'modern') return await pursueModern({ ...run, call }, inquiry, open);
   // Only the modern era carries a requestState, so there is nothing to resume here.
   if (open.isRetry) throw new TypeError('requestState outside its era');
-  if (call.era === 'legacy-session')
-    return await pursueInLegacySession({ ...run, call }, ask, open.elicitation, signal);
-  return await pursueStateless({ ...run, call }, ask, open.elicitation);
+  if (call.era === 'legacy-session') return await pursueInLegacySession({ ...run, call }, inquiry, open.elicitation);
+  return await pursueStateless({ ...run, call }, inquiry.ask, open.elicitation);
 }

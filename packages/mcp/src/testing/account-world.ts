@@ -1,4 +1,5 @@
-import type { AuthorizationAccepted, GateContext } from '../authorize.ts';
+import type { AuthorizationAccepted } from '../authorize.ts';
+import type { GateContext } from '../gate-context.ts';
 import { createEnvironment, type PosternOptions } from '../options.ts';
 import { runTool } from '../run-tool.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';

@@ -7,12 +7,12 @@ import type {
   listConnectionsQuerySchema,
   ProblemCode,
 } from '@postern/api';
-import { CompactEncrypt, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import type { z } from 'zod';
+import { seal } from './contract-sealing.ts';
 
 /** Begins every access token that is handed out; must never be seen in an MCP frame. */
 export const ACCESS_TOKEN = 'canary-provider-access-token';
-export const MCP_SERVER_ID = 'issues';
 
 interface NewConnection {
   readonly connectionId: string;
@@ -123,7 +123,14 @@ export class ContractConnections {
     const isSealed = this.encryptionKey !== undefined && (request.sealed === true || this.sealsAlways);
     return this.tamper(
       isSealed
-        ? { sealedAccessToken: await this.#seal(accessToken, { connectionId, generation }), ...facts }
+        ? {
+            sealedAccessToken: await seal(accessToken, this.encryptionKey, {
+              typ: 'postern-access-token+jwe',
+              connectionId,
+              generation,
+            }),
+            ...facts,
+          }
         : { accessToken, ...facts },
     );
   }
@@ -140,14 +147,6 @@ export class ContractConnections {
       .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk: this.#dpop.publicJwk })
       .setIssuedAt()
       .sign(this.#dpop.privateKey);
-  }
-
-  async #seal(accessToken: string, context: { connectionId: string; generation: number }): Promise<string> {
-    if (this.encryptionKey === undefined) throw new Error('no key is registered');
-    const alg = this.encryptionKey.kty === 'RSA' ? 'RSA-OAEP-256' : 'ECDH-ES';
-    return await new CompactEncrypt(new TextEncoder().encode(accessToken))
-      .setProtectedHeader({ alg, enc: 'A256GCM', typ: 'postern-access-token+jwe', aud: MCP_SERVER_ID, ...context })
-      .encrypt(await importJWK(this.encryptionKey, alg));
   }
 
   #of(connectionId: string): StoredConnection {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -7,13 +8,18 @@ import {
   type IssueElicitation,
   issueElicitationSchema,
   listConnectionsQuerySchema,
+  listCredentialsQuerySchema,
+  type OutcomeBody,
   type ProblemCode,
   problems,
+  readCredentialRequestSchema,
+  redeemRequestSchema,
   waitQuerySchema,
 } from '@postern/api';
-import type { z } from 'zod';
 import { digest } from '../digest.ts';
 import { ContractConnections } from './contract-connections.ts';
+import { ContractCredentials } from './contract-credentials.ts';
+import { ContractResults, leavesResult, outcomeFor, type Typed, typedFor } from './contract-results.ts';
 
 export const API_KEY = 'test-api-key-0123456789abcdef';
 type Status = ElicitationBody['status'];
@@ -40,6 +46,8 @@ export interface RecordedRequest {
 export class ContractGateway implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
   readonly connections = new ContractConnections();
+  readonly credentials = new ContractCredentials();
+  readonly results = new ContractResults();
   readonly #elicitations = new Map<string, Stored>();
   readonly #idempotent = new Map<string, { readonly fingerprint: string; readonly elicitationId: string }>();
   readonly #httpServer = createServer((request, response) => void this.#serve(request, response));
@@ -50,6 +58,11 @@ export class ContractGateway implements AsyncDisposable {
   #ticks = 0;
   /** When set, waiting reads answer at once, as if the time were always over. */
   answersAtOnce = false;
+
+  constructor() {
+    this.results.encryptionKey = () => this.connections.encryptionKey;
+    this.credentials.encryptionKey = () => this.connections.encryptionKey;
+  }
 
   static async start(): Promise<ContractGateway> {
     const gateway = new ContractGateway();
@@ -74,9 +87,13 @@ export class ContractGateway implements AsyncDisposable {
   }
 
   /** Ends an elicitation (the last one by default) as the user, the API or the time would. */
-  end(status: 'completed' | 'declined' | 'cancelled' | 'expired' | 'failed', elicitationId?: string): ElicitationBody {
+  end(
+    status: 'completed' | 'declined' | 'cancelled' | 'expired' | 'failed',
+    elicitationId?: string,
+    typed?: Typed,
+  ): ElicitationBody {
     const stored = this.#find(elicitationId);
-    const outcome = status === 'completed' ? this.#connect(stored) : undefined;
+    const outcome = status === 'completed' ? this.#complete(stored, typed ?? typedFor(stored.request)) : undefined;
     stored.body = {
       ...stored.body,
       status,
@@ -141,11 +158,16 @@ export class ContractGateway implements AsyncDisposable {
     if (request.method === 'GET' && collection === 'elicitations' && id !== undefined) {
       return await this.#read(id, url.searchParams, request, response);
     }
+    if (request.method === 'POST' && collection === 'elicitations' && id !== undefined && verb === 'redeem') {
+      return await this.#redeem(id, body, typeof idempotencyKey === 'string' ? idempotencyKey : randomUUID(), response);
+    }
+    if (collection === 'credentials') return await this.#credentials(request.method, id, body, url, response);
     if (request.method === 'POST' && collection === 'connections' && id !== undefined && verb === 'access-token') {
       return await this.#accessToken(id, body, response);
     }
     if (request.method === 'GET' && collection === 'connections' && id === undefined) {
-      return this.#list(listConnectionsQuerySchema.parse(Object.fromEntries(url.searchParams)), response);
+      const query = listConnectionsQuerySchema.parse(Object.fromEntries(url.searchParams));
+      return json(response, 200, { connections: this.connections.list(query) });
     }
     problem(response, 'not_found');
   }
@@ -160,11 +182,12 @@ export class ContractGateway implements AsyncDisposable {
       if (earlier.fingerprint !== fingerprint) return problem(response, 'idempotency_key_reused');
       return json(response, 201, this.#find(earlier.elicitationId).body);
     }
-    if (body.authorization.provider === 'unknown') return problem(response, 'unknown_provider');
+    if (body.kind === 'authorization' && body.authorization.provider === 'unknown')
+      return problem(response, 'unknown_provider');
 
-    const askKey = digest([body.subject, body.authorization]);
+    const askKey = digest([body.subject, body.kind, essenceOf(body)]);
     const open = [...this.#elicitations.values()].find(
-      stored => stored.askKey === askKey && (stored.body.status === 'pending' || stored.body.status === 'active'),
+      stored => stored.askKey === askKey && (isOpen(stored.body.status) || this.#isUnredeemed(stored)),
     );
     const stored = open ?? this.#create(askKey, body);
     if (idempotencyKey !== undefined) {
@@ -173,37 +196,46 @@ export class ContractGateway implements AsyncDisposable {
     json(response, open === undefined && stored.body.status === 'pending' ? 201 : 200, stored.body);
   }
 
+  /** Completed, and nobody has taken the result: the same ask meets it instead of asking the user twice. */
+  #isUnredeemed({ body, request }: Stored): boolean {
+    return body.status === 'completed' && leavesResult(request) && body.redeemedAt === undefined;
+  }
+
   #create(askKey: string, body: IssueElicitation): Stored {
     this.#count += 1;
     const elicitationId = `el-${this.#count}`;
-    const served = this.connections.serving(askKey);
+    const served = this.#served(askKey, body);
     const stored: Stored = {
       request: body,
       askKey,
       waiters: new Set(),
       body: {
         elicitationId,
-        kind: 'authorization',
+        kind: body.kind,
         status: served === undefined ? 'pending' : 'completed',
         url: `${this.url}/e/${elicitationId}`,
         matchCode: `K7-${40 + this.#count}`,
         ...(body.message === undefined ? {} : { message: body.message }),
         createdAt: this.#timestamp(),
         expiresAt: new Date(Date.now() + 600_000).toISOString(),
-        ...(served === undefined
-          ? {}
-          : {
-              outcome: {
-                kind: 'authorization' as const,
-                connectionId: served.connectionId,
-                provider: served.provider,
-                scopes: served.scopes,
-              },
-            }),
+        ...(served === undefined ? {} : { outcome: served }),
       },
     };
     this.#elicitations.set(elicitationId, stored);
     return stored;
+  }
+
+  /** What is stored and answers already. */
+  #served(askKey: string, body: IssueElicitation): OutcomeBody | undefined {
+    if (body.kind === 'authorization') {
+      const served = this.connections.serving(askKey);
+      if (served === undefined) return undefined;
+      const { connectionId, provider, scopes } = served;
+      return { kind: 'authorization', connectionId, provider, scopes };
+    }
+    if (body.kind !== 'credential' || leavesResult(body)) return undefined;
+    const kept = this.credentials.serving(body);
+    return kept && { kind: 'credential', name: kept.name, credentialId: kept.credentialId };
   }
 
   async #read(id: string, query: URLSearchParams, request: IncomingMessage, response: ServerResponse) {
@@ -234,24 +266,52 @@ export class ContractGateway implements AsyncDisposable {
     json(response, 200, answer);
   }
 
-  #list(query: z.infer<typeof listConnectionsQuerySchema>, response: ServerResponse) {
-    json(response, 200, { connections: this.connections.list(query) });
+  async #redeem(id: string, raw: unknown, key: string, response: ServerResponse) {
+    const parsed = redeemRequestSchema.safeParse(raw ?? {});
+    if (!parsed.success) return problem(response, 'invalid_request');
+    const stored = this.#elicitations.get(id);
+    if (stored === undefined) return problem(response, 'not_found');
+    const result = await this.results.redeem(id, key, parsed.data.sealed === true, this.#timestamp());
+    if (typeof result === 'string') return problem(response, result);
+    stored.body = { ...stored.body, redeemedAt: result.redeemedAt };
+    json(response, 200, result);
   }
 
-  #connect(stored: Stored): NonNullable<ElicitationBody['outcome']> {
-    const connectionId = `co-${stored.body.elicitationId}`;
-    const scopes = ['repo'];
-    const { subject, authorization } = stored.request;
-    const { provider } = authorization;
-    this.connections.add({
-      connectionId,
-      askKey: stored.askKey,
-      subject,
-      provider,
-      scopes,
-      createdAt: this.#timestamp(),
-    });
-    return { kind: 'authorization', connectionId, provider, scopes };
+  async #credentials(
+    method: string | undefined,
+    id: string | undefined,
+    body: unknown,
+    url: URL,
+    response: ServerResponse,
+  ) {
+    if (id === undefined) {
+      const query = listCredentialsQuerySchema.parse(Object.fromEntries(url.searchParams));
+      return json(response, 200, { credentials: this.credentials.list(query) });
+    }
+    if (method === 'DELETE') {
+      return this.credentials.remove(id) ? json(response, 200, { credentialId: id }) : problem(response, 'not_found');
+    }
+    const answer = await this.credentials.read(id, readCredentialRequestSchema.parse(body ?? {}));
+    if (typeof answer === 'string') return problem(response, answer);
+    json(response, 200, answer);
+  }
+
+  #complete({ request, body: { elicitationId }, askKey }: Stored, typed: Typed): OutcomeBody {
+    const at = this.#timestamp();
+    if (request.kind === 'authorization') {
+      const { subject, authorization } = request;
+      const connectionId = `co-${elicitationId}`;
+      const connection = { connectionId, provider: authorization.provider, scopes: ['repo'] };
+      this.connections.add({ ...connection, askKey, subject, createdAt: at });
+      return { kind: 'authorization', ...connection };
+    }
+    if (request.kind === 'credential' && !leavesResult(request)) {
+      const values = Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, `${value}`]));
+      const credentialId = this.credentials.put(elicitationId, request, values, at);
+      return { kind: 'credential', name: request.credential.name, credentialId };
+    }
+    this.results.add(elicitationId, request, typed);
+    return outcomeFor(request, at);
   }
 
   /** Later with every use, so that tests can rely on the order of events. */
@@ -270,6 +330,22 @@ export class ContractGateway implements AsyncDisposable {
       elicitationId === undefined ? [...this.#elicitations.values()].at(-1) : this.#elicitations.get(elicitationId);
     if (stored === undefined) throw new Error('no such elicitation');
     return stored;
+  }
+}
+
+/** What makes two asks the same; not how the money is taken, nor which values of a credential did not work. */
+function essenceOf(request: IssueElicitation): unknown {
+  switch (request.kind) {
+    case 'authorization':
+      return request.authorization;
+    case 'payment':
+      return { ...request.payment, processor: undefined };
+    case 'confirmation':
+      return request.confirmation;
+    case 'credential':
+      return { ...request.credential, rejectedGeneration: undefined };
+    case 'form':
+      return request.form;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { GateContext } from '../authorize.ts';
+import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
 
 /** A tool that says how its ask ended. A title that is a URL is fetched with the account. */

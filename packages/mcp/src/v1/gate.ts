@@ -2,6 +2,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   type CallToolResult,
+  type ElicitRequestFormParams,
   ElicitResultSchema,
   ErrorCode,
   McpError,
@@ -9,12 +10,12 @@ import {
   type ServerRequest,
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { GateContext } from '../authorize.ts';
 import { createGate, type GenericGate } from '../gate.ts';
+import type { GateContext } from '../gate-context.ts';
 import type { PosternOptions } from '../options.ts';
 import type { ToolOutcome } from '../run-tool.ts';
 import { createSessionOf, type SessionOf } from '../session-of.ts';
-import type { ToolCall } from '../tool-call.ts';
+import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
 
 /** SDK v1's handler context. */
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -60,7 +61,23 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
     era: 'legacy-session',
     mcpClientName: server.server.getClientVersion()?.name,
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
+    declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),
     session: sessionOf(server),
+    elicitForm: ({ message, requestedSchema }, signal) =>
+      extra.sendRequest(
+        {
+          method: 'elicitation/create',
+          // The same schema, but for `readonly`.
+          params: {
+            mode: 'form',
+            message,
+            requestedSchema: requestedSchema as ElicitRequestFormParams['requestedSchema'],
+          },
+        },
+        // Not the SDK's own: a content that does not fit is an answer, and answered with the same question.
+        clientAnswerSchema,
+        { signal, timeout: 2_147_483_647 },
+      ),
     async elicitUrl(request, signal) {
       const { action } = await extra.sendRequest(
         { method: 'elicitation/create', params: { mode: 'url', ...request } },

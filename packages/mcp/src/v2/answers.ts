@@ -9,6 +9,9 @@ import {
 } from '@modelcontextprotocol/server';
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { ToolOutcome } from '../run-tool.ts';
+import type { ToolAnswer } from '../tool-call.ts';
+
+type InputRequest = NonNullable<Extract<ToolAnswer, { type: 'input_required' }>['request']>;
 
 /** The key of our one input request; keys are unique within one result (MRTR). */
 export const INPUT_REQUEST_KEY = 'gate';
@@ -23,7 +26,7 @@ export function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallTool
     case 'input_required': {
       const { request, requestState } = outcome;
       if (request === undefined) return inputRequired({ requestState });
-      return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: inputRequired.elicitUrl(request) }, requestState });
+      return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
     }
     case 'url_elicitation_required':
       throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }]);
@@ -35,6 +38,14 @@ export function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallTool
         ),
       );
   }
+}
+
+function toInputRequest(request: InputRequest) {
+  if (request.mode === 'url') return inputRequired.elicitUrl({ url: request.url, message: request.message });
+  const { message } = request;
+  // The same schema, but for `readonly`.
+  const requestedSchema = request.requestedSchema as Parameters<typeof inputRequired.elicit>[0]['requestedSchema'];
+  return inputRequired.elicit({ message, requestedSchema });
 }
 
 /** −32602 in the words of the SDK's own `requestState.verify`. The reason stays here. */

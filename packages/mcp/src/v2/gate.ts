@@ -1,6 +1,6 @@
 import type { CallToolResult, InputRequiredResult, McpServer, ServerContext } from '@modelcontextprotocol/server';
-import type { GateContext } from '../authorize.ts';
 import { createGate, type GenericGate } from '../gate.ts';
+import type { GateContext } from '../gate-context.ts';
 import type { PosternOptions } from '../options.ts';
 import { createSessionOf } from '../session-of.ts';
 import { toCallToolResult, toRejectedResult } from './answers.ts';

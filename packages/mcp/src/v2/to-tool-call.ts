@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { SessionOf } from '../session-of.ts';
-import type { ToolCall } from '../tool-call.ts';
+import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
 import { INPUT_REQUEST_KEY } from './answers.ts';
 
 interface Surroundings {
@@ -39,8 +39,9 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
       era: 'modern',
       mcpClientName: envelope[CLIENT_INFO_META_KEY]?.name,
       declaresUrl: envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined,
+      declaresForm: declaresForm(envelope[CLIENT_CAPABILITIES_META_KEY]?.elicitation),
       requestState: typeof requestState === 'string' ? requestState : undefined,
-      clientAction: response.kind === 'elicit' ? response.action : undefined,
+      clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
     };
   }
   // A transport without a session id is a shared channel (stdio) unless it came in with an HTTP request.
@@ -51,7 +52,15 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
     era: 'legacy-session',
     mcpClientName: server.server.getClientVersion()?.name,
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
+    declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),
     session: sessionOf(server),
+    elicitForm: (question, signal) =>
+      mcpReq.send(
+        { method: 'elicitation/create', params: { mode: 'form', ...question } },
+        // Not the SDK's own: a content that does not fit is an answer, and answered with the same question.
+        clientAnswerSchema,
+        { signal, timeout: 2_147_483_647 },
+      ),
     async elicitUrl(request, signal) {
       const { action } = await mcpReq.send(
         { method: 'elicitation/create', params: { mode: 'url', ...request } },
@@ -67,7 +76,7 @@ const envelopeSchema = z.object({
   [PROTOCOL_VERSION_META_KEY]: z.string(),
   [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }).optional().catch(undefined),
   [CLIENT_CAPABILITIES_META_KEY]: z
-    .object({ elicitation: z.object({ url: z.looseObject({}).optional() }).optional() })
+    .object({ elicitation: z.looseObject({ url: z.looseObject({}).optional() }).optional() })
     .optional()
     .catch(undefined),
 });

@@ -4,8 +4,9 @@ import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { createEnvironment } from './options.ts';
 import { accountWorld } from './testing/account-world.ts';
-import { ACCESS_TOKEN, MCP_SERVER_ID } from './testing/contract-connections.ts';
+import { ACCESS_TOKEN } from './testing/contract-connections.ts';
 import { API_KEY } from './testing/contract-gateway.ts';
+import { MCP_SERVER_ID } from './testing/contract-sealing.ts';
 
 const pair = (keys: {
   publicKey: { export(o: { format: 'jwk' }): JWK };
@@ -135,7 +136,10 @@ describe('refused', () => {
     const answer = await world.connections.take('co-el-1', { sealed: true });
     if (typeof answer === 'string' || !('sealedAccessToken' in answer)) throw new Error('nothing is sealed');
     const opened = (mcpServerId: string) =>
-      environment(mcpServerId).tokenOpener?.open(answer.sealedAccessToken, { connectionId: 'co-el-1', generation: 1 });
+      environment(mcpServerId).sealedOpener?.accessToken(answer.sealedAccessToken, {
+        connectionId: 'co-el-1',
+        generation: 1,
+      });
     expect(await opened(MCP_SERVER_ID)).toBe(world.connections.current('co-el-1'));
     await expect(opened('calendar')).rejects.toMatchObject({ code: 'invalid_response' });
   });

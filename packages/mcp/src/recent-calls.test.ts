@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { RecentCalls } from './recent-calls.ts';
+import { newStep } from './steps.ts';
+
+const steps = (key: string) => [newStep({ key, askedAt: 0, expiresAt: 1_000_000 })];
+
+test('forgets the oldest beyond its limit', () => {
+  const calls = new RecentCalls(2, () => 0);
+  for (const key of ['a', 'b', 'c']) calls.remember(key, steps(key));
+  expect(['a', 'b', 'c'].map(key => calls.take(key)?.[0]?.key)).toEqual([undefined, 'b', 'c']);
+});
+
+test('forgets some time after the expiry', () => {
+  let now = 1_000_000 + 10 * 60_000 - 1;
+  const calls = new RecentCalls(2, () => now);
+  calls.remember('a', steps('a'));
+  expect(calls.take('a')).toHaveLength(1);
+  calls.remember('a', steps('a'));
+  now += 1;
+  expect(calls.take('a')).toBeUndefined();
+});
+
+test('what was remembered is taken once', () => {
+  const calls = new RecentCalls(2, () => 0);
+  calls.remember('a', steps('a'));
+  expect([calls.take('a'), calls.take('a')].map(taken => taken !== undefined)).toEqual([true, false]);
+});

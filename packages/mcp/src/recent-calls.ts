@@ -1,0 +1,45 @@
+import { lastExpiry, type Step } from './steps.ts';
+
+interface Entry {
+  readonly steps: readonly Step[];
+  readonly forgetAt: number;
+}
+
+/** Milliseconds past the expiry of a question during which a call may still learn how it ended. */
+const GRACE_MS = 10 * 60_000;
+
+/**
+ * How far a call got, for MCP clients that carry nothing from one call to the next. The gateway opens a new elicitation once
+ * the old one has ended, so without this a decline on the page would be answered with the same question again, and what was
+ * redeemed before a later question would be lost. One process's memory: another replica asks again, which is safe, only less
+ * polite.
+ *
+ * An entry is taken by the call that goes on with it. A second, equal call that is under way at the same time finds nothing,
+ * redeems under a name of its own and is refused by the gateway, so that it never gets what was approved for the first.
+ */
+export class RecentCalls {
+  readonly #entries = new Map<string, Entry>();
+  readonly #limit: number;
+  readonly #now: () => number;
+
+  constructor(limit: number, now: () => number) {
+    this.#limit = limit;
+    this.#now = now;
+  }
+
+  remember(key: string, steps: readonly Step[]): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, { steps, forgetAt: lastExpiry(steps) + GRACE_MS });
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#limit) break;
+      this.#entries.delete(oldest);
+    }
+  }
+
+  /** At most one caller gets what was remembered. */
+  take(key: string): readonly Step[] | undefined {
+    const entry = this.#entries.get(key);
+    this.#entries.delete(key);
+    return entry !== undefined && entry.forgetAt > this.#now() ? entry.steps : undefined;
+  }
+}

@@ -1,0 +1,122 @@
+import type { IssueElicitation, OutcomeBody, ProblemCode, RedeemedElicitationBody } from '@postern/api';
+import type { JWK } from 'jose';
+import { termsDigest } from '../approved.ts';
+import { seal } from './contract-sealing.ts';
+import { sampleContent } from './sample-content.ts';
+
+/** Begins every secret that a user types; must never be seen in an MCP frame, an error or a log. */
+export const TYPED_SECRET = 'canary-typed-secret';
+
+/** What the user typed: values of a credential, content of a form. */
+export type Typed = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+interface StoredResult {
+  readonly request: IssueElicitation;
+  readonly typed: Typed;
+  redemption: string | undefined;
+  redeemedAt: string | undefined;
+}
+
+/** Whether completing it leaves a result that is redeemed once. */
+export function leavesResult(request: IssueElicitation): boolean {
+  return (
+    request.kind !== 'authorization' && !(request.kind === 'credential' && request.credential.retention === 'lasting')
+  );
+}
+
+/** Results of completed elicitations: each is given to the first `Idempotency-Key` that asks, and to that one again. */
+export class ContractResults {
+  readonly #stored = new Map<string, StoredResult>();
+  /** Idempotency keys of the redemptions that were answered, in order, with the elicitation. */
+  readonly redemptions: { readonly elicitationId: string; readonly key: string }[] = [];
+  /** The public key registered for the MCP server. */
+  encryptionKey: () => JWK | undefined = () => undefined;
+  /** Changes an answer on its way out, as something between gateway and MCP server could. */
+  tamper: (answer: RedeemedElicitationBody) => RedeemedElicitationBody = answer => answer;
+
+  add(elicitationId: string, request: IssueElicitation, typed: Typed): void {
+    this.#stored.set(elicitationId, { request, typed, redemption: undefined, redeemedAt: undefined });
+  }
+
+  redeemedAt(elicitationId: string): string | undefined {
+    return this.#stored.get(elicitationId)?.redeemedAt;
+  }
+
+  async redeem(
+    elicitationId: string,
+    key: string,
+    isSealed: boolean,
+    now: string,
+  ): Promise<RedeemedElicitationBody | ProblemCode> {
+    const stored = this.#stored.get(elicitationId);
+    if (stored === undefined) return 'not_redeemable';
+    if (isSealed && this.encryptionKey() === undefined) return 'encryption_key_not_registered';
+    if (stored.redemption !== undefined && stored.redemption !== key) return 'already_redeemed';
+    stored.redemption = key;
+    stored.redeemedAt ??= now;
+    this.redemptions.push({ elicitationId, key });
+    return this.tamper(await this.#body(elicitationId, stored, stored.redeemedAt, isSealed));
+  }
+
+  async #body(
+    elicitationId: string,
+    { request, typed }: StoredResult,
+    redeemedAt: string,
+    isSealed: boolean,
+  ): Promise<RedeemedElicitationBody> {
+    const facts = { elicitationId, redeemedAt };
+    const { kind } = request;
+    if (kind === 'authorization') throw new Error('nothing to redeem');
+    if (kind === 'payment' || kind === 'confirmation')
+      return { ...facts, kind, receipt: `receipt-of-${elicitationId}` };
+    if (isSealed) {
+      const typ = 'postern-result+jwe';
+      const sealedResult = await seal(JSON.stringify(typed), this.encryptionKey(), { typ, elicitationId });
+      return { ...facts, kind, sealedResult };
+    }
+    return kind === 'form'
+      ? { ...facts, kind, content: mutable(typed) }
+      : {
+          ...facts,
+          kind,
+          values: Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, `${value}`])),
+        };
+  }
+}
+
+const mutable = (typed: Typed) =>
+  Object.fromEntries(
+    Object.entries(typed).map(([name, value]) => [name, typeof value === 'object' ? [...value] : value]),
+  );
+
+/** What a user types who reads nothing. */
+export function typedFor(request: IssueElicitation): Typed {
+  if (request.kind === 'credential')
+    return Object.fromEntries(request.credential.fields.map(({ name }) => [name, `${TYPED_SECRET}-${name}`]));
+  return request.kind === 'form' ? sampleContent(request.form.requestedSchema) : {};
+}
+
+/** The outcome of approving, or of answering a form. */
+export function outcomeFor(request: IssueElicitation, at: string): OutcomeBody {
+  const approval = { method: 'button' as const, identity: 'login' as const, at, authTime: at };
+  switch (request.kind) {
+    case 'payment': {
+      const { processor = 'none', ...terms } = request.payment;
+      return {
+        kind: 'payment',
+        digest: termsDigest('payment', terms),
+        approval,
+        processor,
+        ...(processor === 'none' ? {} : { processorReference: 'pi_1' }),
+      };
+    }
+    case 'confirmation':
+      return { kind: 'confirmation', digest: termsDigest('confirmation', request.confirmation), approval };
+    case 'credential':
+      return { kind: 'credential', name: request.credential.name };
+    case 'form':
+      return { kind: 'form' };
+    case 'authorization':
+      throw new Error('an authorization makes a connection');
+  }
+}
