@@ -81,13 +81,13 @@ describe('the handler for CI', () => {
   });
 
   test('the line holds no value, and names of others stay inside it', async () => {
-    const request = formOf({ 'a b action=accept': { type: 'string' } });
-    const rules = [{ fields: { 'a b action=accept': 'hunter2' } }];
+    const request = formOf({ title: { type: 'string' } });
+    const rules = [{ fields: { title: 'hunter2' } }];
     const { line, answer } = await ask({ rules }, request, { ...context, toolName: 'x\u001b[2J\n action=accept' });
     expect(answer.action).toBe('accept');
     expect(line).not.toContain('hunter2');
     expect(line).toContain('tool="x action=accept" mode=form');
-    expect(line).toContain('configured="a b action=accept"');
+    expect(line).toContain('configured=title');
     expect(line).not.toMatch(/\p{Cc}/u);
   });
 

@@ -237,7 +237,7 @@ describe('the dialogue', () => {
   });
 
   test('nothing from an MCP server reaches the terminal as anything but text, on lines that are marked as its own', async () => {
-    const hostile = fc.string({ unit: 'binary', maxLength: 60 });
+    const hostile = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (message, name, tail) => {
         const request = {
@@ -253,7 +253,7 @@ describe('the dialogue', () => {
         );
         expect(own.length).toBeLessThanOrEqual(9);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });

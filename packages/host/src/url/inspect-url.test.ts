@@ -84,12 +84,16 @@ describe('inspectUrl', () => {
 
   test('a hostile address is plain ASCII or nothing', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (host, path) => {
-        for (const text of [`https://${host}/${path}`, `https://${host}@example.com/${path}`, `${host}${path}`]) {
-          const shown = inspectUrl(text);
-          if (shown !== undefined) expect(shown.parts.join('')).toMatch(/^https?:\/\/[\x21-\x7e]+$/);
-        }
-      }),
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 20 }),
+        fc.string({ unit: 'binary', maxLength: 20 }),
+        (host, path) => {
+          for (const text of [`https://${host}/${path}`, `https://${host}@example.com/${path}`, `${host}${path}`]) {
+            const shown = inspectUrl(text);
+            if (shown !== undefined) expect(shown.parts.join('')).toMatch(/^https?:\/\/[\x21-\x7e]+$/);
+          }
+        },
+      ),
     );
   });
 });
