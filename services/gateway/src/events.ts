@@ -167,11 +167,8 @@ export function createEvents(logger: Logger) {
         { event: 'passkey.removed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
         'passkey removed',
       ),
-    passkeyRefused: (p: { subject: Subject; elicitationId: string; code: string }) =>
-      audit.warn(
-        { event: 'passkey.refused', subject: pseudonym(p.subject), elicitationId: p.elicitationId, code: p.code },
-        'passkey refused',
-      ),
+    passkeyRefused: ({ subject, ...p }: { subject: Subject; elicitationId: string; code: string; reason?: string }) =>
+      audit.warn({ event: 'passkey.refused', subject: pseudonym(subject), ...p }, 'passkey refused'),
     credentialChecked: ({ elicitationId, mcpServerId }: Elicitation, result: string) =>
       audit.info({ event: 'credential.checked', elicitationId, mcpServerId, result }, 'credential checked'),
     credentialRead: (p: { credentialId: string; mcpServerId: string; subject: Subject }) =>

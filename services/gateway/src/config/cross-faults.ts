@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { passkeyRpIdOf } from '@postern/payment';
 import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
@@ -80,7 +80,7 @@ function paymentFaults(
     .filter(name => !processors.has(name))
     .map(name => ({ path: 'payment.processors', message: `"${name}" is not configured` }));
   // WebAuthn names a relying party by its domain, and an address has none.
-  if (Object.keys(payment.passkeyAbove).length > 0 && isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0)
+  if (Object.keys(payment.passkeyAbove).length > 0 && passkeyRpIdOf(publicUrl) === undefined)
     faults.push({ path: 'payment.passkeyAbove', message: 'needs a publicUrl with a host name (localhost will do)' });
   return faults;
 }

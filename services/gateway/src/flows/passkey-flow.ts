@@ -137,7 +137,7 @@ export function createPasskeyFlow(p: {
         return { result: 'verified', passkeyId: passkey.passkeyId };
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
-        p.events.passkeyRefused({ subject, elicitationId, code: error.code });
+        p.events.passkeyRefused({ subject, elicitationId, ...refusalIn(error) });
         return { result: 'failed' };
       }
     },
@@ -165,10 +165,15 @@ export function createPasskeyFlow(p: {
         return used === 'used' ? { result: 'verified', passkeyId } : refused(`counter_${used}`);
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
-        return refused(error.code);
+        p.events.passkeyRefused({ subject, elicitationId, ...refusalIn(error) });
+        return { result: 'failed' };
       }
     },
   };
+}
+
+function refusalIn({ code, reason }: PasskeyError): { code: string; reason?: string } {
+  return { code, ...(reason === undefined ? {} : { reason }) };
 }
 
 export type PasskeyFlow = ReturnType<typeof createPasskeyFlow>;
