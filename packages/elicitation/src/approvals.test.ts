@@ -283,13 +283,42 @@ describe('settle', () => {
   test.each(outcomes)('$settlement after its time: $late', async ({ settlement, late }) => {
     const bench = createBench();
     const before = await charging(bench);
-    await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    // What the processor refuses has no charge there.
+    const isCharged = settlement.result !== 'refused';
+    if (isCharged) await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
     bench.clock.set(before.expiresAt);
+    const version = isCharged ? 4 : 3;
     const audits = await bench.audited(async () => {
-      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...late, version: 4 });
+      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...late, version });
     });
     expect(audits).toHaveLength(1);
-    expect(bench.announced(before)).toHaveLength(4);
+    expect(bench.announced(before)).toHaveLength(version);
+  });
+
+  test('refused after the charge was noted by another replica changes nothing, and paid still completes', async () => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const noted = await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, { result: 'refused' })).toEqual(noted);
+    });
+    expect(audits).toEqual([]);
+    expect(bench.announced(noted)).toHaveLength(noted.version);
+    expect(await settle(bench, before, before.attempt, paid)).toMatchObject({ status: 'completed' });
+  });
+
+  test('refused and the charge noted at once: whichever is first, nobody who was led to pay is failed', async () => {
+    for (const order of [0, 1]) {
+      const bench = createBench();
+      const before = await charging(bench);
+      const note = () => bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+      const refuse = () => settle(bench, before, before.attempt, { result: 'refused' });
+      const [first] = await Promise.allSettled((order === 0 ? [note, refuse] : [refuse, note]).map(act => act()));
+      expect(first?.status).toBe('fulfilled');
+      expect(await bench.service.find(before.elicitationId)).toMatchObject(
+        order === 0 ? { status: 'active', charge: chargeAt } : { status: 'failed', failure: 'processor_refused' },
+      );
+    }
   });
 
   test('paid: the outcome holds what was approved and how the processor names it', async () => {

@@ -21,7 +21,7 @@ export type Settlement =
    * the store's word, so `retry` and `expire` come to the same.
    */
   | { readonly result: 'closed'; readonly as: 'retry' | 'decline' | 'cancel' | 'expire' }
-  /** The processor will not take it; nothing exists there. */
+  /** The processor will not take it; nothing exists there. Said of a charge that is noted it is wrong, and changes nothing. */
   | { readonly result: 'refused' }
   /** Something else was paid than was approved. */
   | { readonly result: 'mismatch' };
@@ -95,6 +95,8 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
     return move(elicitationId, (current, isOver) => {
       if (!isOfKind(current, 'payment')) throw new IllegalTransitionError(current.status, 'settle');
       if (!isCharging(current) || current.attempt !== attempt) return undefined;
+      // Two ask under one key and only one is let in: the person may be paying already where that one has led them.
+      if (settlement.result === 'refused' && current.charge !== undefined) return undefined;
       return settled(current, settlement, isOver);
     });
   }
