@@ -1,5 +1,5 @@
 /** The inputs of a form, one kind of answer each. */
-import { formFaultText, hintText } from './field-texts.ts';
+import { formFaultText, hintText, isLongText } from './field-texts.ts';
 import type { FormFieldView, OptionView } from './field-views.ts';
 import {
   answerFormId,
@@ -15,8 +15,6 @@ import { isolate, type Translator } from './translator.ts';
 
 /** As many choices as the eye takes in at once stand open; more fold into a list. */
 const openOptions = 5;
-/** A text that may be longer than this gets room for several lines. */
-const oneLine = 200;
 
 type Field<Control extends FormFieldView['control']> = Extract<FormFieldView, { control: Control }>;
 
@@ -69,7 +67,7 @@ export function secretText(notes: FieldNotes): Html {
 export const asTyped = { autocapitalize: 'none', autocorrect: 'off', spellcheck: 'false' };
 
 function text(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
-  const isLong = field.format === undefined && (field.maxLength ?? 0) > oneLine;
+  const isLong = isLongText(field);
   if (field.secret === true) return labelledField(notes, isLong ? secretText(notes) : secretInput(notes), t);
   if (field.format === 'date-time') return moment(field, notes, t);
   const value = typeof field.value === 'string' ? field.value : undefined;

@@ -2,10 +2,18 @@ import type { CredentialFieldView, FieldFault, FormFieldView } from './field-vie
 import { type Html, ownText } from './html.ts';
 import type { Translator } from './translator.ts';
 
+/** A text that may be longer than this gets room for several lines. */
+const oneLine = 200;
+
+export function isLongText({ format, maxLength = 0 }: Extract<FormFieldView, { control: 'text' }>): boolean {
+  return format === undefined && maxLength > oneLine;
+}
+
 /** What an answer must be like, said before anybody answers. */
 export function hintText(field: FormFieldView, t: Translator): Html | undefined {
   switch (field.control) {
     case 'text':
+      if (field.secret === true && isLongText(field)) return t.html('fields.multilineSecret');
       return field.format === undefined ? lengthHint(field, t) : undefined;
     case 'number':
     case 'integer':
@@ -109,7 +117,12 @@ function numbers<Name extends string>(values: Readonly<Record<Name, number>>, t:
   const format = new Intl.NumberFormat(t.locale, { maximumFractionDigits: 20, useGrouping: false });
   const entries = Object.entries<number>(values).map(([name, value]) => [
     name,
-    ownText(format.format(String(value) as Intl.StringNumericLiteral)),
+    ownText(isPlain(value) ? format.format(String(value) as Intl.StringNumericLiteral) : String(value)),
   ]);
   return Object.fromEntries(entries) as Record<Name, Html>;
+}
+
+/** What would fill lines with zeros is left as it is. */
+function isPlain(value: number): boolean {
+  return !String(value).includes('e');
 }

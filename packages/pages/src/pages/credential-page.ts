@@ -71,6 +71,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
         fields: fields.map(({ field, notes }) => labelledField(notes, input(field, notes, view), t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
+        safety: t.html('credential.safety'),
       },
       t,
     ),

@@ -56,7 +56,7 @@ export function formPage(context: PageContext, view: FormView): string {
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,
-        ...(hasSecret ? {} : { safety: t.html('form.safety') }),
+        safety: t.html(hasSecret ? 'credential.safety' : 'form.safety'),
       },
       t,
     ),

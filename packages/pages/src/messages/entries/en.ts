@@ -9,7 +9,7 @@ export const entriesEn = {
   'fields.offsetShort': 'Time zone',
   'fields.multilineSecret': 'Paste it whole, with its first and its last line. It is shown as dots.',
   'fields.check': 'Please check: {page}',
-  'fields.invalid': 'Nothing was sent yet. Please look at this again',
+  'fields.invalid': 'Nothing was sent yet. Please look again at:',
   'fields.secretsGone': 'For your safety, the hidden fields are empty. Fill them in again.',
   'fields.termsChanged': 'Nothing was sent. Please look at what is asked for once more, then decide.',
 
@@ -51,7 +51,8 @@ export const entriesEn = {
   'credential.checked': 'They are tried out at {host} first.',
   'credential.send': 'Send',
   'credential.save': 'Save',
-  'credential.reassurance': 'Nothing is shared if you decline. Never enter the password that you sign in here with.',
+  'credential.reassurance': 'Nothing is shared if you decline.',
+  'credential.safety': 'Never enter the password that you sign in here with.',
   'credential.notice.rejected':
     '{host} did not accept what you entered, and nothing was kept. Check it and enter it again, or decline.',
   'credential.notice.rejectedUnnamed':

@@ -11,7 +11,7 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'fields.offsetShort': '时区',
   'fields.multilineSecret': '请完整粘贴，包括第一行和最后一行。内容显示为圆点。',
   'fields.check': '请检查：{page}',
-  'fields.invalid': '尚未发送任何内容。请检查以下各项',
+  'fields.invalid': '尚未发送任何内容。请检查以下各项：',
   'fields.secretsGone': '为了您的安全，隐藏的内容已清空，请重新填写。',
   'fields.termsChanged': '没有发送任何内容。请重新查看请求的内容，再作决定。',
 
@@ -52,7 +52,8 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'credential.checked': '会先在 {host} 试用。',
   'credential.send': '发送',
   'credential.save': '保存',
-  'credential.reassurance': '如果您拒绝，不会共享任何内容。切勿填写您在此处登录所用的密码。',
+  'credential.reassurance': '如果您拒绝，不会共享任何内容。',
+  'credential.safety': '切勿填写您在此处登录所用的密码。',
   'credential.notice.rejected': '{host} 没有接受您填写的内容，因此没有保存任何内容。请检查后重新填写，或者拒绝。',
   'credential.notice.rejectedUnnamed': '您填写的内容未被接受，因此没有保存任何内容。请检查后重新填写，或者拒绝。',
   'credential.notice.unavailable':
