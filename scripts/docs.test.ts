@@ -12,6 +12,7 @@ const documents = [
   'docs/identity-modes.md',
   'docs/operators.md',
   'docs/providers.md',
+  'docs/payments.md',
   'docs/receipts.md',
 ];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
