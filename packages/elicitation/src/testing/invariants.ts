@@ -1,8 +1,11 @@
 import type { AuditEvent } from '../audit.ts';
 import type { Connection } from '../connection.ts';
-import { type Elicitation, isTerminal } from '../elicitation.ts';
+import type { Credential } from '../credential.ts';
+import { type Elicitation, isOfKind, isTerminal } from '../elicitation.ts';
 import type { ElicitationEvent } from '../events.ts';
 import type { ElicitationId } from '../ids.ts';
+import type { Approval } from '../requests.ts';
+import { scopesOf } from './samples.ts';
 
 /** The mark of every secret in the model-based test. */
 export const CANARY = 'canary';
@@ -11,6 +14,11 @@ export interface Observed {
   /** Every acknowledged elicitation as it is stored now; undefined when it is gone. */
   readonly elicitations: ReadonlyMap<ElicitationId, Elicitation | undefined>;
   readonly connections: readonly Connection[];
+  readonly credentials: readonly Credential[];
+  /** The approvals that the right person gave to exactly what was asked. */
+  readonly approvals: ReadonlyMap<ElicitationId, readonly Approval[]>;
+  /** Under which names a result was given out. */
+  readonly redemptions: ReadonlyMap<ElicitationId, ReadonlySet<string>>;
   readonly events: readonly ElicitationEvent[];
   readonly audits: readonly AuditEvent[];
   /** Everything any caller was ever answered or refused with. */
@@ -32,9 +40,12 @@ export class Invariants {
       if (elicitation === undefined) continue;
       this.#checkEnd(elicitation);
       this.#checkOrigin(elicitationId, elicitation);
+      checkApproval(elicitation, observed);
+      checkRedemption(elicitation, observed);
       checkAnnouncements(elicitation, observed);
     }
     checkConnections(observed);
+    checkCredentials(observed);
     checkSecrets(observed);
   }
 
@@ -46,7 +57,8 @@ export class Invariants {
 
   #checkEnd(elicitation: Elicitation): void {
     const { elicitationId } = elicitation;
-    const record = JSON.stringify(elicitation);
+    const { redeemedAt: _, ...end } = { redeemedAt: undefined, ...elicitation };
+    const record = JSON.stringify(end);
     const ended = this.#asEnded.get(elicitationId);
     if (ended !== undefined) hold('I2 an end never changes', record === ended);
     else if (isTerminal(elicitation)) this.#asEnded.set(elicitationId, record);
@@ -54,13 +66,20 @@ export class Invariants {
 
   #checkOrigin(elicitationId: ElicitationId, elicitation: Elicitation): void {
     const { mcpServerId, subject, identityMode, createdAt, expiresAt } = elicitation;
-    const { scopes, ...request } = elicitation.request;
+    const scopes = scopesOf(elicitation);
+    // Of an authorization the scopes may grow; everything else that is asked stays to the letter.
+    const request = isOfKind(elicitation, 'authorization')
+      ? { ...elicitation.request, scopes: [] }
+      : elicitation.request;
     const origin = JSON.stringify([mcpServerId, subject, identityMode, request, createdAt, expiresAt]);
     const asked = this.#asAsked.get(elicitationId) ?? [];
     hold('what is asked only ever grows', isWithin(asked, scopes));
     this.#asAsked.set(elicitationId, scopes);
-    if (elicitation.status === 'completed')
-      hold('an ask is completed by what was asked', isWithin(scopes, elicitation.outcome.scopes));
+    if (elicitation.status === 'completed') {
+      const { outcome } = elicitation;
+      const granted = outcome.kind === 'authorization' ? outcome.scopes : [];
+      hold('an ask is completed by what was asked', outcome.kind === request.kind && isWithin(scopes, granted));
+    }
     const issued = this.#asIssued.get(elicitationId);
     if (issued === undefined) this.#asIssued.set(elicitationId, origin);
     else hold('I6 whose it is and what it is about never change', origin === issued);
@@ -83,14 +102,65 @@ function checkAnnouncements(elicitation: Elicitation, { events, audits }: Observ
   const ends = about.filter(({ type }) => terminalTypes.includes(type.slice('elicitation.'.length)));
   const isEnded = isTerminal(elicitation);
   hold('I1 exactly one end is announced', ends.length === (isEnded ? 1 : 0));
-  const audited = audits.filter(event => event.elicitationId === elicitationId && terminalTypes.includes(event.type));
-  hold('every end is audited once', `${audited.map(({ type }) => type)}` === (isEnded ? status : ''));
+  const audited = audits.filter(event => event.elicitationId === elicitationId).map(({ type }) => type);
+  const endsAs = status === 'completed' && isEndedByApproval(elicitation) ? 'approved' : status;
+  const types = isEndedByApproval(elicitation) ? [...terminalTypes, 'approved'] : terminalTypes;
+  hold('every end is audited once', `${audited.filter(type => types.includes(type))}` === (isEnded ? endsAs : ''));
+}
+
+const isEndedByApproval = ({ request }: Elicitation) =>
+  request.kind === 'confirmation' || (request.kind === 'payment' && request.processor === 'none');
+
+function checkApproval(elicitation: Elicitation, { approvals, audits }: Observed): void {
+  const given = (approvals.get(elicitation.elicitationId) ?? []).map(({ at }) => at);
+  const approval = 'approval' in elicitation ? elicitation.approval : undefined;
+  if (approval !== undefined) hold('S36 nothing is charged that was not approved', given.includes(approval.at));
+  const isPayment = elicitation.request.kind === 'payment';
+  hold('an active payment is an approved one', !isPayment || elicitation.status !== 'active' || approval !== undefined);
+  const approved = audits.filter(it => it.type === 'approved' && it.elicitationId === elicitation.elicitationId);
+  hold('S37 no more approvals than were given', approved.length <= given.length);
+  if (elicitation.status !== 'completed') return;
+  const { outcome, request } = elicitation;
+  if (outcome.kind !== 'payment' && outcome.kind !== 'confirmation') return;
+  hold('S36 what is approved is what was asked', 'digest' in request && outcome.digest === request.digest);
+  hold('S36 nothing counts as approved that was not', given.includes(outcome.approval.at));
+  if (outcome.kind === 'payment' && request.kind === 'payment')
+    hold(
+      'paid is what a processor has taken',
+      outcome.processor === request.processor &&
+        (outcome.processorReference === undefined) === (request.processor === 'none'),
+    );
+}
+
+function checkRedemption(elicitation: Elicitation, { redemptions, audits }: Observed): void {
+  const { elicitationId } = elicitation;
+  const isRedeemed = elicitation.status === 'completed' && elicitation.redeemedAt !== undefined;
+  hold('S38 redeemed under one name at most', (redemptions.get(elicitationId)?.size ?? 0) === (isRedeemed ? 1 : 0));
+  const audited = audits.filter(event => event.type === 'redeemed' && event.elicitationId === elicitationId);
+  hold('S38 a redemption is audited once', audited.length === (isRedeemed ? 1 : 0));
+}
+
+function checkCredentials({ elicitations, credentials }: Observed): void {
+  const brought = [...elicitations.values()].flatMap(it =>
+    it?.status === 'completed' && it.outcome.kind === 'credential' ? [it.outcome.credentialId] : [],
+  );
+  for (const credential of credentials) {
+    const { credentialId, generation } = credential;
+    hold('I4 one value per completed elicitation', generation === brought.filter(id => id === credentialId).length);
+    const last = elicitations.get(credential.elicitationId);
+    hold(
+      'I6 a credential is of the person and the MCP server of its elicitation',
+      last?.subject.subject === credential.subject.subject && last.mcpServerId === credential.owner,
+    );
+  }
 }
 
 function checkConnections({ elicitations, connections }: Observed): void {
-  const completed = [...elicitations.values()].filter(it => it?.status === 'completed');
+  const completed = [...elicitations.values()].flatMap(it =>
+    it?.status === 'completed' && it.outcome.kind === 'authorization' ? [it.outcome.connectionId] : [],
+  );
   for (const connection of connections) {
-    const brought = completed.filter(({ outcome }) => outcome.connectionId === connection.connectionId);
+    const brought = completed.filter(id => id === connection.connectionId);
     hold('I4 one token set per completed elicitation', connection.generation === brought.length);
     const last = elicitations.get(connection.elicitationId);
     hold(
@@ -105,13 +175,17 @@ function checkConnections({ elicitations, connections }: Observed): void {
   hold('I4 no token set without a completed elicitation', stored === completed.length);
 }
 
-function checkSecrets({ elicitations, connections, events, audits, answers }: Observed): void {
-  const sealed = JSON.stringify(connections.map(({ sealedTokens }) => sealedTokens));
-  hold('I5 the canaries are there to be found', connections.length === 0 || sealed.includes(CANARY));
-  // Sealed fields are where secrets belong; everything else is searched.
-  const open = JSON.stringify([[...elicitations], connections, events, audits, answers], (key, value: unknown) =>
-    key === 'sealedTokens' || key === 'sealed' ? undefined : value,
+const sealedFields = ['sealedTokens', 'sealedValues', 'sealed'];
+
+function checkSecrets({ elicitations, connections, credentials, events, audits, answers }: Observed): void {
+  const sealed = [...connections.map(({ sealedTokens }) => sealedTokens), ...credentials.map(it => it.sealedValues)];
+  hold(
+    'I5 the canaries are there to be found',
+    sealed.every(value => value.includes(CANARY)),
   );
+  // Sealed fields are where secrets belong; everything else is searched.
+  const everything = [[...elicitations], connections, credentials, events, audits, answers];
+  const open = JSON.stringify(everything, (key, value: unknown) => (sealedFields.includes(key) ? undefined : value));
   hold('I5 no secret outside sealed fields', !open.includes(CANARY));
 }
 

@@ -1,5 +1,7 @@
 import type { ElicitationStatus } from '../elicitation.ts';
-import type { ElicitationId } from '../ids.ts';
+import type { Settlement } from '../elicitation-service.ts';
+import { digestOf, type ElicitationId } from '../ids.ts';
+import type { Sample } from './kind-bench.ts';
 
 /**
  * What the service must answer when nothing happens at the same time: the design, said a second time in the plainest way
@@ -16,38 +18,58 @@ export interface ModelVisitor {
   readonly vouchedBy?: McpServerId;
 }
 
-/** One verb with everything it is called with. */
+/** What is asked: the account of the person, or one of the samples. */
+export type What = 'authorization' | Sample;
+
+/** One verb with everything it is called with. Attempts are named as they are stored; `begins` is what a new one goes by. */
 export type Call =
-  | { verb: 'issue'; mcpServerId: McpServerId; person: Person; scopes: readonly string[] }
+  | { verb: 'issue'; mcpServerId: McpServerId; person: Person; what: What; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; mcpServerId: McpServerId; id: ElicitationId }
+  | { verb: 'redeem'; mcpServerId: McpServerId; id: ElicitationId; redemption: string }
   | { verb: 'open' | 'decline'; visitor: ModelVisitor; id: ElicitationId }
   | { verb: 'accept'; visitor: ModelVisitor; id: ElicitationId; begins: string; agreedScopes: readonly string[] }
+  | { verb: 'approve'; visitor: ModelVisitor; id: ElicitationId; isShown: boolean }
+  | { verb: 'beginCheck'; visitor: ModelVisitor; id: ElicitationId; begins: string }
+  | { verb: 'submit'; visitor: ModelVisitor; id: ElicitationId; isShown: boolean; attempt: string | undefined }
   | { verb: 'hold'; id: ElicitationId; attempt: string; begins: string }
   | { verb: 'retry' | 'fail'; id: ElicitationId; attempt: string }
   | { verb: 'complete'; id: ElicitationId; attempt: string; connectionOf: ElicitationId }
+  | { verb: 'noteCharge'; id: ElicitationId; attempt: string; reference: string }
+  | { verb: 'settle'; id: ElicitationId; attempt: string; settlement: Settlement }
   | { verb: 'expire'; id: ElicitationId }
   | { verb: 'advance'; ms: number };
 
 export interface Known {
   readonly mcpServerId: McpServerId;
   readonly person: Person;
+  readonly what: What;
   /** What was asked at first, and is shown on a page that was never drawn again. */
   readonly firstScopes: readonly string[];
   readonly expiresAt: number;
   /** What is asked by now. */
   scopes: readonly string[];
   status: ElicitationStatus;
-  /** The value that the attempt in progress is called by. */
+  /** The value that the attempt in progress is stored by. */
   attempt: string | undefined;
+  charge: string | undefined;
+  redemption: string | undefined;
 }
+
+/** The attempt of an approval is drawn by the service; until the world has looked it up it goes by this. */
+export const DRAWN = 'drawn';
+
+const once: readonly What[] = ['payment', 'approval', 'confirmation', 'once', 'form'];
+const approved: readonly What[] = ['payment', 'approval', 'confirmation'];
+const checked: readonly What[] = ['once', 'lasting'];
+const typed: readonly What[] = [...checked, 'form'];
+const isCharging = ({ what, status }: Known) => what === 'payment' && status === 'active';
 
 const open: readonly ElicitationStatus[] = ['pending', 'active', 'verifying'];
 
 /** Whether the caller has no business with the elicitation; then the answer is the same in every status. */
 export function trespass(call: Call, of: Known): 'wrong_person' | 'not_found' | undefined {
-  if (call.verb === 'read' || call.verb === 'cancel')
-    return call.mcpServerId === of.mcpServerId ? undefined : 'not_found';
-  if (call.verb !== 'open' && call.verb !== 'accept' && call.verb !== 'decline') return undefined;
+  if ('mcpServerId' in call) return call.mcpServerId === of.mcpServerId ? undefined : 'not_found';
+  if (!('visitor' in call)) return undefined;
   const voucher = of.mcpServerId === 'calendar' ? 'calendar' : undefined;
   return call.visitor.person === of.person && call.visitor.vouchedBy === voucher ? undefined : 'wrong_person';
 }
@@ -57,10 +79,12 @@ const isWithin = (scopes: readonly string[], others: readonly string[]) => scope
 export class ReferenceModel {
   now: number;
   readonly known = new Map<ElicitationId, Known>();
-  /** The newest elicitation of each MCP server for each person. */
+  /** The newest elicitation of each MCP server for each person and thing that is asked. */
   readonly #newest = new Map<string, Known>();
   /** Scopes of each connection there is. */
   readonly #connections = new Map<string, readonly string[]>();
+  /** Whose lasting credential there is. */
+  readonly #credentials = new Set<string>();
 
   constructor(now: number) {
     this.now = now;
@@ -81,18 +105,28 @@ export class ReferenceModel {
   /** In the order of the commits. */
   created(id: ElicitationId, known: Known): void {
     this.known.set(id, known);
-    this.#newest.set(`${known.mcpServerId} ${known.person}`, known);
+    this.#newest.set(`${known.mcpServerId} ${known.person} ${known.what}`, known);
   }
 
-  connect({ mcpServerId, person, scopes }: Known): void {
-    this.#connections.set(`${mcpServerId} ${person}`, scopes);
+  /** What a completed one leaves for good. */
+  keep({ mcpServerId, person, what, scopes }: Known): void {
+    if (what === 'authorization') this.#connections.set(`${mcpServerId} ${person}`, scopes);
+    if (what === 'lasting') this.#credentials.add(`${mcpServerId} ${person}`);
   }
 
-  #issue({ mcpServerId, person, scopes }: Extract<Call, { verb: 'issue' }>): string {
-    const connected = this.#connections.get(`${mcpServerId} ${person}`);
+  #issue({ mcpServerId, person, what, scopes }: Extract<Call, { verb: 'issue' }>): string {
+    const whose = `${mcpServerId} ${person}`;
+    const newest = this.#newest.get(`${whose} ${what}`);
+    const isOpen = newest !== undefined && open.includes(newest.status) && newest.expiresAt > this.now;
+    if (what !== 'authorization') {
+      if (what === 'lasting' && this.#credentials.has(whose)) return 'kept';
+      if (newest && once.includes(what) && newest.status === 'completed' && newest.redemption === undefined)
+        return 'answered';
+      return isOpen || (newest && isCharging(newest)) ? 'open' : 'created';
+    }
+    const connected = this.#connections.get(whose);
     if (connected && isWithin(scopes, connected)) return 'served';
-    const newest = this.#newest.get(`${mcpServerId} ${person}`);
-    if (newest === undefined || !open.includes(newest.status) || newest.expiresAt <= this.now) return 'created';
+    if (!isOpen) return 'created';
     if (isWithin(scopes, newest.scopes)) return 'open';
     if (newest.status !== 'pending') return 'created';
     newest.scopes = [...new Set([...newest.scopes, ...scopes])];
@@ -106,14 +140,17 @@ export class ReferenceModel {
       of.status = of.status === 'verifying' ? 'failed' : 'expired';
       of.attempt = undefined;
     };
-    const moveTo = (status: ElicitationStatus, attempt?: string): string => {
-      if (isOver && !(call.verb === 'fail' && of.status === 'verifying')) {
-        ends();
-        return 'already_ended';
-      }
+    const move = (status: ElicitationStatus, attempt?: string): string => {
       of.status = status;
       of.attempt = attempt;
+      of.charge = undefined;
+      if (status === 'completed') this.keep(of);
       return status;
+    };
+    const moveTo = (status: ElicitationStatus, attempt?: string): string => {
+      if (!isOver || (call.verb === 'fail' && of.status === 'verifying')) return move(status, attempt);
+      ends();
+      return 'already_ended';
     };
 
     switch (call.verb) {
@@ -121,6 +158,7 @@ export class ReferenceModel {
       case 'open':
         return of.status;
       case 'expire':
+        if (isCharging(of)) return 'payment_in_progress';
         if (isOpen && isOver) ends();
         return of.status;
       case 'accept':
@@ -130,22 +168,67 @@ export class ReferenceModel {
         if (call.verb !== 'accept' && of.status === end) return end;
         if (!isOpen) return 'already_ended';
         if (of.status === 'verifying') return 'illegal_transition';
-        if (call.verb === 'accept' && !isWithin(of.scopes, call.agreedScopes)) return 'request_changed';
-        return call.verb === 'accept' ? moveTo('active', call.begins) : moveTo(end);
+        if (isCharging(of)) return 'payment_in_progress';
+        if (call.verb !== 'accept') return moveTo(end);
+        if (of.what !== 'authorization') return 'illegal_transition';
+        if (!isWithin(of.scopes, call.agreedScopes)) return 'request_changed';
+        return moveTo('active', digestOf(call.begins));
       }
-      default: {
+      case 'approve':
+        if (!approved.includes(of.what)) return 'illegal_transition';
+        if (!call.isShown) return 'request_changed';
+        if (of.status === 'completed' || isCharging(of)) return of.status;
+        if (!isOpen) return 'already_ended';
+        return of.what === 'payment' ? moveTo('active', DRAWN) : moveTo('completed');
+      case 'beginCheck':
+        if (!checked.includes(of.what)) return 'illegal_transition';
+        if (of.status === 'completed') return of.status;
+        return isOpen ? moveTo('active', digestOf(call.begins)) : 'already_ended';
+      case 'submit':
+        if (!typed.includes(of.what)) return 'illegal_transition';
+        if (!call.isShown) return 'request_changed';
+        if (of.status === 'completed') return of.status;
+        if (!isOpen) return 'already_ended';
+        if (call.attempt !== undefined && call.attempt !== of.attempt) return 'illegal_transition';
+        return moveTo('completed');
+      case 'redeem':
+        if (of.status !== 'completed' || !once.includes(of.what)) return 'not_redeemable';
+        if (of.redemption !== undefined && of.redemption !== call.redemption) return 'already_redeemed';
+        of.redemption = call.redemption;
+        return 'redeemed';
+      case 'settle': {
+        if (of.what !== 'payment' && of.what !== 'approval') return 'illegal_transition';
+        if (!isCharging(of) || of.attempt !== call.attempt) return of.status;
+        const { settlement } = call;
+        if (settlement.result === 'paid') return move('completed');
+        if (settlement.result !== 'closed') return move('failed');
+        if (settlement.as === 'decline') return move('declined');
+        if (settlement.as === 'cancel') return move('cancelled');
+        return move(isOver ? 'expired' : 'pending');
+      }
+      default:
         if (!isOpen) return 'already_ended';
         if (of.attempt === undefined || of.attempt !== call.attempt) return 'illegal_transition';
-        if (call.verb === 'fail') return moveTo('failed');
-        if (call.verb === 'complete') {
-          if (call.connectionOf !== call.id) return 'TypeError';
-          const outcome = moveTo('completed');
-          if (outcome === 'completed') this.connect(of);
-          return outcome;
-        }
-        if (of.status === 'verifying') return 'illegal_transition';
-        return call.verb === 'hold' ? moveTo('verifying', call.begins) : moveTo('pending');
-      }
+        return this.#answer(call, of, moveTo);
     }
+  }
+
+  /** By the attempt in progress. */
+  #answer(
+    call: Extract<Call, { verb: 'noteCharge' | 'retry' | 'hold' | 'fail' | 'complete' }>,
+    of: Known,
+    moveTo: (status: ElicitationStatus, attempt?: string) => string,
+  ): string {
+    if (call.verb === 'noteCharge') {
+      if (!isCharging(of) || (of.charge ?? call.reference) !== call.reference) return 'illegal_transition';
+      of.charge = call.reference;
+      return of.status;
+    }
+    if (call.verb === 'retry' && isCharging(of)) return 'payment_in_progress';
+    if (call.verb !== 'retry' && of.what !== 'authorization') return 'illegal_transition';
+    if (call.verb === 'fail') return moveTo('failed');
+    if (call.verb === 'complete') return call.connectionOf === call.id ? moveTo('completed') : 'TypeError';
+    if (of.status === 'verifying') return 'illegal_transition';
+    return call.verb === 'hold' ? moveTo('verifying', digestOf(call.begins)) : moveTo('pending');
   }
 }

@@ -1,15 +1,35 @@
 import fc from 'fast-check';
-import { type McpServerId, type ModelVisitor, mcpServerIds, type Person, people } from './reference-model.ts';
+import type { Settlement } from '../elicitation-service.ts';
+import { samples } from './kind-bench.ts';
+import {
+  type McpServerId,
+  type ModelVisitor,
+  mcpServerIds,
+  type Person,
+  people,
+  type What,
+} from './reference-model.ts';
 import { MINUTE, TTL_MS } from './samples.ts';
 
 /** A verb before it is known which elicitations there are: `nth` counts from the newest. */
 export type Step =
-  | { verb: 'issue'; mcpServerId: McpServerId; person: Person; scopes: readonly string[] }
+  | { verb: 'issue'; mcpServerId: McpServerId; person: Person; what: What; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; nth: number; mcpServerId: McpServerId | 'its own' }
   | { verb: 'open' | 'decline'; nth: number; visitor: ModelVisitor | 'the person' }
   | { verb: 'accept'; nth: number; visitor: ModelVisitor | 'the person'; agreesTo: 'now' | 'at first' }
   | { verb: 'retry' | 'hold' | 'fail'; nth: number; attempt: 'current' | 'earlier' | 'foreign' }
   | { verb: 'complete'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; connectionOf: number }
+  | {
+      verb: 'approve' | 'submit';
+      nth: number;
+      visitor: ModelVisitor | 'the person';
+      isShown: boolean;
+      checked: boolean;
+    }
+  | { verb: 'beginCheck'; nth: number; visitor: ModelVisitor | 'the person' }
+  | { verb: 'noteCharge'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; reference: string }
+  | { verb: 'settle'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; settlement: Settlement }
+  | { verb: 'redeem'; nth: number; mcpServerId: McpServerId | 'its own'; redemption: string }
   | { verb: 'expire'; nth: number }
   | { verb: 'advance'; ms: number };
 
@@ -41,6 +61,11 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       verb: fc.constant('issue' as const),
       mcpServerId,
       person: fc.constantFrom(...people),
+      what: fc.oneof(
+        { weight: 4, arbitrary: fc.constant('authorization' as const) },
+        { weight: 2, arbitrary: fc.constant('payment' as const) },
+        { weight: 3, arbitrary: fc.constantFrom(...samples) },
+      ),
       scopes: fc.constantFrom(['repo'], ['admin'], ['repo', 'admin', 'gist']),
     }),
   },
@@ -67,6 +92,50 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       nth,
       attempt,
       connectionOf: fc.constantFrom(0, 0, 0, 1),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      verb: fc.constantFrom('approve' as const, 'submit' as const),
+      nth,
+      visitor,
+      isShown: fc.constantFrom(true, true, true, false),
+      checked: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ verb: fc.constant('beginCheck' as const), nth, visitor }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant('noteCharge' as const),
+      nth,
+      attempt,
+      reference: fc.constantFrom('cs-1', 'cs-1', 'cs-2'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('settle' as const),
+      nth,
+      attempt,
+      settlement: fc.constantFrom<Settlement>(
+        { result: 'paid', processorReference: 'pi-1' },
+        { result: 'paid', processorReference: 'pi-2' },
+        ...(['retry', 'retry', 'decline', 'cancel', 'expire'] as const).map(as => ({ result: 'closed' as const, as })),
+        { result: 'refused' },
+        { result: 'mismatch' },
+      ),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      verb: fc.constant('redeem' as const),
+      nth,
+      mcpServerId: caller,
+      redemption: fc.constantFrom('one', 'one', 'two'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ verb: fc.constantFrom('read', 'cancel'), nth, mcpServerId: caller }) },

@@ -1,44 +1,44 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type fc from 'fast-check';
 import { expect } from 'vitest';
-import type { Elicitation } from '../elicitation.ts';
-import { digestOf, type ElicitationId, SHARDS } from '../ids.ts';
-import type { Visitor } from '../visitor.ts';
-import { CANARY, Invariants, type Observed } from './invariants.ts';
+import type { CredentialStore } from '../credential.ts';
+import { type Elicitation, isCharging } from '../elicitation.ts';
+import { type ElicitationId, SHARDS } from '../ids.ts';
+import type { Approval } from '../requests.ts';
+import { type Begun, callOf } from './call-of.ts';
+import { type Answer, callService } from './calling.ts';
+import { Invariants, type Observed } from './invariants.ts';
+import { approval, requests, samples } from './kind-bench.ts';
 import {
   type Call,
   type Known,
   type McpServerId,
-  type ModelVisitor,
   type Person,
   people,
   ReferenceModel,
   trespass,
 } from './reference-model.ts';
-import { connectionFor, ISSUER, mcpServer, oneTime, TTL_MS } from './samples.ts';
+import { ISSUER, scopesOf, TTL_MS } from './samples.ts';
 import { type BenchClock, type BenchStores, createServiceBench } from './service-bench.ts';
 import type { Step } from './steps.ts';
+import { storeWith } from './store-with.ts';
 
-const server = (mcpServerId: McpServerId) =>
-  mcpServer({ mcpServerId, identityMode: mcpServerId === 'calendar' ? 'external' : 'login' });
-
-const visitorOf = ({ person, vouchedBy }: ModelVisitor): Visitor =>
-  person === 'whoever'
-    ? { kind: 'loopback' }
-    : {
-        kind: 'signed_in',
-        subject: { issuer: ISSUER, subject: person },
-        ...(vouchedBy === undefined ? {} : { vouchedBy }),
-      };
-
-function knownOf({ elicitationId, mcpServerId, subject, request, expiresAt }: Elicitation): [ElicitationId, Known] {
+function knownOf(elicitation: Elicitation): [ElicitationId, Known] {
+  const { elicitationId, mcpServerId, subject, request, expiresAt } = elicitation;
   const whose = { mcpServerId: mcpServerId as McpServerId, person: subject.subject as Person };
-  const { scopes } = request;
-  return [elicitationId, { ...whose, firstScopes: scopes, scopes, expiresAt, status: 'pending', attempt: undefined }];
+  const what = samples.find(sample => isDeepStrictEqual(requests[sample], request)) ?? 'authorization';
+  const scopes = scopesOf(elicitation);
+  const nothing = { attempt: undefined, charge: undefined, redemption: undefined };
+  return [elicitationId, { ...whose, what, firstScopes: scopes, scopes, expiresAt, status: 'pending', ...nothing }];
 }
 
 export interface WorldClock extends BenchClock {
   advance(ms: number): void;
+}
+
+export interface WorldStores extends BenchStores {
+  readonly credentials: CredentialStore;
 }
 
 /** The service on stores whose every access waits for its turn, and all that can be observed of it. */
@@ -48,16 +48,18 @@ export class World {
   /** How often each answer and refusal came. */
   readonly outcomes: Map<string, number>;
   readonly #clock: WorldClock;
-  readonly #stores: BenchStores;
+  readonly #stores: WorldStores;
   readonly #scheduler: fc.Scheduler;
   readonly #bench;
   readonly #answers: unknown[] = [];
-  /** Every one-time value handed out, oldest first. */
-  readonly #begun: { readonly id: ElicitationId; readonly attempt: string }[] = [];
+  readonly #begun: Begun[] = [];
+  readonly #approvals = new Map<ElicitationId, Approval[]>();
+  readonly #redemptions = new Map<ElicitationId, Set<string>>();
   #drawn = 0;
+  #given = 0;
 
   constructor(p: {
-    readonly stores: BenchStores;
+    readonly stores: WorldStores;
     readonly clock: WorldClock;
     readonly scheduler: fc.Scheduler;
     readonly outcomes: Map<string, number>;
@@ -92,45 +94,7 @@ export class World {
 
   /** Undefined while there is nothing the step could be about. */
   callOf(step: Step): Call | undefined {
-    if (step.verb === 'issue' || step.verb === 'advance') return step;
-    const ids = [...this.model.known.keys()].reverse();
-    const id = ids[step.nth % ids.length];
-    const known = id && this.model.known.get(id);
-    if (id === undefined || known === undefined) return undefined;
-    const vouched = known.mcpServerId === 'calendar' ? { vouchedBy: known.mcpServerId } : {};
-    const thePerson = { person: known.person, ...vouched };
-    const begins = `${CANARY}-${this.#begun.length}`;
-    switch (step.verb) {
-      case 'expire':
-        return { verb: step.verb, id };
-      case 'read':
-      case 'cancel':
-        return {
-          verb: step.verb,
-          id,
-          mcpServerId: step.mcpServerId === 'its own' ? known.mcpServerId : step.mcpServerId,
-        };
-      case 'open':
-      case 'decline':
-      case 'accept': {
-        const visitor = step.visitor === 'the person' ? thePerson : step.visitor;
-        if (step.verb !== 'accept') return { verb: step.verb, id, visitor };
-        this.#begun.push({ id, attempt: begins });
-        const agreedScopes = step.agreesTo === 'now' ? known.scopes : known.firstScopes;
-        return { verb: step.verb, id, visitor, begins, agreedScopes };
-      }
-      default: {
-        const own = this.#begun.filter(each => each.id === id && each.attempt !== known.attempt);
-        const foreign = this.#begun.filter(each => each.id !== id);
-        const values = { current: known.attempt, earlier: own.at(-1)?.attempt, foreign: foreign.at(-1)?.attempt };
-        const attempt = values[step.attempt] ?? `${CANARY}-never-begun`;
-        if (step.verb === 'complete')
-          return { verb: step.verb, id, attempt, connectionOf: ids[(step.nth + step.connectionOf) % ids.length] ?? id };
-        if (step.verb !== 'hold') return { verb: step.verb, id, attempt };
-        this.#begun.push({ id, attempt: begins });
-        return { verb: step.verb, id, attempt, begins };
-      }
-    }
+    return callOf(step, this.model, this.#begun);
   }
 
   /** Makes the calls at the same time and answers what each came to. */
@@ -148,6 +112,10 @@ export class World {
       // I6: an answer is only ever given to whom it belongs, however the calls interleaved.
       const known = 'id' in call ? this.model.known.get(call.id) : undefined;
       if (known !== undefined) expect(trespass(call, known)).toBeUndefined();
+      if (call.verb === 'redeem') {
+        const names = this.#redemptions.get(call.id) ?? new Set();
+        this.#redemptions.set(call.id, names.add(call.redemption));
+      }
       return outcome;
     } catch (error) {
       if (!(error instanceof Error) || error.name === 'AssertionError') throw error;
@@ -156,58 +124,33 @@ export class World {
     }
   }
 
-  async #call(call: Call): Promise<{ outcome: string; answer?: unknown }> {
-    const { service } = this.#bench;
-    const of = (answer: Elicitation) => ({ outcome: answer.status, answer });
-    const begun = (id: ElicitationId, name: string) => {
-      const { record, ttlMs } = oneTime(id, name);
-      return { record: { ...record, sealed: `sealed ${CANARY}` }, ttlMs };
-    };
-    switch (call.verb) {
-      case 'advance':
-        await this.#scheduler.schedule(Promise.resolve(), 'advance');
-        this.#clock.advance(call.ms);
-        return { outcome: 'advanced' };
-      case 'issue': {
-        const { mcpServerId, person, scopes } = call;
-        const subject = { issuer: ISSUER, subject: person };
-        const request = { kind: 'authorization', provider: 'github', scopes } as const;
-        const issued = await service.issue(server(mcpServerId), { subject, request, ttlMs: TTL_MS });
-        if (issued.disposition === 'served') expect(issued.connection).toMatchObject({ owner: mcpServerId, subject });
-        else {
-          expect(issued.elicitation).toMatchObject({ mcpServerId, subject });
-          // Whoever waits for it gets everything it needs.
-          expect(issued.elicitation.request.scopes).toEqual(expect.arrayContaining([...scopes]));
-        }
-        return { outcome: issued.disposition, answer: issued };
-      }
-      case 'read':
-        return of(await service.read(server(call.mcpServerId), call.id));
-      case 'cancel':
-        return of(await service.cancel(server(call.mcpServerId), call.id));
-      case 'open':
-        return of(await service.open(call.id, visitorOf(call.visitor)));
-      case 'decline':
-        return of(await service.decline(call.id, visitorOf(call.visitor)));
-      case 'accept':
-        return of(
-          await service.accept(call.id, visitorOf(call.visitor), begun(call.id, call.begins), call.agreedScopes),
-        );
-      case 'hold':
-        return of(await service.hold(call.id, digestOf(call.attempt), begun(call.id, call.begins)));
-      case 'retry':
-        return of(await service.retry(call.id, digestOf(call.attempt), 'provider_denied'));
-      case 'fail':
-        return of(await service.fail(call.id, digestOf(call.attempt), 'provider_refused'));
-      case 'complete': {
-        const asked = await this.#stores.elicitations.read(call.connectionOf);
-        if (asked === undefined) throw new Error('An elicitation has vanished.');
-        const connection = connectionFor(asked, { sealedTokens: `sealed ${CANARY}` });
-        return of(await service.complete(call.id, digestOf(call.attempt), connection));
-      }
-      case 'expire':
-        return of(await service.expire(call.id));
-    }
+  async #call(call: Call): Promise<Answer> {
+    if (call.verb !== 'advance')
+      return callService(
+        this.#bench.service,
+        call,
+        id => this.#read(id),
+        approving => this.#approve(approving),
+      );
+    await this.#scheduler.schedule(Promise.resolve(), 'advance');
+    this.#clock.advance(call.ms);
+    return { outcome: 'advanced', answer: undefined };
+  }
+
+  /** Told from all others by its time. Noted before it is made, so that no order of commits can be surprising. */
+  #approve(call: Extract<Call, { verb: 'approve' }>): Approval {
+    this.#given += 1;
+    const given = { ...approval, at: this.#given };
+    const known = this.model.known.get(call.id);
+    if (call.isShown && known !== undefined && trespass(call, known) === undefined)
+      this.#approvals.set(call.id, [...(this.#approvals.get(call.id) ?? []), given]);
+    return given;
+  }
+
+  async #read(id: ElicitationId): Promise<Elicitation> {
+    const elicitation = await this.#stores.elicitations.read(id);
+    if (elicitation === undefined) throw new Error('An elicitation has vanished.');
+    return elicitation;
   }
 
   async observe(): Promise<Observed> {
@@ -215,36 +158,61 @@ export class World {
     const elicitations = new Map<ElicitationId, Elicitation | undefined>();
     for (const id of ids) elicitations.set(id, await this.#stores.elicitations.read(id));
     const connections = [];
-    for (const subject of [...people, 'mallory'])
+    const credentials = [];
+    for (const subject of [...people, 'mallory']) {
       connections.push(...(await this.#stores.connections.list({ issuer: ISSUER, subject })));
-    const { events } = this.#stores;
-    return { elicitations, connections, events, audits: this.#bench.audits, answers: this.#answers };
+      credentials.push(...(await this.#stores.credentials.list({ issuer: ISSUER, subject })));
+    }
+    return {
+      ...{ elicitations, connections, credentials, approvals: this.#approvals, redemptions: this.#redemptions },
+      ...{ events: this.#stores.events, audits: this.#bench.audits, answers: this.#answers },
+    };
+  }
+
+  /** The attempts of approvals are drawn by the service, hence looked up. */
+  learnAttempts({ elicitations }: Observed): void {
+    for (const [id, elicitation] of elicitations) {
+      const known = this.model.known.get(id);
+      if (known === undefined || elicitation === undefined || !isCharging(elicitation)) continue;
+      known.attempt = elicitation.attempt;
+      if (!this.#begun.some(({ attempt }) => attempt === elicitation.attempt))
+        this.#begun.push({ id, attempt: elicitation.attempt });
+    }
   }
 
   /** Takes over how things stand after calls whose order the model cannot know. */
   async learn(): Promise<void> {
     this.model.now = this.#clock.now();
-    const { elicitations, connections } = await this.observe();
-    for (const [id, elicitation] of elicitations) {
+    const observed = await this.observe();
+    for (const [id, elicitation] of observed.elicitations) {
       const known = this.model.known.get(id);
       if (known === undefined || elicitation === undefined) continue;
       known.status = elicitation.status;
-      known.scopes = elicitation.request.scopes;
-      const digest = 'attempt' in elicitation ? elicitation.attempt : undefined;
-      known.attempt = this.#begun.find(({ attempt }) => digestOf(attempt) === digest)?.attempt;
+      known.scopes = scopesOf(elicitation);
+      known.attempt = 'attempt' in elicitation ? elicitation.attempt : undefined;
+      known.charge = isCharging(elicitation) ? elicitation.charge?.reference : undefined;
+      known.redemption = [...(this.#redemptions.get(id) ?? [])][0];
     }
-    for (const { elicitationId } of connections) {
+    for (const { elicitationId } of [...observed.connections, ...observed.credentials]) {
       const known = this.model.known.get(elicitationId);
-      if (known !== undefined) this.model.connect(known);
+      if (known !== undefined) this.model.keep(known);
     }
+    this.learnAttempts(observed);
   }
 
-  /** As the sweeper of every replica does, until nothing is due. */
+  /** As the sweeper of every replica does, until nothing is due; what is charging is closed at the processor first. */
   async endAll(): Promise<void> {
     this.#clock.advance(2 * TTL_MS);
     for (const shard of SHARDS) {
       const due = await this.#stores.elicitations.due(shard, 1_000);
       await this.make([...due, ...due].map(id => ({ verb: 'expire', id })));
+      for (const id of await this.#stores.elicitations.due(shard, 1_000)) {
+        const elicitation = await this.#read(id);
+        if (!isCharging(elicitation)) continue;
+        const closing = { verb: 'settle', id, attempt: elicitation.attempt } as const;
+        const settlement = { result: 'closed', as: 'retry' } as const;
+        await this.make([closing, closing].map(call => ({ ...call, settlement })));
+      }
     }
   }
 }
