@@ -1,11 +1,17 @@
 /**
- * `pnpm conformance`: the official conformance suite where it touches elicitation, and our own scenarios of URL mode, both
- * against MCP servers built with `@postern/mcp` and a real gateway. Ends with `N passed, N failed`.
+ * `pnpm conformance`: the official conformance suite where it touches elicitation, against an MCP server built with
+ * `@postern/mcp` and a real gateway and against an MCP client built with `@postern/host`; and our own scenarios of URL mode.
+ * Ends with `N passed, N failed`.
  */
 import { startStage } from '../support/stage.ts';
 import { startFixtureServer } from './official/fixture-server.ts';
-import { listedScenarios, officialScenarios, unaccountedScenarios } from './official/official-scenarios.ts';
-import { type Check, listScenarios, runOfficialScenario } from './official/run-scenario.ts';
+import {
+  listedScenarios,
+  officialClientScenarios,
+  officialScenarios,
+  unaccountedScenarios,
+} from './official/official-scenarios.ts';
+import { type Check, listScenarios, runOfficialClientScenario, runOfficialScenario } from './official/run-scenario.ts';
 import { citedScenarios } from './url-mode/scenarios.ts';
 import { startUrlModeStage } from './url-mode/url-mode-stage.ts';
 
@@ -28,6 +34,11 @@ function faultsOf(checks: readonly Check[]): string[] {
   return checks.some(({ status }) => status === 'SUCCESS') ? faults : [...faults, 'nothing was checked'];
 }
 
+function reportChecks(name: string, checks: readonly Check[]): void {
+  const succeeded = checks.filter(({ status }) => status === 'SUCCESS').length;
+  report(name, faultsOf(checks), ` (${succeeded} checks)`);
+}
+
 /** Generous: a scenario ends by what happens in it. The limit only turns a hang into a failure. */
 const LIMIT_MS = 60_000;
 
@@ -43,7 +54,7 @@ async function withinLimit<T>(work: Promise<T>): Promise<T> {
 
 async function runOfficial(): Promise<void> {
   console.log('Official scenarios that touch elicitation (@modelcontextprotocol/conformance)\n');
-  for (const fault of unaccountedScenarios(listedScenarios(await listScenarios())))
+  for (const fault of unaccountedScenarios(listedScenarios(await listScenarios(), 'Server'), officialScenarios))
     report('the list of scenarios', [fault]);
   await using stage = await startStage();
   await using fixture = await startFixtureServer(stage);
@@ -55,8 +66,20 @@ async function runOfficial(): Promise<void> {
     try {
       const checks = await runOfficialScenario(name, fixture.urlFor(stage.subject()));
       await withinLimit(fixture.untilPeopleAreDone());
-      const succeeded = checks.filter(({ status }) => status === 'SUCCESS').length;
-      report(name, faultsOf(checks), ` (${succeeded} checks)`);
+      reportChecks(name, checks);
+    } catch (error) {
+      report(name, [textOf(error)]);
+    }
+  }
+}
+
+async function runOfficialClient(): Promise<void> {
+  console.log('\nOfficial client scenarios that touch elicitation\n');
+  for (const fault of unaccountedScenarios(listedScenarios(await listScenarios(), 'Client'), officialClientScenarios))
+    report('the list of client scenarios', [fault]);
+  for (const { name, revision } of officialClientScenarios) {
+    try {
+      reportChecks(name, await withinLimit(runOfficialClientScenario(name, revision)));
     } catch (error) {
       report(name, [textOf(error)]);
     }
@@ -80,7 +103,7 @@ async function runUrlMode(): Promise<void> {
 // Work that a failed scenario left behind, and that then failed as well.
 process.on('unhandledRejection', error => report('unhandled rejection', [textOf(error)]));
 
-for (const run of [runOfficial, runUrlMode]) {
+for (const run of [runOfficial, runOfficialClient, runUrlMode]) {
   try {
     await run();
   } catch (error) {

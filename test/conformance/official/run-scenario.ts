@@ -38,9 +38,23 @@ export async function listScenarios(): Promise<string> {
 
 /** Runs one scenario of the official suite against an MCP endpoint. @throws when it leaves no result */
 export async function runOfficialScenario(name: string, url: URL): Promise<readonly Check[]> {
+  return await checksOf(['server', '--url', url.href, '--scenario', name]);
+}
+
+/** Where the MCP client that is tested lives; the suite starts it with the URL of its own MCP server. */
+const clientProgram = join(import.meta.dirname, 'client-program.ts');
+
+/** Runs one scenario of the official suite against `client-program.ts`. @throws when it leaves no result */
+export async function runOfficialClientScenario(name: string, revision: string): Promise<readonly Check[]> {
+  // The suite hands the command to a shell.
+  const command = `'${process.execPath}' '${clientProgram}'`;
+  return await checksOf(['client', '--command', command, '--scenario', name, '--spec-version', revision]);
+}
+
+async function checksOf(args: readonly string[]): Promise<readonly Check[]> {
   const directory = await mkdtemp(join(tmpdir(), 'postern-conformance-'));
   try {
-    const { output } = await conformance(['server', '--url', url.href, '--scenario', name, '--output-dir', directory]);
+    const { output } = await conformance([...args, '--output-dir', directory]);
     const [result] = await readdir(directory);
     if (result === undefined) throw new Error(`no result: ${output}`);
     return checksSchema.parse(JSON.parse(await readFile(join(directory, result, 'checks.json'), 'utf8')));

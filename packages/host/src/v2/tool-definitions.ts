@@ -17,6 +17,8 @@ const HEADER_MISMATCH = -32020;
 export class ToolDefinitions {
   readonly #mcpClient: Client;
   #tools: ReadonlyMap<string, Tool> | undefined;
+  /** Calls that start together ask once. */
+  #listing: Promise<ReadonlyMap<string, Tool>> | undefined;
 
   constructor(mcpClient: Client) {
     this.#mcpClient = mcpClient;
@@ -33,7 +35,14 @@ export class ToolDefinitions {
     return (await this.#list('refresh')).get(name);
   }
 
-  async #list(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
+  #list(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
+    this.#listing ??= this.#fetch(cacheMode).finally(() => {
+      this.#listing = undefined;
+    });
+    return this.#listing;
+  }
+
+  async #fetch(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
     if (this.#mcpClient.getServerCapabilities()?.tools === undefined) return new Map();
     const { tools } = await this.#mcpClient.listTools(undefined, { cacheMode });
     this.#tools = new Map(tools.map(tool => [tool.name, tool]));
