@@ -1,3 +1,4 @@
+import { isShownBy } from './ask-digest.ts';
 import { assertAttempt } from './attempts.ts';
 import { type Elicitation, type ElicitationOf, isCharging, isOfKind, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
@@ -44,7 +45,7 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
       assertSamePerson(current, visitor);
       if (!isOfKind(current, 'payment') && !isOfKind(current, 'confirmation'))
         throw new IllegalTransitionError(current.status, 'approve');
-      if (shown !== current.request.digest) throw new RequestChangedError();
+      if (!isShownBy(shown, current.request)) throw new RequestChangedError();
       if (current.status === 'completed' || isCharging(current)) return undefined;
       if (isTerminal(current)) throw new AlreadyEndedError(current.status);
       if (current.status !== 'pending') throw new IllegalTransitionError(current.status, 'approve');

@@ -35,3 +35,11 @@ function essenceOf(request: UndigestedRequest): object {
     }
   }
 }
+
+/**
+ * Whether a person who was shown what `shown` is the digest of has seen this request. Made anew from the request: a stored digest
+ * alone would vouch for terms that somebody has changed in the store since.
+ */
+export function isShownBy(shown: string, request: AskedOnceRequest): boolean {
+  return shown === request.digest && shown === askDigest(request);
+}

@@ -89,7 +89,7 @@ export interface TransitionElicitation {
   readonly putOneTime?: { readonly record: OneTimeRecord; readonly ttlMs: number };
   readonly putConnection?: NewConnection;
   readonly putCredential?: NewCredential;
-  /** What was typed, sealed by the vault: kept beside the elicitation until it is redeemed, and for repeats of that. */
+  /** What was typed, sealed by the vault. Kept for as long as the elicitation, also when redeemed: a repeat gets it again. */
   readonly putResult?: { readonly sealed: string };
   /** Brings the end nearer: from now on it is over within this time, if not sooner. Never later. */
   readonly expiresWithinMs?: number;
@@ -129,7 +129,7 @@ export type RedeemResult =
 export interface ElicitationStore {
   create(request: CreateElicitation): Promise<CreateResult>;
   read(elicitationId: ElicitationId): Promise<Elicitation | undefined>;
-  /** @throws IllegalTransitionError before anything is sent, when the events do not lead to `next.status`, or scopes come otherwise than by `widen`. */
+  /** Timely according to `timingOf`. @throws IllegalTransitionError before anything is sent, as `assertTransition`. */
   transition(request: TransitionElicitation): Promise<TransitionResult>;
   /** Check and taking are one: of two names at once, one is `redeemed`. Changes neither status nor version, and announces nothing. */
   redeem(request: RedeemElicitation): Promise<RedeemResult>;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isShownBy } from './ask-digest.ts';
 import type { NewCredential } from './credential.ts';
 import { type Elicitation, type ElicitationOf, isOfKind, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
@@ -58,7 +59,7 @@ export function createSubmissions({ move, assertSamePerson }: SubmissionsDeps) {
       assertSamePerson(current, visitor);
       if (!isOfKind(current, 'credential') && !isOfKind(current, 'form'))
         throw new IllegalTransitionError(current.status, 'be submitted');
-      if (submission.shown !== current.request.digest) throw new RequestChangedError();
+      if (!isShownBy(submission.shown, current.request)) throw new RequestChangedError();
       if (current.status === 'completed') return undefined;
       return {
         events: eventsOf(current, submission.attempt),

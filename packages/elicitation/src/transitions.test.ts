@@ -1,11 +1,16 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import type { NewCredential } from './credential.ts';
 import type { Elicitation, ElicitationStatus, TerminalElicitation } from './elicitation.ts';
+import type { TransitionElicitation } from './ports.ts';
+import { approval, chargeAt, requests } from './testing/kind-bench.ts';
 import {
   assertMove,
   assertTransition,
   destinationOf,
+  type ProposedTransition,
   type TerminalStatus,
   type TransitionEvent,
+  timingOf,
   transitionEvents,
 } from './transitions.ts';
 
@@ -126,5 +131,160 @@ describe('what is asked', () => {
     expect(() => assertTransition({ current: active, events: ['retry'], next })).toThrow(
       expect.objectContaining({ code: 'illegal_transition' }),
     );
+  });
+});
+
+describe('what is approved, charged and typed', () => {
+  const { payment, approval: approving, confirmation, once, lasting, form } = requests;
+  const of = (request: object, more: object = { status: 'pending' }) =>
+    ({ request, ...more }) as unknown as Elicitation;
+  const active = { status: 'active', attempt: 'a', approval } as const;
+  const charging = of(payment, active);
+  const charged = of(payment, { ...active, charge: chargeAt });
+  const credentialId = 'cr_1';
+  const paid = {
+    kind: 'payment',
+    digest: payment.digest,
+    approval,
+    processor: 'stripe',
+    processorReference: 'pi',
+  } as const;
+  const kept = { credentialId } as unknown as NewCredential;
+  const done = (outcome: object) => ({ status: 'completed', outcome }) as TransitionElicitation['next'];
+
+  const legal: { what: string; move: ProposedTransition }[] = [
+    { what: 'an approval that engages', move: { current: of(payment), events: ['engage'], next: active } },
+    { what: 'a charge', move: { current: charging, events: ['charge'], next: { ...active, charge: chargeAt } } },
+    { what: 'what is paid', move: { current: charged, events: ['complete'], next: done(paid) } },
+    {
+      what: 'what is only approved',
+      move: {
+        current: of(approving),
+        events: ['engage', 'complete'],
+        next: done({ kind: 'payment', digest: approving.digest, approval, processor: 'none' }),
+      },
+    },
+    {
+      what: 'a form',
+      move: {
+        current: of(form),
+        events: ['engage', 'complete'],
+        next: done({ kind: 'form' }),
+        putResult: { sealed: 's' },
+      },
+    },
+    {
+      what: 'a lasting credential',
+      move: {
+        current: of(lasting),
+        events: ['engage', 'complete'],
+        next: done({ kind: 'credential', name: lasting.name, credentialId }),
+        putCredential: kept,
+      },
+    },
+    { what: 'a check', move: { current: of(once), events: ['engage'], next: { status: 'active', attempt: 'a' } } },
+  ];
+  test.each(legal)('$what is legal', ({ move }) => {
+    expect(() => assertTransition(move)).not.toThrow();
+  });
+
+  const completing = (request: object, outcome: object, more: object = {}) =>
+    ({ current: of(request), events: ['engage', 'complete'], next: done(outcome), ...more }) as ProposedTransition;
+  const illegal: { what: string; move: ProposedTransition }[] = [
+    {
+      what: 'engaging a payment without approval',
+      move: { current: of(payment), events: ['engage'], next: { status: 'active', attempt: 'a' } },
+    },
+    { what: 'approving by engaging a form', move: { current: of(form), events: ['engage'], next: active } },
+    {
+      what: 'a charge with the approval',
+      move: { current: of(payment), events: ['engage'], next: { ...active, charge: chargeAt } },
+    },
+    { what: 'charging without a charge', move: { current: charging, events: ['charge'], next: active } },
+    { what: 'charging twice', move: { current: charged, events: ['charge'], next: { ...active, charge: chargeAt } } },
+    {
+      what: 'charging another attempt',
+      move: { current: charging, events: ['charge'], next: { ...active, attempt: 'b', charge: chargeAt } },
+    },
+    {
+      what: 'charging another approval',
+      move: {
+        current: charging,
+        events: ['charge'],
+        next: { ...active, approval: { ...approval, at: 1 }, charge: chargeAt },
+      },
+    },
+    {
+      what: 'charging what is not approved',
+      move: {
+        current: of(once, { status: 'active', attempt: 'a' }),
+        events: ['charge'],
+        next: { ...active, charge: chargeAt },
+      },
+    },
+    {
+      what: 'engaging on the way to a charge',
+      move: { current: charging, events: ['retry', 'engage', 'charge'], next: { ...active, charge: chargeAt } },
+    },
+    {
+      what: 'paying other terms',
+      move: { current: charging, events: ['complete'], next: done({ ...paid, digest: 'x' }) },
+    },
+    {
+      what: 'paying by another processor',
+      move: { current: charging, events: ['complete'], next: done({ ...paid, processor: 'none' }) },
+    },
+    {
+      what: 'paying without a reference',
+      move: { current: charging, events: ['complete'], next: done({ ...paid, processorReference: undefined }) },
+    },
+    {
+      what: 'paying by another approval',
+      move: { current: charging, events: ['complete'], next: done({ ...paid, approval: { ...approval, at: 1 } }) },
+    },
+    { what: 'paying what nobody has charged', move: completing(payment, paid) },
+    { what: 'confirming other terms', move: completing(confirmation, { kind: 'confirmation', digest: 'x', approval }) },
+    { what: 'an outcome of another kind', move: completing(form, { kind: 'confirmation', digest: 'x', approval }) },
+    { what: 'an authorization out of a form', move: completing(form, { kind: 'authorization' }) },
+    { what: 'a form without a result', move: completing(form, { kind: 'form' }) },
+    {
+      what: 'a credential under another name',
+      move: completing(once, { kind: 'credential', name: 'x' }, { putResult: {} }),
+    },
+    {
+      what: 'a lasting credential without it',
+      move: completing(lasting, { kind: 'credential', name: lasting.name, credentialId }),
+    },
+    {
+      what: 'a lasting credential under another id',
+      move: completing(
+        lasting,
+        { kind: 'credential', name: lasting.name, credentialId: 'cr_2' },
+        { putCredential: kept },
+      ),
+    },
+    {
+      what: 'a result of a lasting credential',
+      move: completing(lasting, { kind: 'credential', name: lasting.name }, { putResult: {} }),
+    },
+    {
+      what: 'a result without completing',
+      move: { current: of(form), events: ['cancel'], next: { status: 'cancelled' }, putResult: { sealed: 's' } },
+    },
+  ];
+  test.each(illegal)('$what is not', ({ move }) => {
+    expect(() => assertTransition(move)).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
+  });
+
+  test('when each move counts', () => {
+    const verifying = of({ kind: 'authorization' }, { status: 'verifying', attempt: 'a' });
+    const engaged = of({ kind: 'authorization' }, { status: 'active', attempt: 'a' });
+    const timings = (current: Elicitation) =>
+      Object.fromEntries(events.map(event => [event, timingOf({ current, events: [event] })]));
+    const early = Object.fromEntries(events.map(event => [event, event === 'expire' ? 'late' : 'early']));
+    for (const current of [of(payment), of(form), engaged]) expect(timings(current)).toEqual(early);
+    expect(timings(verifying)).toEqual({ ...early, fail: 'any' });
+    const any = Object.fromEntries(events.map(event => [event, 'any']));
+    expect(timings(charging)).toEqual({ ...any, expire: 'late', retry: 'early' });
   });
 });
