@@ -5,6 +5,7 @@ import {
   type ElicitationOf,
   type ElicitationService,
   type Entropy,
+  isShownBy,
   newOperationId,
   type Visitor,
 } from '@postern/elicitation';
@@ -81,7 +82,7 @@ export function createSubmissionFlow(p: {
       const check = p.mcpServers.get(mcpServerId)?.config.credentialChecks[request.name];
       const isOpen = elicitation.status === 'pending' || elicitation.status === 'active';
       // A digest that is not the stored one is refused before anybody outside is asked.
-      if (check === undefined || !isOpen || submitter.shown !== request.digest)
+      if (check === undefined || !isOpen || !isShownBy(submitter.shown, request))
         return store(elicitation, submitter, values);
       const attempt = digestOf(newOperationId(p.entropy));
       await service.beginCheck(elicitationId, submitter.visitor, attempt);
