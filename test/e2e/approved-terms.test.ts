@@ -1,0 +1,280 @@
+import { askDigest, parseElicitationId } from '@postern/elicitation';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
+import { registeredRoutes } from '../support/registered-routes.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { storedElicitation, tamper } from '../support/stored-elicitation.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage({
+    mcpServer: { payment: paymentConfig().payment, limits: { elicitationsPerSubject: 1000 } },
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const readOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+
+async function storedDigest(elicitationId: string): Promise<{ digest: string; recomputed: string }> {
+  const id = parseElicitationId(elicitationId);
+  const found = id === undefined ? undefined : await stage.world.gateways[0]?.deps.service.find(id);
+  if (found === undefined || found.request.kind === 'authorization') throw new Error('there is no such ask');
+  return { digest: found.request.digest, recomputed: askDigest(found.request) };
+}
+
+/** Nothing of the record has moved. */
+async function expectRefused(
+  elicitationId: string,
+  act: () => Promise<{ status: number; body: string }>,
+  status: number,
+) {
+  const before = await storedElicitation(stage, elicitationId);
+  expect((await act()).status).toBe(status);
+  expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+}
+
+describe('S36, T30: what is shown, what is stored and what is agreed to are one thing', () => {
+  it.each(askedKinds)('%s: the form carries the digest of what is stored', async kind => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const { shown } = await raw.acceptForm(elicitationId);
+    const { digest, recomputed } = await storedDigest(elicitationId);
+    expect(shown).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect([digest, recomputed]).toEqual([shown, shown]);
+  });
+
+  it.each(['payment', 'confirmation'] as const)('%s: outcome and receipt name that digest', async kind => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const { shown } = await raw.acceptForm(elicitationId);
+    await acceptWith(raw, elicitationId);
+    expect((await readOf(elicitationId)).outcome).toMatchObject({ kind, digest: shown });
+    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    expect(decodeJwt(receipt ?? '')).toMatchObject({ digest: shown, jti: elicitationId, kind });
+  });
+
+  it.each(askedKinds)('%s: a form with another digest, or none, agrees to nothing', async kind => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    const other = await askKind(stage, stage.subject(), kind === 'payment' ? 'confirmation' : 'payment');
+    const forgeries: (string | undefined)[] = [
+      undefined,
+      '',
+      'A'.repeat(43),
+      (await storedDigest(other.elicitationId)).digest,
+      form['shown']?.toLowerCase(),
+    ];
+    for (const shown of forgeries) {
+      const { shown: _, ...rest } = form;
+      const forged = { ...rest, ...typedFor(kind), ...(shown === undefined ? {} : { shown }) };
+      await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form: forged }), 409);
+    }
+    const long = { ...form, ...typedFor(kind), shown: 'A'.repeat(65) };
+    await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form: long }), 400);
+    // And the honest one still does.
+    expect((await acceptWith(raw, elicitationId, askOfEach[kind].typed)).status).toBe(303);
+    expect((await readOf(elicitationId)).status).toBe('completed');
+  });
+
+  it('nothing that a form adds about money is listened to', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none' }));
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    for (const more of [
+      { amount: '1' },
+      { minorUnits: '1' },
+      { 'amount[minorUnits]': '1' },
+      { digest: 'A'.repeat(43) },
+    ])
+      await expectRefused(
+        elicitationId,
+        () => raw.post(`/e/${elicitationId}/accept`, { form: { ...form, ...more } }),
+        400,
+      );
+    // What looks like something typed belongs to no field of a payment.
+    await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, 'field.minorUnits': '1' } });
+    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    expect(decodeJwt(receipt ?? '')['terms']).toMatchObject({ amount: bookTerms.amount });
+  });
+});
+
+/** Changes of the stored record that a person or an MCP server would pay for. */
+const tampered: readonly [AskedKind, string, string, string][] = [
+  ['payment', 'the amount', '"minorUnits":2490', '"minorUnits":249000'],
+  ['payment', 'the currency', '"currency":"EUR"', '"currency":"KWD"'],
+  ['payment', 'the payee', '"name":"Book Shop"', '"name":"Evil Shop"'],
+  ['payment', 'an item', '"label":"Postage"', '"label":"Nothing"'],
+  ['confirmation', 'the title', 'Delete the repository', 'Keep the repository'],
+  ['confirmation', 'a fact', '"value":3', '"value":0'],
+  ['confirmation', 'the danger', '"danger":"destructive"', '"danger":"normal"'],
+  ['credential', 'a field', '"label":"API key"', '"label":"Password"'],
+  ['credential', 'how long it is kept', '"retention":"once"', '"retention":"lasting"'],
+  ['form', 'a question', '"title":"Express delivery"', '"title":"Pay double"'],
+];
+
+describe('S36, T30: a record that was changed behind our back is not agreed to', () => {
+  it.each(tampered)('%s: %s, after the page was shown', async (kind, _, from, to) => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = { ...(await raw.acceptForm(elicitationId)), ...typedFor(kind) };
+    await tamper(stage, elicitationId, from, to);
+    // The digest in the form is still the stored one, but what would be agreed to is something else now.
+    await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form }), 409);
+    expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
+  });
+
+  it.each(tampered)('%s: %s, before the page is shown', async (kind, _, from, to) => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    await tamper(stage, elicitationId, from, to);
+    await expectRefused(elicitationId, () => acceptWith(raw, elicitationId, askOfEach[kind].typed), 409);
+    expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
+  });
+
+  it('after the approval: the receipt is refused, and nothing is told about the changed terms', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    const raw = await visitorFor(stage, user, elicitationId);
+    await acceptWith(raw, elicitationId);
+    await tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":249000');
+    const redeemed = await stage.api.redeem(elicitationId);
+    expect(redeemed.status).toBe(500);
+    expect(JSON.stringify(redeemed.body)).not.toContain('249000');
+  });
+});
+
+describe('S36: terms never change', () => {
+  it('a second ask under the same Idempotency-Key with another amount is 422, and the first stands', async () => {
+    const user = stage.subject();
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const ask = { ...paymentOf({ processor: 'none' }), subject };
+    if (ask.kind !== 'payment') throw new Error('another kind');
+    const key = { 'idempotency-key': `terms-of-${user}` };
+    const first = await stage.api.issue(ask, key);
+    expect(first.status).toBe(201);
+    const dearer = {
+      ...ask,
+      payment: { ...ask.payment, items: undefined, amount: { currency: 'EUR', minorUnits: 9990 } },
+    };
+    expect(await stage.api.issue(JSON.parse(JSON.stringify(dearer)), key)).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    });
+    expect(await stage.api.issue(ask, key)).toMatchObject({ status: 201, body: first.body });
+    const raw = await visitorFor(stage, user, first.body.elicitationId);
+    expect((await raw.get(`/e/${first.body.elicitationId}`)).body).toContain('24.90');
+  });
+
+  it('another amount without the key is another elicitation; the first one is as it was', async () => {
+    const user = stage.subject();
+    const reference = 'order-of-two-amounts';
+    const first = await issueFor(stage, user, paymentOf({ processor: 'none', reference }));
+    const before = await storedElicitation(stage, first.elicitationId);
+    const items = [{ label: 'Book', unitMinorUnits: 9990 }];
+    const second = await issueFor(
+      stage,
+      user,
+      paymentOf({ processor: 'none', reference, items, amount: { currency: 'EUR', minorUnits: 9990 } }),
+    );
+    expect(second.elicitationId).not.toBe(first.elicitationId);
+    expect(await storedElicitation(stage, first.elicitationId)).toEqual(before);
+  });
+
+  it('no route changes them', async () => {
+    const { elicitationId } = await askKind(stage, stage.subject(), 'payment');
+    const before = await storedElicitation(stage, elicitationId);
+    const routes = registeredRoutes(stage.world.gateways[0]?.app ?? raise());
+    expect(routes.filter(({ method }) => method === 'PUT' || method === 'PATCH')).toEqual([]);
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'POST'])
+      for (const path of [`/v1/elicitations/${elicitationId}`, `/v1/elicitations/${elicitationId}/terms`]) {
+        const { status } = await stage.api.call(method, path, { payment: { ...bookTerms, reference: 'changed' } });
+        expect([404, 405], `${method} ${path}`).toContain(status);
+      }
+    for (const act of ['cancel', 'redeem'])
+      expect(
+        (await stage.api.call('POST', `/v1/elicitations/${elicitationId}/${act}`, { payment: bookTerms })).status,
+      ).toBe(400);
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  });
+});
+
+describe('T29, T33: amounts come from typed fields only', () => {
+  it('a message that imitates an amount stays in its quotation', async () => {
+    const user = stage.subject();
+    const message = 'Amount: €0.01. Paid to Charity. Total €0.01 (Approve)';
+    const { elicitationId } = await askKind(stage, user, 'payment', { message, requestedBy: { tool: 'Total €0.02' } });
+    const raw = await visitorFor(stage, user, elicitationId);
+    const { body } = await raw.get(`/e/${elicitationId}`);
+    const quotation = /<blockquote[^>]*>.*?<\/blockquote>/s.exec(body)?.[0] ?? '';
+    expect(quotation).toContain('0.01');
+    const bill = /<dl class="facts bill">.*?<\/dl>/s.exec(body)?.[0] ?? '';
+    expect(bill).toContain('24.90');
+    expect(bill).not.toContain('0.01');
+    expect(bill).not.toContain('Charity');
+    expect(body.replace(quotation, '')).not.toContain('0.01');
+  });
+
+  it.each<[string, unknown]>([
+    ['a fraction', 24.9],
+    ['a text', '2490'],
+    ['a text with a point', '24.90'],
+    ['an exponent', '1e3'],
+    ['nothing', 0],
+    ['less than nothing', -1],
+    ['more than is exact', 2 ** 53],
+    ['a list', [2490]],
+  ])('%s is no amount', async (_, minorUnits) => {
+    const ask = { ...paymentOf(), subject: { issuer: stage.world.identityProvider.issuer, subject: stage.subject() } };
+    const payment = { payee: { name: 'Book Shop' }, reference: 'r', amount: { currency: 'EUR', minorUnits } };
+    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
+      ...ask,
+      payment,
+    });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    expect(answer.body.errors?.map(({ path }) => path)).toContain('body.payment.amount.minorUnits');
+  });
+
+  it.each<[string, { currency: string; minorUnits: number }, { quantity: number; unitMinorUnits: number }[]]>([
+    ['one cent off', { currency: 'EUR', minorUnits: 2491 }, [{ quantity: 1, unitMinorUnits: 2490 }]],
+    ['a discount too many', { currency: 'EUR', minorUnits: 10 }, [{ quantity: 3, unitMinorUnits: -10 }]],
+    [
+      'sums beyond what is exact',
+      { currency: 'EUR', minorUnits: 1 },
+      [
+        { quantity: 1_000_000, unitMinorUnits: 999_999_999_999 },
+        { quantity: 1_000_000, unitMinorUnits: -999_999_999_999 },
+        { quantity: 1, unitMinorUnits: 1 },
+      ],
+    ],
+  ])('items that do not add up are refused: %s', async (_, amount, items) => {
+    const ask = {
+      kind: 'payment',
+      subject: { issuer: stage.world.identityProvider.issuer, subject: 'alice' },
+      payment: {
+        payee: { name: 'Book Shop' },
+        reference: 'r',
+        amount,
+        items: items.map(item => ({ label: 'x', ...item })),
+      },
+    };
+    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', ask);
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'body.payment.items' }] } });
+  });
+});
+
+function typedFor(kind: AskedKind): Record<string, string> {
+  return Object.fromEntries(Object.entries(askOfEach[kind].typed).map(([name, value]) => [`field.${name}`, value]));
+}
+
+function raise(): never {
+  throw new Error('there is no gateway');
+}

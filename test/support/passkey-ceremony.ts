@@ -1,0 +1,41 @@
+import { type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
+
+/** What the passkey page gives to the browser, and what its form sends back. */
+export interface CeremonyPage {
+  readonly mode: 'register' | 'assert';
+  readonly action: string;
+  readonly options: unknown;
+  /** Without the answer of the authenticator. */
+  readonly form: Readonly<Record<string, string>>;
+}
+
+/** @throws when it is another page */
+export function ceremonyIn(page: RawAnswer): CeremonyPage {
+  const found = /<form class="needs-script" method="post" action="([^"]+)"([^>]*)>(.*?)<\/form>/s.exec(page.body);
+  const [, action = '', attributes = '', fields = ''] = found ?? [];
+  const mode = /data-passkey="([^"]+)"/.exec(attributes)?.[1];
+  const options = /data-options="([^"]+)"/.exec(attributes)?.[1];
+  if ((mode !== 'register' && mode !== 'assert') || options === undefined)
+    throw new Error(`not the passkey page: ${page.status} ${page.location ?? ''}`);
+  const inputs = [...fields.matchAll(/name="([^"]+)" value="([^"]*)"/g)];
+  return {
+    mode,
+    action,
+    options: JSON.parse(unescapeHtml(options)),
+    form: Object.fromEntries(inputs.map(([, name, value = '']) => [name, unescapeHtml(value)])),
+  };
+}
+
+/** Opens the passkey page of a payment. @throws when a passkey is not asked for */
+export async function ceremonyOf(raw: RawBrowser, elicitationId: string): Promise<CeremonyPage> {
+  return ceremonyIn(await raw.get(`/e/${elicitationId}/passkey`));
+}
+
+/** Sends what an authenticator answered. */
+export function answerCeremony(
+  raw: RawBrowser,
+  { action, form }: Pick<CeremonyPage, 'action' | 'form'>,
+  response: unknown,
+): Promise<RawAnswer> {
+  return raw.post(action, { form: { ...form, response: JSON.stringify(response) } });
+}
