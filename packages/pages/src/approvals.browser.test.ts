@@ -117,7 +117,7 @@ test('a receipt is printed black on white, with its facts and without what can b
     const grounds = await page.evaluate<string[]>(
       "['html', 'body', '.card'].map(s => getComputedStyle(document.querySelector(s)).backgroundColor)",
     );
-    for (const ground of grounds) expect(['rgb(255, 255, 255)', 'rgba(0, 0, 0, 0)']).toContain(ground);
+    expect(grounds).toEqual(['rgb(255, 255, 255)', 'rgba(0, 0, 0, 0)', 'rgb(255, 255, 255)']);
     for (const hidden of ['.actions', '.foot', '.sign', '.fine']) {
       expect(await page.locator(hidden).isVisible()).toBe(false);
     }

@@ -26,7 +26,5 @@ export const icons = {
   ),
   alert: draw(html`<circle cx="12" cy="12" r="8.5"/><path d="M12 8v4.5M12 15.75v.01"/>`),
   warning: draw(html`<path d="M12 4 3 19.5h18z"/><path d="M12 10v4.5M12 17v.01"/>`),
-  passkey: draw(html`<circle cx="8.5" cy="8.5" r="4"/><path d="m11.5 11.5 8 8M16.5 16.5l2.25-2.25M14 14l1.75-1.75"/>`),
-  receipt: draw(html`<path d="M6 3.5h12v17l-2-1.5-2 1.5-2-1.5-2 1.5-2-1.5-2 1.5z"/><path d="M9 8h6M9 12h6"/>`),
   quote: draw(html`<path d="M5 6.5h14v9.5h-7l-4 3.5V16H5z"/>`),
 } as const;

@@ -99,7 +99,7 @@ describe.each(looks)('$width px, $colorScheme, $locale', ({ width, colorScheme, 
     expect(findings).toEqual([]);
   });
 
-  test('nothing scrolls sideways, nothing is stopped, nothing comes from elsewhere', { timeout: 60_000 }, async () => {
+  test('nothing scrolls sideways, nothing is stopped, nothing comes from elsewhere', { timeout: 180_000 }, async () => {
     await withPage({ viewport, colorScheme }, async page => {
       const violations = watchViolations(page);
       const foreign: string[] = [];

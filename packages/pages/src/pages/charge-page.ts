@@ -103,7 +103,7 @@ ${check}`;
 }
 
 function onward(
-  { continueHref, continueAction, csrfToken }: ChargeView,
+  { continueHref, continueAction, csrfToken, notice }: ChargeView,
   { name, host }: Processor,
   t: Translator,
 ): Html | undefined {
@@ -115,7 +115,9 @@ function onward(
     return linkButton(target.href, t.html('charge.continue', { processor: name }), 'accent');
   }
   if (continueAction === undefined) return undefined;
-  return postForm({ action: continueAction, csrfToken }, submitButton(t.html('charge.tryAgain'), 'accent'));
+  const label =
+    notice === 'processor_unavailable' ? t.html('charge.tryAgain') : t.html('charge.continue', { processor: name });
+  return postForm({ action: continueAction, csrfToken }, submitButton(label, 'accent'));
 }
 
 /** Plain http only where it does not leave the machine: an operator who tries things out. */
