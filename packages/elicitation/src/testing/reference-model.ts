@@ -201,6 +201,7 @@ export class ReferenceModel {
         if (!isCharging(of) || of.attempt !== call.attempt) return of.status;
         const { settlement } = call;
         if (settlement.result === 'paid') return move('completed');
+        if (settlement.result === 'refused' && of.charge !== undefined) return of.status;
         if (settlement.result !== 'closed') return move('failed');
         if (settlement.as === 'decline') return move('declined');
         if (settlement.as === 'cancel') return move('cancelled');
