@@ -24,8 +24,11 @@ export type ChargeState =
   | { readonly state: 'open' | 'processing'; readonly charge: Charge }
   /** The processor does not answer; what it knows is unknown here. */
   | { readonly state: 'unavailable' }
-  /** The elicitation tells how it stands. */
-  | { readonly state: 'settled'; readonly elicitation: Elicitation };
+  /**
+   * The elicitation tells how it stands. `settledBy`: reference of the charge that the processor was asked about; money that was taken for
+   * it and counts for nothing has been reported.
+   */
+  | { readonly state: 'settled'; readonly elicitation: Elicitation; readonly settledBy?: string };
 
 /**
  * Payments at a processor. The approval is the claim, committed before anything has an effect outside; every request to the
@@ -63,10 +66,9 @@ export function createPaymentFlow(p: {
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
       p.events.chargeRefused(elicitation, processor.name, error.processorCode);
-      return p.service.settle(elicitationId, attempt, { result: 'refused' });
+      return notedOf(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
-    const noted = await p.service.noteCharge(elicitationId, attempt, charge);
-    return isCharging(noted) && noted.attempt === attempt ? charge : noted;
+    return notedOf(await p.service.noteCharge(elicitationId, attempt, charge), attempt);
   }
 
   /** Writes down what the processor says. */
@@ -83,7 +85,7 @@ export function createPaymentFlow(p: {
         return { state: status.state, charge };
       case 'closed': {
         const closed = await p.service.settle(elicitationId, attempt, { result: 'closed', as: unpaid });
-        return { state: 'settled', elicitation: closed };
+        return { state: 'settled', elicitation: closed, settledBy: charge.reference };
       }
       case 'paid': {
         const { currency, minorUnits } = request.terms.amount;
@@ -99,7 +101,7 @@ export function createPaymentFlow(p: {
             processorReference: status.processorReference,
             reason: isAsApproved ? settled.status : 'mismatch',
           });
-        return { state: 'settled', elicitation: settled };
+        return { state: 'settled', elicitation: settled, settledBy: charge.reference };
       }
     }
   }
@@ -171,7 +173,8 @@ export function createPaymentFlow(p: {
       if (elicitation !== undefined && isCharging(elicitation)) {
         const checked = await check(elicitation);
         if (checked.state === 'unavailable') return false;
-        if (checked.state !== 'settled' && checked.charge.reference === about.reference) return true;
+        const asked = checked.state === 'settled' ? checked.settledBy : checked.charge.reference;
+        if (asked === about.reference) return true;
         return reportStray(processor, about, checked.state === 'settled' ? checked.elicitation : elicitation);
       }
       return reportStray(processor, about, elicitation);
@@ -200,6 +203,12 @@ export function createPaymentFlow(p: {
     });
     return true;
   }
+}
+
+/** The charge of this attempt while it goes on, whoever has noted it; otherwise what became of the elicitation. */
+function notedOf(elicitation: Elicitation, attempt: string): Charge | Elicitation {
+  const isGoingOn = isCharging(elicitation) && elicitation.attempt === attempt;
+  return isGoingOn && elicitation.charge !== undefined ? elicitation.charge : elicitation;
 }
 
 /** Whether this very payment is what completed it. */

@@ -1,0 +1,269 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+
+let world: PaymentWorld;
+beforeAll(async () => {
+  world = await startPaymentWorld({ replicas: 2 });
+});
+afterEach(() => world.stripe.clearFaults());
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+type StripeEvent = PaymentWorld['stripe']['events'][number];
+type Sent = Pick<RequestInit, 'body' | 'headers'>;
+
+const post = async (sent: Sent, replica = 0): Promise<number> => {
+  const answer = await fetch(world.webhookUrl(replica), { method: 'POST', ...sent });
+  await answer.body?.cancel();
+  return answer.status;
+};
+const call = (event: StripeEvent, replica = 0) => post(world.stripe.signed(event), replica);
+const eventsOf = ({ elicitationId }: AskedPerson) =>
+  world.stripe.checkoutSessionsOf(elicitationId).flatMap(({ id }) => world.stripe.eventsOf(id));
+const refundsOf = ({ elicitationId }: AskedPerson) =>
+  world.audited(elicitationId).filter(({ event }) => event === 'payment.refund_needed');
+
+async function atStripe() {
+  const person = await world.asked();
+  expect((await person.approve()).status).toBe(303);
+  return { person, session: sessionOf(world.stripe, person.elicitationId) };
+}
+
+async function paid() {
+  const { person, session } = await atStripe();
+  world.stripe.pay(session.id);
+  const [event] = eventsOf(person);
+  if (event === undefined) throw new Error('Stripe says nothing');
+  return { person, session, event };
+}
+
+const completedOnce = ['elicitation.issued', 'elicitation.approved', 'elicitation.charged', 'elicitation.completed'];
+
+async function expectPaidOnce(person: AskedPerson): Promise<void> {
+  const [charge, ...others] = world.stripe.chargesOf(person.elicitationId);
+  expect(others).toEqual([]);
+  expect(await person.read()).toMatchObject({
+    status: 'completed',
+    outcome: { kind: 'payment', processorReference: charge?.paymentIntentId },
+  });
+  expect(world.movesOf(person.elicitationId).filter(event => event !== 'elicitation.redeemed')).toEqual(completedOnce);
+  expect(refundsOf(person)).toEqual([]);
+}
+
+describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
+  it('the call before the return page', async () => {
+    const { person, event } = await paid();
+    expect(await call(event)).toBe(204);
+    await expectPaidOnce(person);
+    expect(await person.comeBack()).toMatchObject({ status: 303, location: person.page });
+    await expectPaidOnce(person);
+  });
+
+  it('the call after the return page, and twenty times more, over two replicas at once', async () => {
+    const { person, event } = await paid();
+    await person.comeBack();
+    await expectPaidOnce(person);
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => call(event, n % 2)));
+    expect(new Set(answers)).toEqual(new Set([204]));
+    await expectPaidOnce(person);
+  });
+
+  it('twenty times at once before anybody knows, together with the return page', async () => {
+    const { person, event } = await paid();
+    const answers = await Promise.all([
+      ...Array.from({ length: 20 }, (_, n) => call(event, n % 2)),
+      ...Array.from({ length: 5 }, () => person.comeBack().then(({ status }) => status)),
+    ]);
+    expect(answers.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 204));
+    expect(answers.slice(20)).toEqual(Array.from({ length: 5 }, () => 303));
+    await expectPaidOnce(person);
+    const receipt = await world.stage.api.redeem(person.elicitationId);
+    expect(receipt.body.receipt).toMatch(/^ey/);
+    expect(await call(event)).toBe(204);
+    await expectPaidOnce(person);
+  });
+
+  it('the call before the charge is noted, because the answer that named it got lost', async () => {
+    const person = await world.asked();
+    world.stripe.loseAnswer('create', 'after');
+    expect((await person.approve()).status).toBe(303);
+    const { id } = sessionOf(world.stripe, person.elicitationId);
+    world.stripe.pay(id);
+    const [event] = eventsOf(person);
+    expect(event && (await call(event))).toBe(204);
+    await expectPaidOnce(person);
+  });
+
+  it('calls in any order: those of an attempt that is over change nothing about the next', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.expire(session.id);
+    const [expired] = eventsOf(person);
+    if (expired === undefined) throw new Error('Stripe says nothing');
+    expect(await call(expired)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'pending' });
+    await person.approve();
+    const [, second] = world.stripe.checkoutSessionsOf(person.elicitationId);
+    expect(await call(expired, 1)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    world.stripe.pay(second?.id ?? '');
+    const completed = eventsOf(person).at(-1);
+    expect(completed && (await call(completed))).toBe(204);
+    expect(await call(expired)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+    expect(refundsOf(person)).toEqual([]);
+  });
+
+  it('money that comes later: the page says so, and the call of the end may come before that of the beginning', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, { settles: 'later' });
+    expect((await person.comeBack()).status).toBe(200);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    world.stripe.settleLater(session.id, 'succeeded');
+    for (const event of [...eventsOf(person)].reverse()) expect(await call(event)).toBe(204);
+    await expectPaidOnce(person);
+  });
+
+  it('money that does not come: nothing was paid, and the person may try again', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, { settles: 'later' });
+    world.stripe.settleLater(session.id, 'failed');
+    for (const event of eventsOf(person)) expect(await call(event)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'pending' });
+    expect((await person.approve()).status).toBe(303);
+    const [, second] = world.stripe.checkoutSessionsOf(person.elicitationId);
+    world.stripe.pay(second?.id ?? '');
+    await person.comeBack();
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  });
+
+  it('Stripe cannot be asked: 503, so that it calls again', async () => {
+    const { person, event } = await paid();
+    world.stripe.fault({ kind: 'retrieve', times: 1, does: { status: 500 } });
+    const answer = await fetch(world.webhookUrl(), { method: 'POST', ...world.stripe.signed(event) });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    expect(await call(event)).toBe(204);
+    await expectPaidOnce(person);
+  });
+
+  it('a call lies: nothing is concluded from what it says', async () => {
+    const { person, session } = await atStripe();
+    const lie = world.stripe.happenElsewhere('checkout.session.completed', { ...session, payment_status: 'paid' });
+    expect(await call(lie)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+  });
+});
+
+describe('T32: calls that nobody can have made', () => {
+  it.each([
+    ['signed with another secret', (event: StripeEvent) => world.stripe.signed(event, { secrets: ['whsec_other'] })],
+    ['signed ten minutes ago', (event: StripeEvent) => world.stripe.signed(event, { at: Date.now() - 600_000 })],
+    ['not signed', (event: StripeEvent) => ({ body: world.stripe.signed(event).body, headers: {} })],
+    [
+      'about another session than was signed',
+      (event: StripeEvent) => {
+        const { body, headers } = world.stripe.signed(event);
+        return { body: Buffer.from(body).toString().replace('cs_test_', 'cs_test_0'), headers };
+      },
+    ],
+  ])('%s: 401, nobody is asked, nothing changes', async (_, sent) => {
+    const { person, event } = await paid();
+    const asked = world.stripe.requests().length;
+    const before = world.movesOf(person.elicitationId);
+    expect(await post(sent(event) as Sent)).toBe(401);
+    expect(world.stripe.requests()).toHaveLength(asked);
+    expect(world.movesOf(person.elicitationId)).toEqual(before);
+    expect(world.stage.world.log()).toContain('"payment.webhook_refused"');
+    await person.comeBack();
+    await expectPaidOnce(person);
+  });
+
+  it('at a processor that there is not: 404', async () => {
+    const { event } = await paid();
+    const answer = await fetch(world.webhookUrl().replace('stripe-main', 'stripe-other'), {
+      method: 'POST',
+      ...world.stripe.signed(event),
+    });
+    expect(answer.status).toBe(404);
+  });
+});
+
+describe('S37: money that nothing is given for', () => {
+  it('of an elicitation that ended unpaid: 204, and somebody is told once for each call', async () => {
+    const person = await world.asked();
+    // A charge exists that nobody was led to; then Stripe will not take it any more.
+    world.stripe.loseAnswer('create', 'after');
+    await person.approve();
+    world.stripe.fault({ kind: 'create', does: { status: 402 } });
+    await person.press('charge');
+    expect(await person.read()).toMatchObject({ status: 'failed', failure: { code: 'processor_refused' } });
+    const ended = await person.read();
+    const { id } = sessionOf(world.stripe, person.elicitationId);
+    world.stripe.pay(id);
+    const [event] = eventsOf(person);
+    if (event === undefined) throw new Error('Stripe says nothing');
+    for (let n = 1; n <= 3; n += 1) {
+      expect(await call(event, n % 2)).toBe(204);
+      expect(refundsOf(person)).toHaveLength(n);
+    }
+    const [charge] = world.stripe.chargesOf(person.elicitationId);
+    for (const line of refundsOf(person))
+      expect(line).toMatchObject({ processorReference: charge?.paymentIntentId, reason: 'failed' });
+    expect(await person.read()).toEqual(ended);
+  });
+
+  it('of an elicitation that nobody knows', async () => {
+    const { person, session } = await atStripe();
+    const unknown = `${person.elicitationId.slice(0, -4)}AAAA`;
+    world.stripe.pay(session.id);
+    const event = world.stripe.happenElsewhere('checkout.session.completed', {
+      ...session,
+      metadata: { ...session.metadata, elicitationId: unknown },
+    });
+    expect(await call(event)).toBe(204);
+    const told = world.audited(unknown).filter(line => line.event === 'payment.refund_needed');
+    expect(told).toMatchObject([{ reason: 'unknown_elicitation' }]);
+  });
+
+  it.each([
+    ['less', { amount: 1 }],
+    ['more', { amount: 2_491 }],
+    ['in another currency', { currency: 'usd' }],
+  ])('S36: %s was paid than was approved: it fails, and somebody is told once for each call', async (_, took) => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, took);
+    const [event] = eventsOf(person);
+    if (event === undefined) throw new Error('Stripe says nothing');
+    expect(await call(event)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
+    expect(refundsOf(person)).toMatchObject([{ reason: 'mismatch' }]);
+    expect(await call(event)).toBe(204);
+    expect(refundsOf(person)).toHaveLength(2);
+    expect((await person.raw.get(person.page)).status).toBe(200);
+    expect(await world.stage.api.redeem(person.elicitationId)).toMatchObject({
+      status: 409,
+      body: { code: 'not_redeemable' },
+    });
+  });
+
+  it('S36: found by the return page as well', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, { amount: 1 });
+    expect((await person.comeBack()).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
+    expect(refundsOf(person)).toMatchObject([{ reason: 'mismatch' }]);
+  });
+
+  it('an event about something that is none of ours changes nothing', async () => {
+    const { person } = await atStripe();
+    const event = world.stripe.happenElsewhere('payment_intent.succeeded', {
+      id: 'pi_foreign',
+      object: 'payment_intent',
+    });
+    expect(await call(event)).toBe(204);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    expect(refundsOf(person)).toEqual([]);
+  });
+});
