@@ -10,6 +10,7 @@ const membersByType = new Map<unknown, ReadonlySet<string>>([
 ]);
 const rootMembers = new Set(['$schema', 'type', 'properties', 'required']);
 const itemsMembers = new Set(['type', 'enum', 'anyOf']);
+const optionMembers = new Set(['const', 'title']);
 
 /** Looks only at names. Whatever has the wrong shape or an unknown type is for the schema to refuse. */
 export function strangersIn(schema: unknown): PropertyKey[][] {
@@ -17,6 +18,10 @@ export function strangersIn(schema: unknown): PropertyKey[][] {
   const visit = (value: unknown, known: ReadonlySet<string>, path: PropertyKey[]) => {
     if (!isObject(value)) return;
     for (const name of Object.keys(value)) if (!known.has(name)) found.push([...path, name]);
+  };
+  const visitEach = (options: unknown, path: PropertyKey[]) => {
+    if (!Array.isArray(options)) return;
+    for (const [at, option] of options.entries()) visit(option, optionMembers, [...path, at]);
   };
   visit(schema, rootMembers, []);
   const properties = isObject(schema) ? schema['properties'] : undefined;
@@ -27,6 +32,8 @@ export function strangersIn(schema: unknown): PropertyKey[][] {
     const known = membersByType.get(property['type']);
     if (known !== undefined) visit(property, known, ['properties', name]);
     visit(property['items'], itemsMembers, ['properties', name, 'items']);
+    visitEach(property['oneOf'], ['properties', name, 'oneOf']);
+    if (isObject(property['items'])) visitEach(property['items']['anyOf'], ['properties', name, 'items', 'anyOf']);
   }
   return found;
 }

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { parseFormContent } from './form-content.ts';
+import { defaultContent } from './form-fields.ts';
+import { formRequestSchema } from './form-request.ts';
+import { type RequestedSchema, requestedSchemaSchema } from './requested-schema.ts';
+import { acceptedSchemas, refusedSchemas } from './schema-corpus.ts';
+
+const parse = (schema: unknown): RequestedSchema => requestedSchemaSchema.parse(schema);
+
+describe("MCP's restricted schema", () => {
+  test.each(Object.entries(acceptedSchemas))('accepts %s and changes nothing', (_name, schema) => {
+    expect(JSON.parse(JSON.stringify(parse(schema)))).toEqual(schema);
+  });
+
+  test.each(refusedSchemas)('refuses %s at %j', (_name, path, schema) => {
+    const result = requestedSchemaSchema.safeParse(schema);
+    expect(result.success).toBe(false);
+    const paths = result.error?.issues.map(issue => issue.path.join('.')) ?? [];
+    expect(paths[0]).toBe(path);
+  });
+
+  test('is plain JSON: what is absent is not there as undefined', () => {
+    const property = parse({ type: 'object', properties: { a: { type: 'string' } } }).properties['a'];
+    expect(Object.keys(property ?? {})).toEqual(['type']);
+  });
+
+  test('normalises texts for people, and leaves values alone', () => {
+    const decomposed = 'Cafe\u0301';
+    const schema = parse({
+      type: 'object',
+      properties: { a: { type: 'string', title: decomposed, enum: [decomposed] } },
+    });
+    expect(schema.properties['a']).toEqual({ type: 'string', title: 'Café', enum: [decomposed] });
+  });
+
+  test('its defaults are an answer', () => {
+    for (const accepted of Object.values(acceptedSchemas)) {
+      const schema = { ...parse(accepted), required: [] };
+      expect(parseFormContent(schema, defaultContent(schema)).faults).toBeUndefined();
+    }
+  });
+
+  test('names every stranger at once', () => {
+    const result = requestedSchemaSchema.safeParse({
+      type: 'object',
+      $id: 'x',
+      properties: { a: { type: 'string', pattern: 'x' }, b: { type: 'array', items: { $ref: 'x' } } },
+    });
+    expect(result.error?.issues.map(issue => issue.path.join('.'))).toEqual([
+      '$id',
+      'properties.a.pattern',
+      'properties.b.items.$ref',
+    ]);
+  });
+
+  test('describes itself for the OpenAPI document', () => {
+    const described = z.toJSONSchema(requestedSchemaSchema, { io: 'input' });
+    expect(described).toMatchObject({ type: 'object', required: ['type', 'properties'], additionalProperties: false });
+  });
+});
+
+describe('secret fields of a form', () => {
+  const requestedSchema = {
+    type: 'object',
+    properties: { pin: { type: 'string' }, count: { type: 'integer' } },
+  } as const;
+
+  test('name texts', () => {
+    expect(formRequestSchema.parse({ requestedSchema, secretFields: ['pin'] }).secretFields).toEqual(['pin']);
+  });
+
+  test.each(['count', 'other', 'toString', '__proto__'])('cannot name %s', name => {
+    const result = formRequestSchema.safeParse({ requestedSchema, secretFields: [name] });
+    expect(result.error?.issues.map(issue => issue.path.join('.'))).toEqual(['secretFields.0']);
+  });
+});
