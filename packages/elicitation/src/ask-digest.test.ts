@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { askDigest, type UndigestedRequest } from './ask-digest.ts';
+import { askDigest, isShownBy, type UndigestedRequest } from './ask-digest.ts';
 
 const sha256 = (canonical: string) => createHash('sha256').update(canonical).digest('base64url');
 
@@ -96,4 +96,14 @@ describe('the digest of an ask', () => {
       }),
     );
   });
+});
+
+test('S36 what was shown is compared with the terms, not only with the digest that is stored beside them', () => {
+  const digest = askDigest(payment);
+  const asked = { ...payment, digest };
+  const raised = { ...payment.terms, amount: { currency: 'EUR', minorUnits: 9_999 } };
+  expect(isShownBy(digest, asked)).toBe(true);
+  expect(isShownBy('another', asked)).toBe(false);
+  expect(isShownBy(digest, { ...asked, terms: raised })).toBe(false);
+  expect(isShownBy(digest, { ...asked, digest: 'another' })).toBe(false);
 });
