@@ -137,6 +137,23 @@ describe('rounds that ask', () => {
     );
   });
 
+  test('carry the headers that the tool wants, also when it has come to want them later', async () => {
+    let wantsHeader = false;
+    const regional = (mcpServer: McpServer) => {
+      const region = wantsHeader ? z.string().meta({ 'x-mcp-header': 'Region' }) : z.string();
+      mcpServer.registerTool('regional', { inputSchema: z.object({ region }) }, (_args, { mcpReq }) =>
+        mcpReq.inputResponses === undefined ? inputRequired({ inputRequests: { who: nameForm } }) : say('done'),
+      );
+    };
+    const { host, calls } = await world(regional, { handler: async () => accept({ name: 'Ada' }) });
+    const call = () => host.callTool({ name: 'regional', arguments: { region: 'eu' } });
+    await call();
+    wantsHeader = true;
+    await call();
+    const sent = calls.map(({ headers }) => headers.get('mcp-param-region'));
+    expect(sent).toEqual([null, null, null, 'eu', 'eu']);
+  });
+
   test('that ask for anything but elicitation are for the host', async () => {
     const roots = (mcpServer: McpServer) =>
       void mcpServer.registerTool('roots', {}, ({ mcpReq }) => {

@@ -43,21 +43,27 @@ test('every example of README.md is one that is run', () => {
 });
 
 describe('the examples', () => {
-  test('terminal', async () => {
+  test('terminal, in which nothing but the browser goes to the page', async () => {
+    let visits = 0;
+    const page = await startEndpoint((_request, response) => {
+      visits += 1;
+      response.end();
+    });
+    onTestFinished(() => page[Symbol.asyncDispose]());
     const handler = createMcpHandler(() => {
       const mcpServer = new McpServer({ name: 'issues', version: '1.0.0' });
       mcpServer.registerTool(
         'create_issue',
         { inputSchema: z.object({ repository: z.string() }) },
         (_args, { mcpReq }) => {
-          const page = inputResponse(mcpReq.inputResponses, 'page');
+          const visit = inputResponse(mcpReq.inputResponses, 'page');
           const form = inputResponse(mcpReq.inputResponses, 'form');
-          if (page.kind === 'elicit' && form.kind === 'elicit')
-            return { content: [{ type: 'text', text: JSON.stringify([page.action, form.action, form.content]) }] };
+          if (visit.kind === 'elicit' && form.kind === 'elicit')
+            return { content: [{ type: 'text', text: JSON.stringify([visit.action, form.action, form.content]) }] };
           const requestedSchema = z.object({ title: z.string(), urgent: z.boolean().default(false) });
           return inputRequired({
             inputRequests: {
-              page: inputRequired.elicitUrl({ message: 'Connect your account.', url: 'https://gate.example.com/e/1' }),
+              page: inputRequired.elicitUrl({ message: 'Connect your account.', url: page.url.href }),
               form: inputRequired.elicit({ message: 'What is it about?', requestedSchema }),
             },
           });
@@ -76,7 +82,9 @@ describe('the examples', () => {
       openUrl: async href => opened.push(href) > 0,
     });
     expect(result.content).toEqual([{ type: 'text', text: '["accept","accept",{"title":"Broken","urgent":false}]' }]);
-    expect(opened).toEqual(['https://gate.example.com/e/1']);
+    expect({ opened, visits }).toEqual({ opened: [page.url.href], visits: 0 });
+    await fetch(page.url);
+    expect(visits).toBe(1);
   });
 
   test('refusal', async () => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ElicitationContext, ElicitationRequest, UrlElicitation } from '../elicitation.ts';
+import { parseElicitation } from '../requests.ts';
 import { context, formOf, url } from '../testing/example-requests.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { ScriptedPerson } from '../testing/scripted-person.ts';
@@ -234,6 +235,24 @@ describe('the dialogue', () => {
     const third = wait(3);
     over.abort();
     expect(await third).toBeUndefined();
+  });
+
+  test('a hostile form is text on lines', async () => {
+    const hostile = fc.string({ unit: 'binary', maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(hostile, hostile, hostile, async (message, title, description) => {
+        const options = [{ const: 'a', title: `${title} 1` }];
+        const properties = {
+          text: { type: 'string', title, description },
+          choice: { type: 'string', oneOf: options, title: description },
+        };
+        const request = parseElicitation({ message, requestedSchema: { type: 'object', properties } });
+        const { action, person } = await answer(request, ['', '', 'e 1', ':d']);
+        expect(action).toEqual({ action: 'decline' });
+        for (const line of person.lines) expect(line).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+      }),
+      { numRuns: 30 },
+    );
   });
 
   test('nothing from an MCP server reaches the terminal as anything but text, on lines that are marked as its own', async () => {

@@ -11,13 +11,13 @@ import type {
 import { inertLine, inertLines } from '../inert.ts';
 import { inspectUrl } from '../url/inspect-url.ts';
 import { type OpenUrl, systemBrowser } from '../url/open-in-browser.ts';
-import { FormDialogue } from './ask-form.ts';
-import { Console } from './console.ts';
+import { FormDialogue } from './form-dialogue.ts';
+import { PlainConsole } from './plain-console.ts';
 import { urlLines } from './url-text.ts';
 
 export interface TerminalOptions {
   /** Default: standard input and output. */
-  readonly input?: Readable & { isTTY?: boolean };
+  readonly input?: Readable;
   readonly output?: Writable & { isTTY?: boolean };
   /** Whether the domain may be marked with escape sequences. Default: on a terminal without `NO_COLOR`. */
   readonly colour?: boolean;
@@ -34,8 +34,8 @@ export interface Terminal extends Disposable {
   /** For {@link HostOptions.completionPrompt}. */
   readonly completionPrompt: CompletionPrompt;
   /** One line about what happens. Text of others has to be made inert first. */
-  tell(...lines: readonly string[]): void;
-  /** One answer, trimmed; undefined when the input has ended or `signal` aborts. Waits while an elicitation is answered. */
+  tell(...texts: readonly string[]): void;
+  /** One answer, trimmed; undefined when the input has ended or `signal` aborts. It and an elicitation wait for each other. */
   ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
   close(): void;
 }
@@ -47,12 +47,12 @@ export interface Terminal extends Disposable {
 export function createTerminal(options: TerminalOptions = {}): Terminal {
   const { input = process.stdin, output = process.stdout, clock = systemClock, timeoutMs = 10 * 60_000 } = options;
   const { colour = output.isTTY === true && !process.env['NO_COLOR'], openUrl = systemBrowser() } = options;
-  const console = new Console({ input, output });
+  const lines = new PlainConsole({ input, output });
   const never = new AbortController().signal;
 
   const handler: ElicitationHandler = (request, context) =>
-    console.exclusively(async () => {
-      if (context.signal.aborted || console.ended.aborted) return { action: 'cancel' };
+    lines.exclusively(async () => {
+      if (context.signal.aborted || lines.ended.aborted) return { action: 'cancel' };
       const over = new AbortController();
       const late = new AbortController();
       void clock.wait(timeoutMs, over.signal).then(() => {
@@ -60,12 +60,10 @@ export function createTerminal(options: TerminalOptions = {}): Terminal {
       });
       try {
         const signal = AbortSignal.any([context.signal, late.signal]);
-        console.tell(...opening(request, context));
+        lines.tell(...opening(request, context));
         const answer =
-          request.mode === 'url'
-            ? await askUrl(request, signal)
-            : await new FormDialogue(console, request, signal).run();
-        console.tell(
+          request.mode === 'url' ? await askUrl(request, signal) : await new FormDialogue(lines, request, signal).run();
+        lines.tell(
           closing(answer, { isLate: late.signal.aborted, isGone: context.signal.aborted, mode: request.mode }),
         );
         return answer;
@@ -77,26 +75,26 @@ export function createTerminal(options: TerminalOptions = {}): Terminal {
   async function askUrl(request: UrlElicitation, signal: AbortSignal): Promise<ElicitationAnswer> {
     const url = inspectUrl(request.url);
     if (url === undefined) {
-      console.tell('The address is not one that a browser can open safely, so it is not opened.');
+      lines.tell('The address is not one that a browser can open safely, so it is not opened.');
       return { action: 'decline' };
     }
-    console.tell(...urlLines(url, { colour }));
+    lines.tell(...urlLines(url, { colour }));
     for (;;) {
-      const line = await console.ask('Open it in your browser? y = open, n = decline, c = cancel: ', signal);
+      const line = await lines.ask('Open it in your browser? y = open, n = decline, c = cancel: ', signal);
       if (line === undefined || /^:?c(?:ancel)?$/i.test(line)) return { action: 'cancel' };
       if (/^(?:no?|:?d(?:ecline)?)$/i.test(line)) return { action: 'decline' };
       if (/^y(?:es)?$/i.test(line)) break;
     }
     if (!(await openUrl(url.href)))
-      console.tell('No browser could be started from here. Please open the address yourself.');
+      lines.tell('No browser could be started from here. Please open the address yourself.');
     return { action: 'accept' };
   }
 
   const completionPrompt: CompletionPrompt = (awaited, signal) =>
-    console.exclusively(async () => {
-      if (awaited.attempt > 1) console.tell('The MCP server says that it is not finished in the browser yet.');
+    lines.exclusively(async () => {
+      if (awaited.attempt > 1) lines.tell('The MCP server says that it is not finished in the browser yet.');
       for (;;) {
-        const line = await console.ask('Waiting for the browser. Enter = it is done, go on; c = give up: ', signal);
+        const line = await lines.ask('Waiting for the browser. Enter = it is done, go on; c = give up: ', signal);
         if (line === undefined) return undefined;
         if (/^:?c(?:ancel)?$/i.test(line)) return 'cancel';
         if (line === '' || /^(?:y(?:es)?|done)$/i.test(line)) return 'done';
@@ -106,10 +104,10 @@ export function createTerminal(options: TerminalOptions = {}): Terminal {
   return {
     handler,
     completionPrompt,
-    tell: (...lines) => console.tell(...lines),
-    ask: (question, signal = never) => console.exclusively(() => console.ask(question, signal)),
-    close: () => console.close(),
-    [Symbol.dispose]: () => console.close(),
+    tell: (...texts) => lines.tell(...texts),
+    ask: (question, signal = never) => lines.exclusively(() => lines.ask(question, signal)),
+    close: () => lines.close(),
+    [Symbol.dispose]: () => lines.close(),
   };
 }
 
@@ -130,6 +128,6 @@ function opening(request: ElicitationRequest, { mcpServer, toolName }: Elicitati
 function closing({ action }: ElicitationAnswer, p: { isLate: boolean; isGone: boolean; mode: 'form' | 'url' }): string {
   if (p.isGone) return 'The MCP server no longer waits for an answer.';
   if (p.isLate) return 'No answer in time: cancelled.';
-  if (action === 'accept') return p.mode === 'url' ? 'Go on in the browser.' : 'Sent.';
+  if (action === 'accept') return p.mode === 'url' ? 'Go on in the browser.' : 'Sending it.';
   return action === 'decline' ? 'Declined.' : 'Cancelled.';
 }

@@ -14,6 +14,7 @@ export interface WireCall {
   readonly inputResponses: Record<string, unknown> | undefined;
   readonly requestState: string | undefined;
   readonly declared: unknown;
+  readonly headers: Headers;
 }
 
 /** A real MCP server of 2026-07-28 over HTTP, and a host on it. `calls` is what went over the wire. */
@@ -47,6 +48,7 @@ export async function modernWorld(
         inputResponses: params.inputResponses,
         requestState: params.requestState,
         declared: params._meta['io.modelcontextprotocol/clientCapabilities'].elicitation,
+        headers: new Headers(init?.headers),
       });
     return await fetch(target, init);
   };

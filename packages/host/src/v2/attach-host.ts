@@ -13,7 +13,7 @@ import { Completions } from '../completions.ts';
 import { HostError } from '../errors.ts';
 import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from '../host-options.ts';
 import { parseElicitation } from '../requests.ts';
-import { fitsOutputSchema, ToolDefinitions, withoutOutputSchema } from './tool-definitions.ts';
+import { outputCheck, ToolDefinitions, withoutOutputSchema } from './tool-definitions.ts';
 
 /** What one MCP client gets from this package. */
 export interface ElicitationHost {
@@ -64,6 +64,7 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
     async callTool(params, { timeout, signal, ...callOptions } = {}) {
       const isModern = mcpClient.getProtocolEra() === 'modern';
       let tool = callOptions.toolDefinition ?? (isModern ? await tools.find(params.name) : undefined);
+      let isPromised = outputCheck(isModern ? tool : undefined);
 
       const send: Leg<CallToolResult> = async ({ answer, timeoutMs, signal: legSignal }) => {
         const result = await mcpClient.callTool(
@@ -88,6 +89,7 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
           const successor = await tools.successor(error, params.name);
           if (successor === undefined) throw error;
           tool = successor;
+          isPromised = outputCheck(tool);
           return await send(sent);
         }
       };
@@ -106,12 +108,7 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
           signal,
         }),
       );
-      if (
-        isModern &&
-        tool !== undefined &&
-        result.isError !== true &&
-        !(await fitsOutputSchema(tool, result.structuredContent))
-      )
+      if (!(await isPromised(result)))
         throw new HostError(
           'invalid_result',
           `the structured content of ${params.name} does not fit its output schema`,

@@ -1,4 +1,5 @@
 import {
+  type CallToolResult,
   type Client,
   fromJsonSchema,
   type JsonSchemaType,
@@ -36,13 +37,13 @@ export class ToolDefinitions {
   }
 
   #list(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
-    this.#listing ??= this.#fetch(cacheMode).finally(() => {
+    this.#listing ??= this.#load(cacheMode).finally(() => {
       this.#listing = undefined;
     });
     return this.#listing;
   }
 
-  async #fetch(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
+  async #load(cacheMode: 'use' | 'refresh'): Promise<ReadonlyMap<string, Tool>> {
     if (this.#mcpClient.getServerCapabilities()?.tools === undefined) return new Map();
     const { tools } = await this.#mcpClient.listTools(undefined, { cacheMode });
     this.#tools = new Map(tools.map(tool => [tool.name, tool]));
@@ -55,11 +56,14 @@ export function withoutOutputSchema(tool: Tool): Tool {
   return rest;
 }
 
-/** Whether structured content is what the tool has promised. */
-export async function fitsOutputSchema(tool: Tool, structuredContent: unknown): Promise<boolean> {
-  if (tool.outputSchema === undefined) return true;
-  if (structuredContent === undefined) return false;
+/**
+ * Whether structured content is what the tool has promised. Made before the call: a schema that cannot be checked must not
+ * come to light after the tool has done its work.
+ */
+export function outputCheck(tool: Tool | undefined): (result: CallToolResult) => Promise<boolean> {
+  if (tool?.outputSchema === undefined) return async () => true;
   // The SDK's two names for a JSON schema differ under exactOptionalPropertyTypes.
-  const schema = fromJsonSchema(tool.outputSchema as JsonSchemaType);
-  return (await schema['~standard'].validate(structuredContent)).issues === undefined;
+  const { validate } = fromJsonSchema(tool.outputSchema as JsonSchemaType)['~standard'];
+  return async ({ isError, structuredContent }) =>
+    isError === true || (structuredContent !== undefined && (await validate(structuredContent)).issues === undefined);
 }

@@ -2,21 +2,19 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 
-export interface ConsoleOptions {
-  readonly input: Readable & { isTTY?: boolean };
-  readonly output: Writable & { isTTY?: boolean };
-}
-
-/** Lines in and out: no cursor movement, so that screen readers, logs and pipes read what a person sees. */
-export class Console {
+/**
+ * Lines in and out. The terminal's own line editing is used: nothing moves the cursor, so that screen readers, logs and pipes
+ * read what a person sees, and no history keeps what was typed.
+ */
+export class PlainConsole {
   readonly #lines: Interface;
   readonly #output: Writable;
   readonly #ended = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor({ input, output }: ConsoleOptions) {
+  constructor({ input, output }: { readonly input: Readable; readonly output: Writable }) {
     this.#output = output;
-    this.#lines = createInterface({ input, output, terminal: input.isTTY === true && output.isTTY === true });
+    this.#lines = createInterface({ input, output, terminal: false });
     this.#lines.once('close', () => this.#ended.abort());
   }
 

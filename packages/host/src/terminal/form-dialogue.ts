@@ -2,8 +2,8 @@ import { type FormValue, parseFormContent } from '@postern/api';
 import type { ElicitationAnswer, FormElicitation } from '../elicitation.ts';
 import { inertLine } from '../inert.ts';
 import { looksSecret, mentionsSecret } from '../secret-fields.ts';
-import type { Console } from './console.ts';
 import { kindText, labelOf, optionLines, optionsOf, valueText } from './field-text.ts';
+import type { PlainConsole } from './plain-console.ts';
 import { type Field, readField, SKIP } from './read-field.ts';
 
 type Ending = 'decline' | 'cancel';
@@ -13,14 +13,14 @@ const SECRET_WARNING =
 
 /** Asks field by field, then shows everything once more before it is sent. */
 export class FormDialogue {
-  readonly #console: Console;
+  readonly #lines: PlainConsole;
   readonly #signal: AbortSignal;
   readonly #request: FormElicitation;
   readonly #fields: readonly Field[];
   readonly #values = new Map<string, FormValue>();
 
-  constructor(console: Console, request: FormElicitation, signal: AbortSignal) {
-    this.#console = console;
+  constructor(lines: PlainConsole, request: FormElicitation, signal: AbortSignal) {
+    this.#lines = lines;
     this.#signal = signal;
     this.#request = request;
     const { properties, required = [] } = request.requestedSchema;
@@ -33,13 +33,13 @@ export class FormDialogue {
 
   async run(): Promise<ElicitationAnswer> {
     const count = this.#fields.length;
-    this.#console.tell(
+    this.#lines.tell(
       count === 0 ? 'There is nothing to fill in.' : `Fields: ${count}. What you enter is sent to this MCP server.`,
       ...(count === 0
         ? []
         : [`At any field: :decline says no, :cancel leaves it undecided, ${SKIP} leaves a field out.`]),
     );
-    if (mentionsSecret(this.#request.message) && this.#fields.some(isFreeText)) this.#console.tell(SECRET_WARNING);
+    if (mentionsSecret(this.#request.message) && this.#fields.some(isFreeText)) this.#lines.tell(SECRET_WARNING);
     for (const at of this.#fields.keys()) {
       const ending = await this.#askField(at);
       if (ending !== undefined) return { action: ending };
@@ -53,7 +53,7 @@ export class FormDialogue {
     const { name, property, isRequired } = field;
     const options = optionsOf(property);
     const description = inertLine(property.description ?? '', 500);
-    this.#console.tell(
+    this.#lines.tell(
       '',
       `${at + 1} of ${this.#fields.length}: ${labelOf(name, property)}`,
       `  ${isRequired ? 'Needed' : 'May be left out'}; ${kindText(property)}.`,
@@ -64,12 +64,12 @@ export class FormDialogue {
     );
     const hint = options === undefined ? '' : property.type === 'array' ? 'Numbers, with commas' : 'Number';
     for (;;) {
-      const line = await this.#console.ask(`  ${hint}> `, this.#signal);
+      const line = await this.#lines.ask(`  ${hint}> `, this.#signal);
       if (line === undefined || /^:c(?:ancel)?$/i.test(line)) return 'cancel';
       if (/^:d(?:ecline)?$/i.test(line)) return 'decline';
       const reading = readField(field, line);
       if (reading.type === 'fault') {
-        this.#console.tell(`  ${reading.text}`);
+        this.#lines.tell(`  ${reading.text}`);
         continue;
       }
       if (reading.type === 'absent') this.#values.delete(name);
@@ -80,8 +80,8 @@ export class FormDialogue {
 
   async #review(): Promise<ElicitationAnswer> {
     for (;;) {
-      this.#console.tell('', 'This would be sent:', ...this.#fields.map((field, at) => this.#reviewLine(field, at)));
-      const line = await this.#console.ask(
+      this.#lines.tell('', 'This would be sent:', ...this.#fields.map((field, at) => this.#reviewLine(field, at)));
+      const line = await this.#lines.ask(
         'Send it? s = send, e 1 = edit field 1, d = decline, c = cancel: ',
         this.#signal,
       );
@@ -90,7 +90,7 @@ export class FormDialogue {
       if (/^s(?:end)?$/i.test(line)) {
         const parsed = parseFormContent(this.#request.requestedSchema, Object.fromEntries(this.#values));
         if (parsed.faults === undefined) return { action: 'accept', content: parsed.content };
-        this.#console.tell(...parsed.faults.map(({ path }) => `Does not fit: ${inertLine(path, 64)}`));
+        this.#lines.tell(...parsed.faults.map(({ path }) => `Does not fit: ${inertLine(path, 64)}`));
         continue;
       }
       const [, digits] = /^e(?:dit)? *(\d+)$/i.exec(line) ?? [];
