@@ -7,6 +7,7 @@ import {
   type ElicitationOf,
   type ElicitationService,
   isCharging,
+  isPaidBy,
   parseElicitationId,
 } from '@postern/elicitation';
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
@@ -68,7 +69,15 @@ export function createPaymentFlow(p: {
       p.events.chargeRefused(elicitation, processor.name, error.processorCode);
       return notedOf(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
-    return notedOf(await p.service.noteCharge(elicitationId, attempt, charge), attempt);
+    try {
+      return notedOf(await p.service.noteCharge(elicitationId, attempt, charge), attempt);
+    } catch (error) {
+      if (!(error instanceof DomainError) || (error.code !== 'already_ended' && error.code !== 'illegal_transition'))
+        throw error;
+      // It was closed meanwhile, and with it this charge: the same key names the same one. Or it leads to another one by now.
+      const found = await p.service.find(elicitationId);
+      return found === undefined ? elicitation : notedOf(found, attempt);
+    }
   }
 
   /** Writes down what the processor says. */
@@ -95,7 +104,7 @@ export function createPaymentFlow(p: {
           attempt,
           isAsApproved ? { result: 'paid', processorReference: status.processorReference } : { result: 'mismatch' },
         );
-        if (!isAsPaid(settled, status.processorReference))
+        if (!isPaidBy(settled, status.processorReference))
           p.events.refundNeeded(elicitation, {
             processor: request.processor,
             processorReference: status.processorReference,
@@ -194,7 +203,7 @@ export function createPaymentFlow(p: {
       if (error instanceof ProcessorError) return false;
       throw error;
     }
-    if (status.state !== 'paid' || (elicitation !== undefined && isAsPaid(elicitation, status.processorReference)))
+    if (status.state !== 'paid' || (elicitation !== undefined && isPaidBy(elicitation, status.processorReference)))
       return true;
     p.events.refundNeeded(elicitation ?? { elicitationId: about.elicitationId }, {
       processor: processor.name,
@@ -209,15 +218,6 @@ export function createPaymentFlow(p: {
 function notedOf(elicitation: Elicitation, attempt: string): Charge | Elicitation {
   const isGoingOn = isCharging(elicitation) && elicitation.attempt === attempt;
   return isGoingOn && elicitation.charge !== undefined ? elicitation.charge : elicitation;
-}
-
-/** Whether this very payment is what completed it. */
-function isAsPaid(elicitation: Elicitation, processorReference: string): boolean {
-  return (
-    elicitation.status === 'completed' &&
-    elicitation.outcome.kind === 'payment' &&
-    elicitation.outcome.processorReference === processorReference
-  );
 }
 
 export type PaymentFlow = ReturnType<typeof createPaymentFlow>;
