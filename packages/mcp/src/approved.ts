@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto';
 import type { ApprovalBody } from '@postern/api';
-import canonicalize from 'canonicalize';
 import { idempotencyKey, type TakenOnce } from './answers.ts';
 import { GatewayError } from './errors.ts';
 import type { Answer } from './resolve.ts';
@@ -15,13 +13,6 @@ export interface Approved extends TakenOnce {
   /** SHA-256 (base64url) of the canonical JSON (RFC 8785) of the kind and the terms that were approved. */
   readonly digest: string;
   readonly approval: ApprovalBody;
-}
-
-/** SHA-256 (base64url) over canonical JSON (RFC 8785), as the gateway makes it and the page shows it. */
-export function termsDigest(kind: 'payment' | 'confirmation', terms: object): string {
-  const canonical = canonicalize({ kind, terms });
-  if (canonical === undefined) throw new TypeError('Terms are an object.');
-  return createHash('sha256').update(canonical).digest('base64url');
 }
 
 /** @throws {GatewayError} `invalid_response` where something else was approved than this call asked for */

@@ -1,7 +1,8 @@
 import { type ConfirmationRequestInput, confirmationRequestSchema } from '@postern/api';
 import { type AnswerTo, outcomeOf, toRefusal } from './answers.ts';
-import { type Approved, approvedOf, termsDigest } from './approved.ts';
+import { type Approved, approvedOf } from './approved.ts';
 import { type Ask, type AskOptions, askDigest, bodyOptions, parseAsk } from './ask.ts';
+import { digestOf } from './receipt/receipt-claims.ts';
 import { answer } from './resolve.ts';
 import { inTurn, openInquiry, type Run } from './run.ts';
 
@@ -28,7 +29,7 @@ export function createConfirmationAsk(terms: ConfirmationTerms, options: AskOpti
   const confirmation = parseAsk('confirm', confirmationRequestSchema, request);
   const { title, danger } = confirmation;
   return {
-    digest: termsDigest('confirmation', confirmation),
+    digest: digestOf('confirmation', confirmation),
     ask: {
       about: { kind: 'confirmation', title, danger },
       digest: askDigest('confirmation', confirmation),

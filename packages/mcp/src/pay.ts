@@ -1,7 +1,8 @@
 import { type PaymentRequestInput, paymentRequestSchema } from '@postern/api';
 import { type AnswerTo, outcomeOf, toRefusal } from './answers.ts';
-import { type Approved, approvedOf, termsDigest } from './approved.ts';
+import { type Approved, approvedOf } from './approved.ts';
 import { type Ask, type AskOptions, askDigest, bodyOptions, parseAsk } from './ask.ts';
+import { digestOf } from './receipt/receipt-claims.ts';
 import { answer } from './resolve.ts';
 import { inTurn, openInquiry, type Run } from './run.ts';
 
@@ -35,7 +36,7 @@ export function createPaymentAsk(request: PaymentTerms, options: AskOptions): { 
   const { processor, ...terms } = payment;
   const { payee, amount, reference } = terms;
   return {
-    digest: termsDigest('payment', terms),
+    digest: digestOf('payment', terms),
     ask: {
       about: { kind: 'payment', payee: payee.name, amount, reference },
       digest: askDigest('payment', payment),

@@ -41,6 +41,7 @@ export async function answer(run: Run, inquiry: Inquiry): Promise<Answer> {
 
 /** Asks although there was an answer, because it is of no use any more. */
 export async function answerAnew(run: Run, inquiry: Inquiry): Promise<Answer> {
+  run.progress.key = inquiry.key;
   (await run.steps()).forget(inquiry.key);
   return await answer(run, inquiry);
 }

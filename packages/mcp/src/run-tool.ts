@@ -55,8 +55,9 @@ async function settle<Result>(
     throw error;
   }
   if (run.progress.suspension !== undefined) throw swallowed(undefined);
-  // The handler made a result of it, which nobody waits for any more.
-  if (run.call.signal.aborted) await rememberInterrupted(run, undefined);
+  // What the handler was given is used up with its result, whatever that says; what it was not given is not.
+  const { interrupted } = run.progress;
+  if (interrupted.size > 0 && run.requestState === undefined) await rememberSteps(run, interrupted);
   return { type: 'result', result };
 }
 
@@ -65,8 +66,8 @@ async function settle<Result>(
  * itself is over, and what it was given is used up.
  */
 async function rememberInterrupted(run: Run, error: unknown): Promise<void> {
-  if (!run.progress.isInterrupted || run.requestState !== undefined) return;
-  const { overdue } = run.progress;
+  const { interrupted, overdue } = run.progress;
+  if (interrupted.size === 0 || run.requestState !== undefined) return;
   // The next call waits for the same elicitation, with time of its own.
   if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
     (await run.steps()).forget(overdue);

@@ -60,8 +60,10 @@ export interface Run<Call extends ToolCall = ToolCall> {
 export interface Progress {
   /** Set when the handler was suspended, to notice that it went on regardless. */
   suspension: Suspension | undefined;
-  /** A question ended in something that is not its answer: the gateway was away, or the MCP client gave up. */
-  isInterrupted: boolean;
+  /** Key of the question whose turn it is. */
+  key: string | undefined;
+  /** Keys of questions that ended in what is no answer: the gateway was away, or the MCP client gave up. */
+  readonly interrupted: Set<string>;
   /** The step that was waited for long enough. */
   overdue: string | undefined;
   /** Settles when the question before has. */
@@ -88,7 +90,13 @@ export function startRun<Call extends ToolCall>(p: Omit<Run<Call>, 'steps' | 'pr
   return {
     ...p,
     steps: () => (steps ??= findSteps(p)),
-    progress: { suspension: undefined, isInterrupted: false, overdue: undefined, turn: Promise.resolve() },
+    progress: {
+      suspension: undefined,
+      key: undefined,
+      interrupted: new Set(),
+      overdue: undefined,
+      turn: Promise.resolve(),
+    },
   };
 }
 
@@ -104,9 +112,9 @@ async function callKey(run: Pick<Run, 'principal' | 'call' | 'argsDigest'>): Pro
   return digest([issuer, subject, run.call.toolName ?? '', run.argsDigest]);
 }
 
-/** For the call that is made again. */
-export async function rememberSteps(run: Run): Promise<void> {
-  const steps = (await run.steps()).list();
+/** For the call that is made again. @param keys of those that it may go on with; default: all */
+export async function rememberSteps(run: Run, keys?: ReadonlySet<string>): Promise<void> {
+  const steps = (await run.steps()).list().filter(({ key }) => keys === undefined || keys.has(key));
   if (steps.length > 0) run.environment.recentCalls.remember(await callKey(run), steps);
 }
 
@@ -126,11 +134,13 @@ const answers = [
 export async function inTurn<T>({ progress }: Run, work: () => Promise<T>): Promise<T> {
   const turn = progress.turn.then(async () => {
     if (progress.suspension !== undefined) throw progress.suspension;
+    progress.key = undefined;
     try {
       return await work();
     } catch (error) {
       if (error instanceof Suspension) progress.suspension = error;
-      else if (!answers.some(kind => error instanceof kind)) progress.isInterrupted = true;
+      else if (progress.key !== undefined && !answers.some(kind => error instanceof kind))
+        progress.interrupted.add(progress.key);
       throw error;
     }
   });
@@ -143,9 +153,11 @@ export async function openInquiry(
   ask: Ask,
   { signal, timeoutMs }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
 ): Promise<Inquiry> {
+  const key = (await run.steps()).nextKey(ask.digest);
+  run.progress.key = key;
   return {
     ask,
-    key: (await run.steps()).nextKey(ask.digest),
+    key,
     signal: signal ? AbortSignal.any([run.call.signal, signal]) : run.call.signal,
     timeoutMs,
   };

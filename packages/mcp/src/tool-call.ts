@@ -93,7 +93,7 @@ export type ToolAnswer =
 
 /** An answer as it comes from an MCP client, whatever its content. */
 export const clientAnswerSchema = z
-  .looseObject({ action: z.enum(['accept', 'decline', 'cancel']), content: z.unknown() })
+  .looseObject({ action: z.enum(['accept', 'decline', 'cancel']), content: z.unknown().optional() })
   .transform(({ action, content }): ClientAnswer => ({ action, content }));
 
 /** An empty declaration means form mode, the only one there was (both revisions). */

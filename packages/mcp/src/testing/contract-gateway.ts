@@ -274,6 +274,10 @@ export class ContractGateway implements AsyncDisposable {
     const result = await this.results.redeem(id, key, parsed.data.sealed === true, this.#timestamp());
     if (typeof result === 'string') return problem(response, result);
     stored.body = { ...stored.body, redeemedAt: result.redeemedAt };
+    if (this.results.loses > 0) {
+      this.results.loses -= 1;
+      return response.destroy();
+    }
     json(response, 200, result);
   }
 

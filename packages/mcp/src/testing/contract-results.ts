@@ -1,6 +1,6 @@
 import type { IssueElicitation, OutcomeBody, ProblemCode, RedeemedElicitationBody } from '@postern/api';
 import type { JWK } from 'jose';
-import { termsDigest } from '../approved.ts';
+import { digestOf } from '../receipt/receipt-claims.ts';
 import { seal } from './contract-sealing.ts';
 import { sampleContent } from './sample-content.ts';
 
@@ -31,6 +31,8 @@ export class ContractResults {
   readonly redemptions: { readonly elicitationId: string; readonly key: string }[] = [];
   /** The public key registered for the MCP server. */
   encryptionKey: () => JWK | undefined = () => undefined;
+  /** So many answers are lost on their way, after what they answer was done. */
+  loses = 0;
   /** Changes an answer on its way out, as something between gateway and MCP server could. */
   tamper: (answer: RedeemedElicitationBody) => RedeemedElicitationBody = answer => answer;
 
@@ -104,14 +106,14 @@ export function outcomeFor(request: IssueElicitation, at: string): OutcomeBody {
       const { processor = 'none', ...terms } = request.payment;
       return {
         kind: 'payment',
-        digest: termsDigest('payment', terms),
+        digest: digestOf('payment', terms),
         approval,
         processor,
         ...(processor === 'none' ? {} : { processorReference: 'pi_1' }),
       };
     }
     case 'confirmation':
-      return { kind: 'confirmation', digest: termsDigest('confirmation', request.confirmation), approval };
+      return { kind: 'confirmation', digest: digestOf('confirmation', request.confirmation), approval };
     case 'credential':
       return { kind: 'credential', name: request.credential.name };
     case 'form':

@@ -23,6 +23,8 @@ import { outcome } from './outcome-tool.ts';
 type Options = Partial<PosternOptions<object>>;
 type Answer = { action: 'accept' | 'decline' | 'cancel' };
 type Elicit = (params: { elicitationId: string; url: string; message: string }) => Answer | Promise<Answer>;
+type FilledIn = Answer & { content?: Record<string, string | number | boolean | string[]> };
+type Fill = (params: { message: string; requestedSchema: unknown }) => FilledIn | Promise<FilledIn>;
 
 /** What both SDKs' server transports share. */
 interface SessionTransport {
@@ -115,6 +117,8 @@ export interface LegacyHost {
 interface HostOptions {
   readonly capabilities?: Record<string, object>;
   readonly elicit?: Elicit;
+  /** Answers forms. */
+  readonly fill?: Fill;
   readonly subject?: string;
 }
 
@@ -182,10 +186,10 @@ async function connectV2(url: URL, options: HostOptions): Promise<LegacyHost> {
   client.setNotificationHandler('notifications/elicitation/complete', ({ params }) =>
     completions.add(params.elicitationId),
   );
-  const { elicit } = options;
-  if (elicit !== undefined) {
+  const { elicit = cancel, fill = cancel, capabilities = urlMode } = options;
+  if (capabilities['elicitation'] !== undefined) {
     client.setRequestHandler('elicitation/create', ({ params }) =>
-      params.mode === 'url' ? elicit(params) : { action: 'cancel' },
+      params.mode === 'url' ? elicit(params) : fill(params),
     );
   }
   const transport = new TransportV2(url, { requestInit: requestInit(options) });
@@ -206,10 +210,10 @@ async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
   client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
     completions.add(params.elicitationId),
   );
-  const { elicit } = options;
-  if (elicit !== undefined) {
+  const { elicit = cancel, fill = cancel, capabilities = urlMode } = options;
+  if (capabilities['elicitation'] !== undefined) {
     client.setRequestHandler(ElicitRequestSchema, ({ params }) =>
-      params.mode === 'url' ? elicit(params) : { action: 'cancel' as const },
+      params.mode === 'url' ? elicit(params) : fill(params),
     );
   }
   const transport = new TransportV1(url, { requestInit: requestInit(options) });
@@ -230,6 +234,7 @@ async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
   };
 }
 
+const cancel = (): Answer => ({ action: 'cancel' });
 const urlMode = { elicitation: { form: {}, url: {} } };
 
 const resultSchema = z.looseObject({

@@ -1,5 +1,6 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import type { RequestedSchema } from '@postern/api';
 import { z } from 'zod';
 import { type Gate, type PosternOptions, postern } from '../index.ts';
 import { ACCESS_TOKEN } from './contract-connections.ts';
@@ -92,7 +93,10 @@ export interface RawAnswer {
     readonly isError?: boolean;
     readonly content?: { readonly text: string }[];
     readonly requestState?: string;
-    readonly inputRequests?: Record<string, { params: { mode: string; url: string; message: string } }>;
+    readonly inputRequests?: Record<
+      string,
+      { params: { mode: string; url: string; message: string; requestedSchema: RequestedSchema } }
+    >;
     readonly _meta?: Record<string, unknown>;
   };
   readonly error: { code: number; message: string; data?: Record<string, unknown> } | undefined;

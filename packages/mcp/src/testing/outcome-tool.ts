@@ -1,10 +1,16 @@
 import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
+import { scripts } from './scripts.ts';
 
-/** A tool that says how its ask ended. A title that is a URL is fetched with the account. */
+/**
+ * A tool that says how its ask ended. A title that names a script runs that one; one that is a URL is fetched with the
+ * account.
+ */
 export async function outcome(gate: GateContext, { title }: { title: string }) {
   const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
   try {
+    const script = scripts[title];
+    if (script !== undefined) return say(await script(gate));
     const github = await gate.authorize('github');
     if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
     return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');

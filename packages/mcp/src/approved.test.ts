@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { approvedOf } from './approved.ts';
+import { createConfirmationAsk } from './confirm.ts';
+import { createPaymentAsk } from './pay.ts';
+import { exampleElicitation } from './testing/example-elicitation.ts';
+import { terms } from './testing/scripts.ts';
+
+const approval = { method: 'button' as const, identity: 'login' as const, at: '2026-01-01T00:00:00Z' };
+const answered = {
+  action: 'accept' as const,
+  elicitation: exampleElicitation({ kind: 'payment', status: 'completed' }),
+  result: { elicitationId: 'el-1', redeemedAt: '2026-01-01T00:00:01Z', kind: 'payment' as const, receipt: 'a.b.c' },
+};
+
+test('the terms have the digest that the gateway signs', () => {
+  // echo -n '{"kind":"payment","terms":{…}}' | openssl dgst -sha256 -binary | basenc --base64url
+  expect(createPaymentAsk(terms, {}).digest).toBe('Yo6FvLuu6FICmbrAwmuKv1ypm3OKiIlg2TPQjKWk3jk');
+  expect(createPaymentAsk({ ...terms, processor: 'stripe' }, {}).digest).toBe(createPaymentAsk(terms, {}).digest);
+  expect(createConfirmationAsk('Send it', {}).digest).toBe('fOzKCKdiwYEjljVIIROaoNHqoJWLJYRDqx6pPf5MasA');
+});
+
+test('an approval of other terms is none', () => {
+  const { digest } = createPaymentAsk(terms, {});
+  expect(approvedOf(answered, { digest, approval }, digest)).toMatchObject({ action: 'accept', receipt: 'a.b.c' });
+  const more = createPaymentAsk({ ...terms, amount: { currency: 'EUR', minorUnits: 24_900 } }, {}).digest;
+  expect(() => approvedOf(answered, { digest: more, approval }, digest)).toThrow(
+    expect.objectContaining({ code: 'invalid_response' }),
+  );
+});
+
+test('the name of an answer is its own, and not the id that opens the page', () => {
+  const named = (elicitationId: string) =>
+    approvedOf({ ...answered, elicitation: exampleElicitation({ elicitationId }) }, { digest: 'd', approval }, 'd')
+      .idempotencyKey;
+  expect(named('el-1')).toBe(named('el-1'));
+  expect(named('el-1')).not.toBe(named('el-2'));
+  expect(named('el-1')).not.toContain('el-1');
+});

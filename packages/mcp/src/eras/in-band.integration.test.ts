@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { legacyWorld } from '../testing/legacy-world.ts';
+import { modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+
+type World = Awaited<ReturnType<typeof modernWorld>>;
+
+const elicitation = { form: {}, url: {} };
+const start = (world: World, title: string, declared: Record<string, unknown> = elicitation) =>
+  world.call({ name: 'outcome', args: { title }, elicitation: declared });
+const goOn = (world: World, title: string, before: RawAnswer, gate: object) =>
+  world.call({
+    name: 'outcome',
+    args: { title },
+    elicitation,
+    inputResponses: { gate },
+    requestState: before.result.requestState,
+  });
+const content = { branch: 'main', notify: false };
+const paramsOf = (answer: RawAnswer) => answer.result.inputRequests?.['gate']?.params;
+
+describe('2026-07-28', () => {
+  test('the form is asked by the MCP client, and nothing reaches the gateway', async () => {
+    await using world = await modernWorld();
+    const first = await start(world, 'form');
+    expect(paramsOf(first)).toMatchObject({ mode: 'form', message: 'Release' });
+    expect(paramsOf(first)?.requestedSchema.required).toEqual(['branch']);
+    const done = await goOn(world, 'form', first, { action: 'accept', content });
+    expect(textOf(done)).toBe('accept main false by mcp-client');
+    expect(world.gateway.requests).toEqual([]);
+  });
+
+  test.each([
+    ['decline', 'decline: declined'],
+    ['cancel', 'cancel: cancelled'],
+  ])('a %s is the answer of the user there', async (action, said) => {
+    await using world = await modernWorld();
+    expect(textOf(await goOn(world, 'form', await start(world, 'form'), { action }))).toBe(said);
+  });
+
+  test.each<[string, object]>([
+    ['none', {}],
+    ['another type', { content: { branch: 7 } }],
+    ['a stranger', { content: { ...content, admin: true } }],
+    ['too much', { content: { branch: 'x'.repeat(5000) } }],
+    ['no object', { content: ['main'] }],
+  ])('content that does not fit is asked for once more, then it is an error: %s', async (_name, rest) => {
+    await using world = await modernWorld();
+    const bad = { action: 'accept', ...rest };
+    const second = await goOn(world, 'form', await start(world, 'form'), bad);
+    expect(paramsOf(second)?.mode).toBe('form');
+    expect(paramsOf(second)?.message).not.toBe('Release');
+    expect(textOf(await goOn(world, 'form', second, bad))).toBe('error: form_content_invalid');
+    expect(textOf(await goOn(world, 'form', second, { action: 'accept', content }))).toContain('accept main');
+  });
+
+  test('a retry without an answer is asked again, and it counts as no answer', async () => {
+    await using world = await modernWorld();
+    let answer = await start(world, 'form');
+    for (let round = 0; round < 4; round += 1) {
+      answer = await goOn(world, 'form', answer, { wrong: 1 });
+      expect(paramsOf(answer)?.message).toBe('Release');
+    }
+    expect(textOf(await goOn(world, 'form', answer, { action: 'accept', content }))).toContain('accept main');
+  });
+
+  test('beyond the rounds of the MCP client the page takes over', async () => {
+    await using world = await modernWorld({ maxRounds: 1 });
+    const last = await goOn(world, 'form', await start(world, 'form'), {});
+    expect(textOf(last)).toContain(world.gateway.elicitations[0]?.url);
+    world.gateway.end('completed', 'el-1', content);
+    expect(textOf(await start(world, 'form'))).toBe('accept main false by page');
+  });
+
+  test('a form with a secret is a page, whatever the MCP client can', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await start(world, 'secret_form');
+    expect(paramsOf(first)?.mode).toBe('url');
+    expect(world.gateway.requests[0]?.body).toMatchObject({ form: { secretFields: ['branch'] } });
+    world.gateway.end('completed', 'el-1', content);
+    expect(textOf(await goOn(world, 'secret_form', first, { action: 'accept' }))).toBe('accept by page');
+    const other = await start(world, 'secret_form', { form: {} });
+    expect(textOf(other)).toContain(world.gateway.elicitations[1]?.url);
+  });
+
+  test('one value each: a text, a yes or no, one of a list', async () => {
+    await using world = await modernWorld();
+    const first = await start(world, 'shorthands');
+    expect(paramsOf(first)?.message).toBe('Which branch?');
+    const second = await goOn(world, 'shorthands', first, { action: 'accept', content: { value: 'main' } });
+    expect(paramsOf(second)?.requestedSchema.properties['value']?.type).toBe('boolean');
+    const third = await goOn(world, 'shorthands', second, { action: 'accept', content: { value: false } });
+    const refused = await goOn(world, 'shorthands', third, { action: 'accept', content: { value: 'huge' } });
+    expect(paramsOf(refused)?.mode).toBe('form');
+    const done = await goOn(world, 'shorthands', refused, { action: 'accept', content: { value: 'major' } });
+    expect(textOf(done)).toBe('main false major');
+  });
+
+  test('what was typed stays while a later question is open, and no frame shows it', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    await fc.assert(
+      fc.asyncProperty(fc.string({ minLength: 12, maxLength: 4000, unit: 'grapheme' }), async typed => {
+        fc.pre(typed.trim().length >= 12);
+        const first = await start(world, 'form_then_confirm');
+        const second = await goOn(world, 'form_then_confirm', first, { action: 'accept', content: { branch: typed } });
+        if (paramsOf(second)?.mode === 'form') return; // What a form does not take is not carried.
+        expect(paramsOf(second)?.mode).toBe('url');
+        const parts = (second.result.requestState ?? '').split('.').map(part => Buffer.from(part, 'base64url'));
+        expect(second.frames).not.toContain(JSON.stringify(typed).slice(1, -1));
+        for (const part of parts) expect(part.includes(Buffer.from(typed))).toBe(false);
+        const { elicitationId } = world.gateway.end('completed');
+        const done = await goOn(world, 'form_then_confirm', second, { action: 'accept' });
+        expect(textOf(done)).toBe(`${typed.slice(0, 20)} receipt-of-${elicitationId}`);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('the state is as long as what it carries, and no longer than it may be', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await start(world, 'form_then_confirm');
+    const most = await goOn(world, 'form_then_confirm', first, {
+      action: 'accept',
+      content: { branch: '\u{1F600}'.repeat(4000) },
+    });
+    expect(paramsOf(most)?.mode).toBe('url');
+    expect(most.result.requestState?.length).toBeLessThan(65_536);
+    world.gateway.end('completed');
+    expect(textOf(await goOn(world, 'form_then_confirm', most, { action: 'accept' }))).toContain('receipt-of-el-1');
+  });
+});
+
+describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
+  test.each([
+    ['decline', 'decline: declined'],
+    ['cancel', 'cancel: cancelled'],
+  ] as const)('a %s is the answer of the user there', async (action, said) => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, { fill: () => ({ action }) });
+    expect((await host.call('form')).text).toBe(said);
+    expect(world.gateway.requests).toEqual([]);
+  });
+
+  test('content that does not fit is asked for once more, then it is an error', async () => {
+    await using world = await legacyWorld(sdk);
+    const contents = [{ branch: '' }, { branch: 'main' }, { branch: '' }, { branch: '' }];
+    const asked: string[] = [];
+    const host = await world.connect(sdk, {
+      fill({ message }) {
+        asked.push(message);
+        return { action: 'accept', content: contents.shift() ?? {} };
+      },
+    });
+    expect((await host.call('form')).text).toBe('accept main true by mcp-client');
+    expect((await host.call('form')).text).toBe('error: form_content_invalid');
+    expect(asked).toHaveLength(4);
+    expect(new Set(asked).size).toBe(2);
+  });
+
+  test('an MCP client that cannot answer opens the page', async () => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, {
+      fill() {
+        throw new Error('no dialog');
+      },
+    });
+    expect((await host.call('form')).error?.code).toBe(-32042);
+    world.gateway.end('completed', 'el-1', { branch: 'main' });
+    expect((await host.call('form')).text).toBe('accept main true by page');
+  });
+
+  test('what was typed stays while a later question is open', async () => {
+    await using world = await legacyWorld(sdk);
+    let asked = 0;
+    const host = await world.connect(sdk, {
+      fill() {
+        asked += 1;
+        return { action: 'accept', content: { branch: `main-${asked}` } };
+      },
+    });
+    expect((await host.call('form_then_confirm')).error?.code).toBe(-32042);
+    world.gateway.end('completed');
+    expect((await host.call('form_then_confirm')).text).toBe('main-1 receipt-of-el-1');
+    expect(asked).toBe(1);
+  });
+});

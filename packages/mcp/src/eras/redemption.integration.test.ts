@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest';
+import { legacyWorld } from '../testing/legacy-world.ts';
+import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+
+type World = Awaited<ReturnType<typeof modernWorld>>;
+
+const call = (world: World, title: string, before?: RawAnswer, inputResponses: Record<string, unknown> = accepted) =>
+  world.call({
+    name: 'outcome',
+    args: { title },
+    ...(before === undefined ? {} : { inputResponses, requestState: before.result.requestState }),
+  });
+const urlOf = (answer: RawAnswer) => answer.result.inputRequests?.['gate']?.params.url;
+const keysOf = (world: Pick<World, 'gateway'>, elicitationId: string) =>
+  new Set(world.gateway.results.redemptions.filter(one => one.elicitationId === elicitationId).map(({ key }) => key));
+
+describe('2026-07-28', () => {
+  test('a state that is retried twice at once gets one result, under one name', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay_once');
+    world.gateway.end('completed');
+    const retries = await Promise.all([1, 2, 3].map(() => call(world, 'pay_once', first)));
+    const said = new Set(retries.map(textOf));
+    expect(said.size).toBe(1);
+    expect([...said][0]).toMatch(/^receipt-of-el-1 [\w-]{43}$/);
+    expect([...said][0]).not.toMatch(/ .*el-1/);
+    expect(keysOf(world, 'el-1').size).toBe(1);
+    expect(world.gateway.elicitations).toHaveLength(1);
+  });
+
+  test('the same tool called again on purpose needs another approval', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay');
+    world.gateway.end('completed');
+    expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
+    const second = await call(world, 'pay');
+    expect(urlOf(second)).toBe(world.gateway.elicitations[1]?.url);
+    world.gateway.end('completed', 'el-2');
+    expect(textOf(await call(world, 'pay', second))).toContain('receipt-of-el-2');
+  });
+
+  test('of two equal calls at the same time, one approval serves one; the other asks anew', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const [one, other] = await Promise.all([call(world, 'pay'), call(world, 'pay')]);
+    expect(urlOf(other)).toBe(urlOf(one));
+    world.gateway.end('completed');
+    const retries = await Promise.all([call(world, 'pay', one), call(world, 'pay', other)]);
+    expect(retries.filter(answer => textOf(answer)?.includes('receipt-of-el-1'))).toHaveLength(1);
+    const asked = retries.find(answer => answer.result.resultType === 'input_required');
+    expect(asked && urlOf(asked)).toBe(world.gateway.elicitations[1]?.url);
+    world.gateway.end('completed', 'el-2');
+    expect(asked && textOf(await call(world, 'pay', asked))).toContain('receipt-of-el-2');
+  });
+
+  test('an approval that nobody took is met by the next call, and taken once', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    await call(world, 'pay');
+    world.gateway.end('completed');
+    const [one, other] = await Promise.all([call(world, 'pay'), call(world, 'pay')]);
+    expect([one, other].filter(answer => textOf(answer)?.includes('receipt-of-el-1'))).toHaveLength(1);
+    expect([one, other].filter(answer => answer.result.resultType === 'input_required')).toHaveLength(1);
+  });
+
+  test('a step that is done stays done, and the handler sees the same result in every run', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay_then_confirm');
+    world.gateway.end('completed');
+    const second = await call(world, 'pay_then_confirm', first);
+    expect(urlOf(second)).toBe(world.gateway.elicitations[1]?.url);
+    const waiting = await call(world, 'pay_then_confirm', second);
+    expect(waiting.result.inputRequests).toBeUndefined();
+    world.gateway.end('completed', 'el-2');
+    expect(textOf(await call(world, 'pay_then_confirm', waiting))).toBe('receipt-of-el-1 receipt-of-el-2');
+    expect(textOf(await call(world, 'pay_then_confirm', second))).toBe('receipt-of-el-1 receipt-of-el-2');
+    expect(world.gateway.elicitations).toHaveLength(2);
+    expect(keysOf(world, 'el-1').size).toBe(1);
+  });
+
+  test('a refusal stays a refusal while a later question is open', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay_then_confirm');
+    const second = await call(world, 'pay_then_confirm', first, { gate: { action: 'decline' } });
+    expect(urlOf(second)).toBe(world.gateway.elicitations[1]?.url);
+    world.gateway.end('declined', 'el-2');
+    expect(textOf(await call(world, 'pay_then_confirm', second))).toBe('decline: client_declined decline: declined');
+  });
+
+  test('asking twice for the same in one handler is two questions', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'confirm_twice');
+    world.gateway.end('completed');
+    const second = await call(world, 'confirm_twice', first);
+    expect(urlOf(second)).toBe(world.gateway.elicitations[1]?.url);
+    world.gateway.end('completed', 'el-2');
+    expect(textOf(await call(world, 'confirm_twice', second))).toBe('receipt-of-el-1 receipt-of-el-2');
+  });
+
+  test('questions that a handler asks at once are asked one after the other', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'at_once');
+    expect(world.gateway.elicitations).toHaveLength(1);
+    world.gateway.end('completed');
+    const second = await call(world, 'at_once', first);
+    world.gateway.end('completed', 'el-2');
+    expect(textOf(await call(world, 'at_once', second))).toBe('receipt-of-el-1 receipt-of-el-2');
+  });
+
+  test('an answer that is lost on its way is asked for again, under the same name', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay');
+    world.gateway.end('completed');
+    world.gateway.results.loses = 2;
+    expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
+    expect(world.gateway.results.redemptions).toHaveLength(3);
+    expect(keysOf(world, 'el-1').size).toBe(1);
+  });
+
+  test('one that stays lost is found by the retry', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay');
+    world.gateway.end('completed');
+    world.gateway.results.loses = 3;
+    expect(textOf(await call(world, 'pay', first))).toBe('error: network_error');
+    expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
+  });
+
+  test('what this call has had and the gateway has forgotten is not asked for a second time', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay_then_confirm');
+    world.gateway.end('completed');
+    const second = await call(world, 'pay_then_confirm', first);
+    world.gateway.end('completed', 'el-2');
+    world.gateway.forget('el-1');
+    expect(textOf(await call(world, 'pay_then_confirm', second))).toBe('error: not_found');
+    expect(world.gateway.elicitations).toHaveLength(1);
+  });
+
+  test('a handler that waits no longer than it wants to', async () => {
+    await using world = await modernWorld();
+    const first = await call(world, 'in_time');
+    expect(first.result.resultType).toBe('input_required');
+    expect(textOf(await call(world, 'in_time', first))).toBe('error: elicitation_timeout');
+    world.gateway.end('completed');
+    expect(textOf(await call(world, 'in_time', first))).toBe('receipt-of-el-1');
+  });
+
+  test('a missing capability can be caught, and is answered by the era where it is not', async () => {
+    await using world = await modernWorld({ missingCapability: 'error' });
+    const without = { name: 'outcome', elicitation: null };
+    expect(textOf(await world.call({ ...without, args: { title: 'goes_on' } }))).toBe('went on without');
+    const answer = await world.call({ ...without, args: { title: 'confirm' } });
+    expect(answer.error?.code).toBe(-32021);
+  });
+});
+
+describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
+  const told = (world: Awaited<ReturnType<typeof legacyWorld>>, count: number) =>
+    expect(world.gateway.elicitations).toHaveLength(count);
+
+  test.each([
+    ['−32042', { elicitation: { url: {} } }],
+    ['the plain result', {}],
+  ])('several steps with %s: each is asked once, and what is done stays done', async (_way, capabilities) => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, { capabilities });
+    await host.call('pay_then_confirm');
+    world.gateway.end('completed');
+    await host.call('pay_then_confirm');
+    told(world, 2);
+    await host.call('pay_then_confirm');
+    told(world, 2);
+    world.gateway.end('completed', 'el-2');
+    expect((await host.call('pay_then_confirm')).text).toBe('receipt-of-el-1 receipt-of-el-2');
+    expect(keysOf(world, 'el-1').size).toBe(1);
+    // Now it is another call.
+    await host.call('pay_then_confirm');
+    told(world, 3);
+  });
+
+  test('several steps pushed within one call', async () => {
+    await using world = await legacyWorld(sdk, { legacy: 'push' });
+    const host = await world.connect(sdk, {
+      elicit({ elicitationId }) {
+        world.gateway.end('completed', elicitationId);
+        return { action: 'accept' };
+      },
+    });
+    expect((await host.call('at_once')).text).toBe('receipt-of-el-1 receipt-of-el-2');
+    expect((await host.call('confirm_twice')).text).toBe('receipt-of-el-3 receipt-of-el-4');
+  });
+
+  test('of two equal calls at the same time, one approval serves one', async () => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk);
+    await Promise.all([host.call('pay_once'), host.call('pay_once')]);
+    told(world, 1);
+    world.gateway.end('completed');
+    const answers = await Promise.all([host.call('pay_once'), host.call('pay_once')]);
+    expect(answers.filter(({ text }) => text?.startsWith('receipt-of-el-1'))).toHaveLength(1);
+    expect(answers.filter(({ error }) => error?.code === -32042)).toHaveLength(1);
+    told(world, 2);
+  });
+
+  test('a result that was lost on its way is taken by the call that is made again', async () => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, { capabilities: {} });
+    await host.call('pay_once');
+    world.gateway.end('completed');
+    world.gateway.results.loses = 3;
+    expect((await host.call('pay_once')).text).toBe('error: network_error');
+    expect((await host.call('pay_once')).text).toMatch(/^receipt-of-el-1/);
+    told(world, 1);
+    expect(keysOf(world, 'el-1').size).toBe(1);
+  });
+
+  test('what a handler was given is used up with its result', async () => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, { capabilities: {} });
+    await host.call('pay_then_unknown');
+    world.gateway.end('completed');
+    expect((await host.call('pay_then_unknown')).text).toBe('error: unknown_provider');
+    await host.call('pay_then_unknown');
+    told(world, 2);
+  });
+
+  test('a push is waited for no longer than the handler wants to', async () => {
+    await using world = await legacyWorld(sdk, { legacy: 'push' });
+    const never = Promise.withResolvers<{ action: 'accept' }>();
+    const host = await world.connect(sdk, { elicit: () => never.promise, fill: () => never.promise });
+    expect((await host.call('in_time')).text).toBe('error: elicitation_timeout');
+    expect((await host.call('form_in_time')).text).toBe('error: elicitation_timeout');
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createFormAsk } from './form.ts';
+import { toRequestedSchema } from './form-schema.ts';
+
+const invalid = expect.objectContaining({ code: 'invalid_ask' });
+
+test.each<[string, z.ZodType, object]>([
+  [
+    'text',
+    z.string().min(1).max(40).describe('Where to').meta({ title: 'Branch' }),
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: 40,
+      title: 'Branch',
+      description: 'Where to',
+    },
+  ],
+  ['e-mail', z.email(), { type: 'string', format: 'email' }],
+  ['address', z.url(), { type: 'string', format: 'uri' }],
+  ['date', z.iso.date(), { type: 'string', format: 'date' }],
+  ['time', z.iso.datetime(), { type: 'string', format: 'date-time' }],
+  ['number', z.number().min(0.5).max(9), { type: 'number', minimum: 0.5, maximum: 9 }],
+  ['integer', z.int(), { type: 'integer' }],
+  ['integer in a range', z.int().min(1).max(9), { type: 'integer', minimum: 1, maximum: 9 }],
+  ['boolean', z.boolean(), { type: 'boolean' }],
+  ['one of a list', z.enum(['a', 'b']), { type: 'string', enum: ['a', 'b'] }],
+  ['one of one', z.literal('a'), { type: 'string', enum: ['a'] }],
+  ['literals', z.literal(['a', 'b']), { type: 'string', enum: ['a', 'b'] }],
+  [
+    'one of a list with titles',
+    z.union([z.literal('a').meta({ title: 'First' }), z.literal('b')]),
+    {
+      type: 'string',
+      oneOf: [
+        { const: 'a', title: 'First' },
+        { const: 'b', title: 'b' },
+      ],
+    },
+  ],
+  [
+    'several of a list',
+    z
+      .array(z.enum(['a', 'b']))
+      .min(1)
+      .max(2),
+    {
+      type: 'array',
+      items: { type: 'string', enum: ['a', 'b'] },
+      minItems: 1,
+      maxItems: 2,
+    },
+  ],
+  [
+    'several of a list with titles',
+    z.array(z.union([z.literal('a').meta({ title: 'First' }), z.literal('b')])),
+    {
+      type: 'array',
+      items: {
+        anyOf: [
+          { const: 'a', title: 'First' },
+          { const: 'b', title: 'b' },
+        ],
+      },
+    },
+  ],
+])('%s', (_name, field, property) => {
+  expect(toRequestedSchema(z.object({ field }))).toEqual({
+    type: 'object',
+    properties: { field: property },
+    required: ['field'],
+  });
+});
+
+test('what is optional or has a default need not be answered', () => {
+  const schema = z.object({
+    a: z.string().optional(),
+    b: z.boolean().default(true),
+    c: z.enum(['x', 'y']).default('y'),
+  });
+  expect(toRequestedSchema(schema)).toEqual({
+    type: 'object',
+    properties: {
+      a: { type: 'string' },
+      b: { type: 'boolean', default: true },
+      c: { type: 'string', enum: ['x', 'y'], default: 'y' },
+    },
+  });
+});
+
+describe('what a form cannot say is refused before anything is sent', () => {
+  test.each<[string, z.ZodType]>([
+    ['an object', z.object({ inner: z.string() })],
+    ['a list of texts', z.array(z.string())],
+    ['a list of objects', z.array(z.object({ inner: z.string() }))],
+    ['null', z.string().nullable()],
+    ['a pattern', z.string().regex(/^a+$/)],
+    ['an exclusive bound', z.number().gt(3)],
+    ['a multiple', z.number().multipleOf(2)],
+    ['a format of its own', z.uuid()],
+    ['a date of JavaScript', z.date()],
+    ['a record', z.record(z.string(), z.string())],
+    ['a mixed union', z.union([z.string(), z.number()])],
+    ['anything', z.any()],
+  ])('%s', (_name, field) => {
+    expect(() => toRequestedSchema(z.object({ field }))).toThrow(invalid);
+  });
+
+  test('with the path of the fault', () => {
+    const schema = z.object({ good: z.string(), bad: z.string().regex(/a/) });
+    expect(() => toRequestedSchema(schema)).toThrow(/properties.*bad.*pattern/s);
+  });
+
+  test('a secret that is no text', () => {
+    expect(() => createFormAsk(z.object({ a: z.boolean() }), { secretFields: ['a'] })).toThrow(invalid);
+    expect(() => createFormAsk(z.object({ a: z.string() }), { secretFields: ['b'] })).toThrow(invalid);
+  });
+});

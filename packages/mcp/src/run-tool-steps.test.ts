@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import type { GateContext } from './gate-context.ts';
+import { newStep, Steps } from './steps.ts';
+import { accountWorld } from './testing/account-world.ts';
+import { terms } from './testing/scripts.ts';
+
+/** A handler that lets through what it is thrown. The world has asked once before, for the account. */
+async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
+  const world = await accountWorld();
+  const run = () =>
+    world
+      .run(async gate => {
+        const payment = await gate.pay(terms);
+        if (payment.action === 'accept') await after(gate);
+        return payment.action === 'accept' ? payment.receipt : payment.reason;
+      })
+      .then(
+        outcome => (outcome.type === 'result' ? outcome.result : outcome.type),
+        (error: unknown) => (error instanceof Error && 'code' in error ? error.code : 'thrown'),
+      );
+  return { ...world, pay: run, asked: () => world.gateway.elicitations.length - 1 };
+}
+
+test('a call that failed on the way to its next answer goes on where it was', async () => {
+  await using world = await payWorld(gate => gate.authorize('unknown'));
+  expect(await world.pay()).toBe('plain');
+  world.gateway.end('completed');
+  expect(await world.pay()).toBe('unknown_provider');
+  expect(await world.pay()).toBe('unknown_provider');
+  expect(world.asked()).toBe(1);
+  expect(new Set(world.gateway.results.redemptions.map(({ key }) => key)).size).toBe(1);
+});
+
+test('a call whose handler failed of itself is over', async () => {
+  await using world = await payWorld(() => Promise.reject(new Error('the shop is closed')));
+  await world.pay();
+  world.gateway.end('completed');
+  expect(await world.pay()).toBe('thrown');
+  expect(await world.pay()).toBe('plain');
+  expect(world.asked()).toBe(2);
+});
+
+test('a question that took too long is waited for anew by the next call', async () => {
+  await using world = await payWorld(gate => gate.confirm('Send it', { timeoutMs: 0 }));
+  await world.pay();
+  world.gateway.end('completed');
+  expect(await world.pay()).toBe('plain');
+  expect(await world.pay()).toBe('elicitation_timeout');
+  expect(await world.pay()).toBe('plain');
+  expect(world.asked()).toBe(2);
+  world.gateway.end('completed');
+  expect(await world.pay()).toBe('receipt-of-el-2');
+});
+
+test('more questions than a call can carry are refused', () => {
+  const steps = new Steps([], false);
+  const step = (key: string) => newStep({ key, askedAt: 0, expiresAt: 0 });
+  for (let count = 0; count < 32; count += 1) steps.set(step(`q-${count}`));
+  steps.set(step('q-1'));
+  expect(() => steps.set(step('q-32'))).toThrow(expect.objectContaining({ code: 'too_many_steps' }));
+});
