@@ -1,0 +1,222 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FormFieldView } from './field-views.ts';
+import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { formPage } from './pages/form-page.ts';
+import { sampleForm } from './sample-entry-views.ts';
+
+const options = ['a', 'b ', ' c', 'd"<&>\u00e9', '\u{1f469}\u200d\u{1f469}', '日本語'].map((value, index) => ({
+  value,
+  title: `Option ${index}`,
+}));
+const base = { label: 'Question', required: false } as const;
+
+/** An answer to every kind of question, with characters that a careless page would lose. */
+const answered: readonly FormFieldView[] = [
+  { ...base, name: 'line', control: 'text', value: ` "a" <b> & 'c' \u00e9\u{1f44d}日本 ` },
+  { ...base, name: 'lines', control: 'text', maxLength: 4000, value: '\nfirst\n\n  third </textarea>\n' },
+  { ...base, name: 'mail', control: 'text', format: 'email', value: 'ada@northwind.example' },
+  { ...base, name: 'page', control: 'text', format: 'uri', value: 'https://example.com/a?b=c&d#e' },
+  { ...base, name: 'day', control: 'text', format: 'date', value: '2024-02-29' },
+  { ...base, name: 'moment', control: 'text', format: 'date-time', value: ['2026-03-04T14:30:15.250', '+05:45'] },
+  { ...base, name: 'oddMoment', control: 'text', format: 'date-time', value: ['2026-03-04T14:30', '-23:59'] },
+  { ...base, name: 'number', control: 'number', value: '-0.125' },
+  { ...base, name: 'integer', control: 'integer', minimum: 0, value: '9007199254740991' },
+  { ...base, name: 'yes', control: 'boolean', value: true },
+  { ...base, name: 'no', control: 'boolean', value: false },
+  { ...base, name: 'radio', control: 'select', options: options.slice(0, 5), value: 'd"<&>\u00e9' },
+  { ...base, name: 'list', control: 'select', options, value: 'b ' },
+  { ...base, name: 'none', control: 'select', options: options.slice(0, 2) },
+  { ...base, name: 'several', control: 'multi-select', options, values: [' c', '日本語'] },
+];
+
+let browser: Browser;
+let pageServer: PageServer;
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  pageServer = await servePages({
+    extraPages: { answered: context => formPage(context, { ...sampleForm, form: { fields: answered } }) },
+  });
+});
+
+afterAll(async () => {
+  await browser.close();
+  await pageServer[Symbol.asyncDispose]();
+});
+
+async function withPage<Result>(
+  use: (page: Page) => Promise<Result>,
+  options: BrowserContextOptions = {},
+): Promise<Result> {
+  const context = await browser.newContext({ javaScriptEnabled: false, ...options });
+  try {
+    return await use(await context.newPage());
+  } finally {
+    await context.close();
+  }
+}
+
+/** What arrived with the last POST. */
+async function posted(page: Page, act: () => Promise<unknown>) {
+  const answer = page.waitForResponse(response => response.request().method() === 'POST');
+  await act();
+  await answer;
+  const sent = pageServer.received.findLast(({ method }) => method === 'POST');
+  return {
+    path: sent?.path,
+    fields: [...new URLSearchParams(sent?.body)].filter(([name]) => name.startsWith('field.')),
+  };
+}
+
+test('every answer that stands in a form is sent as it is', async () => {
+  const { path, fields } = await withPage(async page => {
+    await page.goto(pageServer.page('answered'));
+    return posted(page, () => page.click('form[action$="/accept"] button'));
+  });
+  expect(path).toBe('/e/0a.sample/accept');
+  expect(fields).toEqual([
+    ['field.line', ` "a" <b> & 'c' \u00e9\u{1f44d}日本 `],
+    // Forms send every line break as CR LF (HTML, "constructing the entry list").
+    ['field.lines', '\r\nfirst\r\n\r\n  third </textarea>\r\n'],
+    ['field.mail', 'ada@northwind.example'],
+    ['field.page', 'https://example.com/a?b=c&d#e'],
+    ['field.day', '2024-02-29'],
+    ['field.moment', '2026-03-04T14:30:15.25'],
+    ['field.moment', '+05:45'],
+    ['field.oddMoment', '2026-03-04T14:30'],
+    ['field.oddMoment', '-23:59'],
+    ['field.number', '-0.125'],
+    ['field.integer', '9007199254740991'],
+    ['field.yes', 'true'],
+    ['field.radio', 'd"<&>\u00e9'],
+    ['field.list', 'b '],
+    ['field.none', ''],
+    ['field.several', ' c'],
+    ['field.several', '日本語'],
+  ]);
+});
+
+test('declining sends no answer', async () => {
+  const sent = await withPage(async page => {
+    await page.goto(pageServer.page('answered'));
+    return posted(page, () => page.click('form[action$="/decline"] button'));
+  });
+  expect(sent).toEqual({ path: '/e/0a.sample/decline', fields: [] });
+});
+
+describe('a secret', () => {
+  test('is typed, and sent with Enter to the accepting form', async () => {
+    const sent = await withPage(async page => {
+      await page.goto(pageServer.page('credential'));
+      await page.fill('#field-key', ' pass "word" ');
+      return posted(page, () => page.press('#field-key', 'Enter'));
+    });
+    expect(sent).toEqual({ path: '/e/0a.sample/accept', fields: [['field.key', ' pass "word" ']] });
+  });
+
+  test('of several lines survives pasting, behind dots', async () => {
+    const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n';
+    const sent = await withPage(async page => {
+      await page.goto(pageServer.page('credential-multiline'));
+      expect(
+        await page.evaluate<string>("getComputedStyle(document.querySelector('#field-privateKey')).webkitTextSecurity"),
+      ).toBe('disc');
+      await page.fill('#field-keyId', '1');
+      await page.focus('#field-privateKey');
+      await page.keyboard.insertText(key);
+      return posted(page, () => page.click('form[action$="/accept"] button'));
+    });
+    expect(sent.fields).toEqual([
+      ['field.keyId', '1'],
+      ['field.privateKey', key.replaceAll('\n', '\r\n')],
+    ]);
+  });
+
+  test('that is still empty is not sent, and the person is told by the browser', async () => {
+    await withPage(async page => {
+      await page.goto(pageServer.page('credential-basic'));
+      const before = pageServer.received.length;
+      await page.click('form[action$="/accept"] button');
+      expect(await page.evaluate<string>('document.activeElement.id')).toBe('field-password');
+      expect(pageServer.received).toHaveLength(before);
+    });
+  });
+
+  test('stands in the way of no one who declines', async () => {
+    const sent = await withPage(async page => {
+      await page.goto(pageServer.page('credential-basic'));
+      return posted(page, () => page.click('form[action$="/decline"] button'));
+    });
+    expect(sent).toEqual({ path: '/e/0a.sample/decline', fields: [] });
+  });
+});
+
+test('faults of a form are ours to tell: it is sent as it is', async () => {
+  const sent = await withPage(async page => {
+    await page.goto(pageServer.page('form-faults'));
+    return posted(page, () => page.click('form[action$="/accept"] button'));
+  });
+  expect(sent.fields).toContainEqual(['field.email', 'ada at northwind']);
+});
+
+test('by keyboard: the summary leads to the field, fields come before the buttons, the safe button first', async () => {
+  await withPage(async page => {
+    await page.goto(pageServer.page('credential-faults'));
+    const stops: string[] = [];
+    for (let stop = 0; stop < 7; stop += 1) {
+      await page.keyboard.press('Tab');
+      stops.push(
+        await page.evaluate<string>(
+          "(e => e.id || e.getAttribute('href') || e.closest('form').getAttribute('action'))(document.activeElement)",
+        ),
+      );
+    }
+    expect(stops).toEqual([
+      '#field-username',
+      '#field-password',
+      'field-username',
+      'field-password',
+      '/logout',
+      '/e/0a.sample/decline',
+      '/e/0a.sample/accept',
+    ]);
+    await page.click('a[href="#field-password"]');
+    expect(await page.evaluate<string>('document.activeElement.id')).toBe('field-password');
+  });
+});
+
+test.each(['credential', 'form', 'delete-credential', 'remove-passkey'])(
+  '%s: both buttons have the same size',
+  async name => {
+    await withPage(
+      async page => {
+        await page.goto(pageServer.page(name));
+        const boxes = await Promise.all(
+          (await page.locator('.decision .button').all()).map(button => button.boundingBox()),
+        );
+        const sizes = boxes.map(box => [box?.width, box?.height]);
+        expect(sizes).toEqual([sizes[1], sizes[0]]);
+      },
+      { viewport: { width: 320, height: 800 } },
+    );
+  },
+);
+
+test.each(['forced-colors', 'print', 'right-to-left'])('nothing scrolls sideways: %s', async look => {
+  await withPage(
+    async page => {
+      if (look === 'forced-colors') await page.emulateMedia({ forcedColors: 'active' });
+      if (look === 'print') await page.emulateMedia({ media: 'print' });
+      for (const name of ['credential-extreme', 'form', 'form-faults', 'form-extreme', 'me-all', 'me-all-extreme']) {
+        await page.goto(pageServer.page(name));
+        if (look === 'right-to-left') await page.evaluate("document.documentElement.dir = 'rtl'");
+        const overflow = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        expect({ name, overflow }).toEqual({ name, overflow: 0 });
+      }
+    },
+    { viewport: { width: 320, height: 700 }, javaScriptEnabled: true },
+  );
+});
