@@ -9,6 +9,7 @@ export interface Approver {
 }
 
 export type ApprovalResult =
+  /** Or decided before; the elicitation tells how. */
   | { readonly result: 'approved'; readonly elicitation: Elicitation }
   /** Nothing was written: something is still to be proved. */
   | { readonly result: 'sign_in_again' | 'passkey_needed' };
@@ -22,11 +23,12 @@ export function createApprovalFlow(p: { service: ElicitationService; approvalPol
     passkey?: string,
   ): Promise<ApprovalResult> {
     p.service.assertSamePerson(elicitation, visitor);
-    const isOpen = elicitation.status === 'pending';
-    // A repeat of what is decided needs no new proof: it is answered with the stored decision.
-    if (isOpen && p.approvalPolicy.mustSignInAgain(elicitation, browserSession)) return { result: 'sign_in_again' };
+    // A repeat of what is decided needs no new proof, and is answered with the stored decision. It is not handed on: a payment that has
+    // come back from its processor since it was read would be approved by it.
+    if (elicitation.status !== 'pending') return { result: 'approved', elicitation };
+    if (p.approvalPolicy.mustSignInAgain(elicitation, browserSession)) return { result: 'sign_in_again' };
     const needsPasskey = p.approvalPolicy.requirementsOf(elicitation).passkey;
-    if (isOpen && needsPasskey && passkey === undefined) return { result: 'passkey_needed' };
+    if (needsPasskey && passkey === undefined) return { result: 'passkey_needed' };
     const approval: Approval = {
       method: passkey === undefined ? 'button' : 'passkey',
       identity: elicitation.identityMode,

@@ -16,6 +16,7 @@ import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { createKeyRing, createVault } from '@postern/vault';
+import type { GatewayConfigInput } from '../config/config-schema.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { createEvents } from '../events.ts';
 import { createGrantKeeping } from '../flows/grant-keeping.ts';
@@ -32,7 +33,7 @@ const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
  * What the flows work with, without network and Redis: stores in memory, a real vault, a clock that moves when told to, and one
  * provider, `github`, of which a test says only what it needs. Anything else that is asked of it is an error.
  */
-export function createFlowStage(provider: Partial<Provider>, p: { requestLimitMs?: number } = {}) {
+export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions = {}) {
   const clock = createFakeClock();
   const stores = createMemoryStores(clock);
   const vault = createVault(createKeyRing([{ kid: 'first', key: randomBytes(32) }]));
@@ -61,7 +62,9 @@ export function createFlowStage(provider: Partial<Provider>, p: { requestLimitMs
         apiKeys: [{ hash: hashOf(id) }],
         providers: ['github'],
         issuers: ['https://id.example.com'],
+        ...p.mcpServer,
       })),
+      ...p.config,
     }),
   );
   const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
@@ -134,6 +137,13 @@ export function createFlowStage(provider: Partial<Provider>, p: { requestLimitMs
 }
 
 export type FlowStage = ReturnType<typeof createFlowStage>;
+
+export interface FlowStageOptions {
+  readonly requestLimitMs?: number;
+  /** What both MCP servers are registered with beside the usual. */
+  readonly mcpServer?: Partial<GatewayConfigInput['mcpServers'][number]>;
+  readonly config?: Partial<GatewayConfigInput>;
+}
 
 export const sampleTokens: TokenSet = {
   accessToken: 'access-token-1',
