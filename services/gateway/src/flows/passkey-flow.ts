@@ -123,8 +123,13 @@ export function createPasskeyFlow(p: {
       form: { readonly ceremony: string; readonly secret: string; readonly response: string },
     ): Promise<CeremonyResult> {
       const { subject, elicitationId } = elicitation;
+      const refused = (code: string, reason?: string): CeremonyResult => {
+        p.events.passkeyRefused({ subject, elicitationId, code, ...(reason === undefined ? {} : { reason }) });
+        return { result: 'failed' };
+      };
       const ceremony = await taken(elicitation, form, 'register');
-      if (ceremony === undefined || (await p.stores.passkeys.list(subject)).length > 0) return { result: 'failed' };
+      if (ceremony === undefined) return refused('ceremony_unknown');
+      if ((await p.stores.passkeys.list(subject)).length > 0) return refused('has_one_already');
       try {
         const passkey = await p.passkeys.verifyRegistration({
           response: parsed(form.response),
@@ -132,13 +137,12 @@ export function createPasskeyFlow(p: {
           subject,
         });
         const added = await p.stores.passkeys.add(passkey, MAX_PASSKEYS);
-        if (added !== 'added') return { result: 'failed' };
+        if (added !== 'added') return refused(`not_added_${added}`);
         p.events.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
         return { result: 'verified', passkeyId: passkey.passkeyId };
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
-        p.events.passkeyRefused({ subject, elicitationId, ...refusalIn(error) });
-        return { result: 'failed' };
+        return refused(error.code, error.reason);
       }
     },
 
