@@ -1,0 +1,196 @@
+import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, deletion, paymentConfig, paymentOf } from '../support/asks.ts';
+import { askedKinds, askOfEach } from '../support/every-kind.ts';
+import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
+import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { type Api, type ElicitationAnswer, keyOf } from '../support/world.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  const { payment } = paymentConfig(undefined, { passkeyAbove: { JPY: 1000 } });
+  const external = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
+  const confirmation = { freshSignInSeconds: 60 };
+  stage = await startStage({
+    mcpServer: { identity: { mode: 'loopback' }, payment, confirmation },
+    otherMcpServers: [
+      { id: 'app', identity: external, payment, confirmation },
+      { id: 'neighbour', identity: external, payment, confirmation },
+    ],
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+type Ask = ReturnType<(typeof askOfEach)[keyof typeof askOfEach]['ask']>;
+
+async function issued(api: Api, user: string, ask: Ask): Promise<ElicitationAnswer> {
+  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+  const answer = await api.issue({ ...ask, subject } as Parameters<Api['issue']>[0]);
+  if (answer.status !== 201) throw new Error(`not issued: ${answer.status} ${answer.body.code ?? ''}`);
+  return answer.body;
+}
+
+const yen = () =>
+  paymentOf({
+    processor: 'none',
+    amount: { currency: 'JPY', minorUnits: 1001 },
+    items: [{ label: 'x', unitMinorUnits: 1001 }],
+  });
+
+describe('identity mode loopback: nobody signs in, and the receipt says so', () => {
+  it.each(askedKinds)('%s', async kind => {
+    const { elicitationId } = await issued(stage.api, stage.subject(), askOfEach[kind].ask());
+    const raw = stage.raw();
+    expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('/login');
+    expect(await acceptWith(raw, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
+    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    if (kind === 'payment' || kind === 'confirmation') {
+      const { approval } = decodeJwt(receipt ?? '');
+      expect(approval).toMatchObject({ identity: 'loopback', method: 'button' });
+      expect(approval).not.toHaveProperty('authTime');
+    }
+  });
+
+  it('a passkey is added and used there, too', async () => {
+    const { elicitationId } = await issued(stage.api, stage.subject(), yen());
+    const raw = stage.raw();
+    expect(await acceptWith(raw, elicitationId)).toMatchObject({ location: `/e/${elicitationId}/passkey` });
+    const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+    const adding = await ceremonyOf(raw, elicitationId);
+    expect(await answerCeremony(raw, adding, authenticator.create(adding.options))).toMatchObject({
+      location: `/e/${elicitationId}/passkey`,
+    });
+    const using = await ceremonyOf(raw, elicitationId);
+    expect(await answerCeremony(raw, using, authenticator.get(using.options))).toMatchObject({
+      location: `/e/${elicitationId}`,
+    });
+    expect((await stage.api.read(elicitationId)).body.outcome).toMatchObject({
+      approval: { identity: 'loopback', method: 'passkey' },
+    });
+  });
+
+  it.each(askedKinds)('%s: still only from the browser that opened the page', async kind => {
+    const { elicitationId } = await issued(stage.api, stage.subject(), askOfEach[kind].ask());
+    const [one, other] = [stage.raw(), stage.raw()];
+    const form = await one.acceptForm(elicitationId);
+    await other.get(`/e/${elicitationId}`);
+    expect((await other.post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+});
+
+describe('T34: identity mode external: the application says who, and when they signed in', () => {
+  const apiOf = (id: string) => stage.world.api({ apiKey: keyOf(id) });
+
+  /** What the gateway sends to the application when the link is opened. */
+  async function opening(raw: RawBrowser, elicitationId: string): Promise<URLSearchParams> {
+    return new URL((await raw.get(`/login?e=${elicitationId}`)).location ?? '').searchParams;
+  }
+
+  /** The application vouches for this browser, with what it knows of the sign-in. */
+  async function vouch(raw: RawBrowser, elicitationId: string, user: string, ago?: number): Promise<URLSearchParams> {
+    const asked = await opening(raw, elicitationId);
+    const { status, body } = await apiOf('app').call<{ continueUrl?: string }>(
+      'POST',
+      `/v1/elicitations/${elicitationId}/verify`,
+      {
+        verificationId: asked.get('verificationId'),
+        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+        ...(ago === undefined ? {} : { authTime: Math.floor(Date.now() / 1000) - ago }),
+      },
+    );
+    if (status !== 200) throw new Error(`not verified: ${status}`);
+    await raw.get(new URL(body.continueUrl ?? ''));
+    return asked;
+  }
+
+  const guarded = [
+    ['payment', '300', () => paymentOf({ processor: 'none' })],
+    ['destructive confirmation', '60', () => ({ kind: 'confirmation', confirmation: deletion }) as const],
+  ] as const;
+
+  it.each(guarded)('%s: a recent sign-in counts, and its time is in the receipt', async (_, maxAge, ask) => {
+    const user = stage.subject();
+    const { elicitationId } = await issued(apiOf('app'), user, ask());
+    const raw = stage.raw();
+    expect((await vouch(raw, elicitationId, user, 10)).get('max_age')).toBe(maxAge);
+    expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
+    const { receipt } = (await apiOf('app').redeem(elicitationId)).body;
+    const { approval } = decodeJwt<{ approval: { identity: string; authTime: string } }>(receipt ?? '');
+    expect(approval.identity).toBe('external');
+    expect(Date.now() - Date.parse(approval.authTime)).toBeGreaterThanOrEqual(10_000);
+  });
+
+  it.each(
+    guarded.flatMap(([name, , ask]) => [[name, 'old', ask, 305] as const, [name, 'unknown', ask, undefined] as const]),
+  )(
+    '%s: %s sign-in: the page sends the person back to the application, and nothing is approved',
+    async (_, _age, ask, ago) => {
+      const user = stage.subject();
+      const { elicitationId } = await issued(apiOf('app'), user, ask());
+      const raw = stage.raw();
+      await vouch(raw, elicitationId, user, ago);
+      const page = await raw.get(`/e/${elicitationId}`);
+      expect(page.body).toContain(`href="/login?e=${elicitationId}"`);
+      expect(() => acceptFormIn(page)).toThrow();
+      const form = { csrf_token: await raw.csrfToken(elicitationId), shown: 'A'.repeat(43) };
+      expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
+      expect((await apiOf('app').read(elicitationId)).body.status).toBe('pending');
+      // After signing in there again the same browser goes on.
+      await vouch(raw, elicitationId, user, 1);
+      expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
+      expect((await apiOf('app').read(elicitationId)).body.status).toBe('completed');
+    },
+  );
+
+  it.each(['credential', 'form'] as const)('%s: needs the person, not the hour', async kind => {
+    const user = stage.subject();
+    const { elicitationId } = await issued(apiOf('app'), user, askOfEach[kind].ask());
+    const raw = stage.raw();
+    expect((await vouch(raw, elicitationId, user)).get('max_age')).toBeNull();
+    expect(await acceptWith(raw, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
+    expect((await apiOf('app').read(elicitationId)).body.status).toBe('completed');
+  });
+
+  it.each(askedKinds)('%s: the word of one application is worth nothing to another', async kind => {
+    const user = stage.subject();
+    const own = await issued(apiOf('app'), user, askOfEach[kind].ask());
+    const foreign = await issued(apiOf('neighbour'), user, askOfEach[kind].ask());
+    const raw = stage.raw();
+    await vouch(raw, own.elicitationId, user, 1);
+    const form = { ...(await raw.acceptForm(own.elicitationId)), ...typed(askOfEach[kind].typed) };
+    expect((await raw.get(`/e/${foreign.elicitationId}`)).body).not.toContain('csrf_token');
+    expect((await raw.post(`/e/${foreign.elicitationId}/accept`, { form })).status).toBe(401);
+    expect((await apiOf('neighbour').read(foreign.elicitationId)).body.status).toBe('pending');
+  });
+
+  it('a person whom an application vouched for sees no passkeys at /me, and removes none', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issued(apiOf('app'), user, yen());
+    const raw = stage.raw();
+    await vouch(raw, elicitationId, user, 1);
+    const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+    await acceptWith(raw, elicitationId);
+    const adding = await ceremonyOf(raw, elicitationId);
+    await answerCeremony(raw, adding, authenticator.create(adding.options));
+    const using = await ceremonyOf(raw, elicitationId);
+    await answerCeremony(raw, using, authenticator.get(using.options));
+    expect((await apiOf('app').read(elicitationId)).body.outcome).toMatchObject({
+      approval: { identity: 'external', method: 'passkey' },
+    });
+    expect((await raw.get('/me')).body).not.toContain('/me/passkeys/');
+    // Signed in properly, the same person has it.
+    const own = stage.raw();
+    const { location = '' } = await own.get('/login?to=me');
+    await own.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
+    expect((await own.get('/me')).body).toContain('/me/passkeys/');
+  });
+});
+
+function typed(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`field.${name}`, value]));
+}

@@ -1,0 +1,433 @@
+import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, deletion, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { askKind } from '../support/every-kind.ts';
+import { answerCeremony, type CeremonyPage, ceremonyOf } from '../support/passkey-ceremony.ts';
+import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { storedElicitation } from '../support/stored-elicitation.ts';
+import { keyOf } from '../support/world.ts';
+
+let stage: Stage;
+let ahead = 0;
+beforeAll(async () => {
+  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
+  stage = await startStage({
+    now: () => Date.now() + ahead,
+    mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
+    otherMcpServers: [{ id: 'strict', payment: { ...payment, freshSignInSeconds: 60 } }],
+  });
+});
+afterEach(() => {
+  ahead = 0;
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const methodOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.outcome?.approval?.method;
+const newAuthenticator = (options?: { counts?: boolean }) => new SoftwareAuthenticator(stage.world.publicUrl, options);
+const paymentFor = async (user: string) =>
+  (await issueFor(stage, user, paymentOf({ processor: 'none' }))).elicitationId;
+
+async function passkeysOf(user: string): Promise<readonly string[]> {
+  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+  const passkeys = (await stage.world.gateways[0]?.deps.stores.passkeys.list(subject)) ?? [];
+  return passkeys.map(({ passkeyId }) => passkeyId);
+}
+
+async function enrol(raw: RawBrowser, elicitationId: string, authenticator: SoftwareAuthenticator): Promise<void> {
+  const page = await ceremonyOf(raw, elicitationId);
+  const { status, location } = await answerCeremony(raw, page, authenticator.create(page.options));
+  if (status !== 303 || location !== `/e/${elicitationId}/passkey`) throw new Error(`not enrolled: ${status}`);
+}
+
+interface Enrolled {
+  readonly user: string;
+  readonly raw: RawBrowser;
+  readonly authenticator: SoftwareAuthenticator;
+  readonly elicitationId: string;
+}
+
+/** Somebody with a passkey, and a payment that waits for it. */
+async function enrolled(options?: { counts?: boolean }): Promise<Enrolled> {
+  const user = stage.subject();
+  const elicitationId = await paymentFor(user);
+  const raw = await visitorFor(stage, user, elicitationId);
+  const authenticator = newAuthenticator(options);
+  await enrol(raw, elicitationId, authenticator);
+  return { user, raw, authenticator, elicitationId };
+}
+
+/** Turned away on the passkey page, and nothing of the payment has moved. */
+async function expectRefused({ elicitationId }: Pick<Enrolled, 'elicitationId'>, act: () => Promise<RawAnswer>) {
+  const before = await storedElicitation(stage, elicitationId);
+  const refusedBefore = refusalsOf(elicitationId);
+  expect((await act()).status).toBe(422);
+  expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  expect(refusalsOf(elicitationId)).toBe(refusedBefore + 1);
+}
+
+/** How often it was written down that a passkey was turned away. */
+const refusalsOf = (elicitationId: string): number => eventsOf('passkey.refused', elicitationId);
+
+const eventsOf = (event: string, elicitationId: string): number =>
+  stage.world
+    .log()
+    .split('\n')
+    .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
+
+describe('T30, T34: a passkey approves one payment, by one person, once', () => {
+  it('the honest ceremony: enrolling approves nothing, using it does', async () => {
+    const { raw, elicitationId, authenticator, user } = await enrolled();
+    expect(await passkeysOf(user)).toEqual([authenticator.credentialId]);
+    expect(await statusOf(elicitationId)).toBe('pending');
+    const page = await ceremonyOf(raw, elicitationId);
+    expect(page.mode).toBe('assert');
+    expect(await answerCeremony(raw, page, authenticator.get(page.options))).toMatchObject({ status: 303 });
+    expect([await statusOf(elicitationId), await methodOf(elicitationId)]).toEqual(['completed', 'passkey']);
+  });
+
+  it('the button alone approves nothing above the threshold, however it is pressed', async () => {
+    const user = stage.subject();
+    const elicitationId = await paymentFor(user);
+    const raw = await visitorFor(stage, user, elicitationId);
+    for (let round = 0; round < 2; round += 1)
+      expect(await acceptWith(raw, elicitationId)).toMatchObject({
+        status: 303,
+        location: `/e/${elicitationId}/passkey`,
+      });
+    expect(await statusOf(elicitationId)).toBe('pending');
+  });
+
+  it.each<[string, Parameters<SoftwareAuthenticator['get']>[1]]>([
+    ['made at another origin', { origin: 'https://evil.example' }],
+    ['made at another port', { origin: 'http://localhost:1' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['made in a frame', { crossOrigin: true }],
+    ['for a challenge of its own', { challenge: Buffer.alloc(64).toString('base64url') }],
+    ['an enrolment in place of an approval', { type: 'webauthn.create' }],
+    ['without verification of the person', { verified: false }],
+    ['without presence of the person', { present: false }],
+    ['with the account of somebody else', { userHandle: Buffer.alloc(32, 1).toString('base64url') }],
+  ])('refused: %s', async (_, deviation) => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    await expectRefused(one, () => answerCeremony(one.raw, page, one.authenticator.get(page.options, deviation)));
+  });
+
+  it.each<[string, unknown]>([
+    ['nothing', ''],
+    ['null', null],
+    ['a list', []],
+    ['an object of other members', { id: 'x', response: {} }],
+  ])('refused: an answer that is %s', async (_, answer) => {
+    const one = await enrolled();
+    await expectRefused(one, async () => answerCeremony(one.raw, await ceremonyOf(one.raw, one.elicitationId), answer));
+  });
+
+  it('refused: the passkey of somebody else, under its own name and under a borrowed one', async () => {
+    const [alice, bob] = [await enrolled(), await enrolled()];
+    const first = await ceremonyOf(alice.raw, alice.elicitationId);
+    await expectRefused(alice, () => answerCeremony(alice.raw, first, bob.authenticator.get(first.options)));
+    const second = await ceremonyOf(alice.raw, alice.elicitationId);
+    const { credentialId: id } = alice.authenticator;
+    const disguised = { ...bob.authenticator.get(second.options), id, rawId: id };
+    await expectRefused(alice, () => answerCeremony(alice.raw, second, disguised));
+    expect(await passkeysOf(alice.user)).toEqual([id]);
+  });
+
+  it('refused: a passkey that nobody has enrolled', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    await expectRefused(one, () => answerCeremony(one.raw, page, newAuthenticator().get(page.options)));
+  });
+
+  it('refused: an answer over other terms, with either ceremony', async () => {
+    const one = await enrolled();
+    const amount = { currency: 'EUR', minorUnits: 90_000 };
+    const items = [{ label: 'Everything', unitMinorUnits: 90_000 }];
+    const dear = await issueFor(stage, one.user, paymentOf({ processor: 'none', amount, items }));
+    const cheapPage = await ceremonyOf(one.raw, one.elicitationId);
+    const dearPage = await ceremonyOf(one.raw, dear.elicitationId);
+    // What was signed for the small payment, sent for the large one.
+    const answer = one.authenticator.get(cheapPage.options);
+    await expectRefused(dear, () => answerCeremony(one.raw, dearPage, answer));
+    // And with its own ceremony along: that one is not for this payment.
+    const again = await ceremonyOf(one.raw, one.elicitationId);
+    const swapped = { action: dearPage.action, form: { ...again.form, shown: dearPage.form['shown'] ?? '' } };
+    await expectRefused(dear, () => answerCeremony(one.raw, swapped, one.authenticator.get(again.options)));
+    // It was not used up by that.
+    expect((await answerCeremony(one.raw, again, one.authenticator.get(again.options))).status).toBe(303);
+    expect(await statusOf(dear.elicitationId)).toBe('pending');
+  });
+
+  it('refused: the honest answer, with the digest of something else in the form', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const form = { ...page.form, shown: 'A'.repeat(43) };
+    const before = await storedElicitation(stage, one.elicitationId);
+    await answerCeremony(one.raw, { ...page, form }, one.authenticator.get(page.options));
+    expect(await storedElicitation(stage, one.elicitationId)).toEqual(before);
+  });
+
+  it('a ceremony counts once, also when the first answer to it was worth nothing', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const answer = one.authenticator.get(page.options);
+    await expectRefused(one, () =>
+      answerCeremony(one.raw, page, one.authenticator.get(page.options, { verified: false })),
+    );
+    await expectRefused(one, () => answerCeremony(one.raw, page, answer));
+  });
+
+  it('a replayed answer meets what was decided and changes nothing', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const answer = one.authenticator.get(page.options);
+    await answerCeremony(one.raw, page, answer);
+    const completed = await storedElicitation(stage, one.elicitationId);
+    expect(await answerCeremony(one.raw, page, answer)).toMatchObject({
+      status: 303,
+      location: `/e/${one.elicitationId}`,
+    });
+    expect(await storedElicitation(stage, one.elicitationId)).toEqual(completed);
+    // Nor does it approve the next payment of the same terms.
+    const next = await paymentFor(one.user);
+    const nextPage = await ceremonyOf(one.raw, next);
+    await expectRefused({ elicitationId: next }, () => answerCeremony(one.raw, nextPage, answer));
+  });
+
+  it('of many answers at once to one ceremony one counts', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => answerCeremony(one.raw, page, one.authenticator.get(page.options))),
+    );
+    expect(answers.filter(({ status }) => status === 303).length).toBeGreaterThanOrEqual(1);
+    expect(await statusOf(one.elicitationId)).toBe('completed');
+    expect(eventsOf('elicitation.approved', one.elicitationId)).toBe(1);
+  });
+
+  it('refused: a ceremony of another browser session of the same person', async () => {
+    const one = await enrolled();
+    const other = await visitorFor(stage, one.user, one.elicitationId);
+    const theirs = await ceremonyOf(one.raw, one.elicitationId);
+    const own = await ceremonyOf(other, one.elicitationId);
+    const mixed: CeremonyPage = { ...own, form: { ...own.form, ceremony: theirs.form['ceremony'] ?? '' } };
+    await expectRefused(one, () => answerCeremony(other, mixed, one.authenticator.get(theirs.options)));
+  });
+
+  it('refused: a ceremony that is too old', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    ahead = 5 * 60_000 + 1000;
+    await expectRefused(one, () => answerCeremony(one.raw, page, one.authenticator.get(page.options)));
+  });
+
+  it.each(['', 'x', 'a.b.c.d.e'])('refused: a ceremony that nobody has sealed (%j)', async ceremony => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const form = { ...page.form, ceremony };
+    await expectRefused(one, () => answerCeremony(one.raw, { ...page, form }, one.authenticator.get(page.options)));
+  });
+
+  it('a form without ceremony or answer is none', async () => {
+    const one = await enrolled();
+    const { form, action } = await ceremonyOf(one.raw, one.elicitationId);
+    for (const missing of ['ceremony', 'response']) {
+      const { [missing]: _, ...rest } = { ...form, response: '{}' } as Record<string, string>;
+      expect((await one.raw.post(action, { form: rest })).status).toBe(400);
+    }
+  });
+
+  it('refused: a counter that goes back or stands still, as that of a copy does', async () => {
+    const one = await enrolled({ counts: true });
+    const first = await ceremonyOf(one.raw, one.elicitationId);
+    expect((await answerCeremony(one.raw, first, one.authenticator.get(first.options, { counter: 7 }))).status).toBe(
+      303,
+    );
+    const elicitationId = await paymentFor(one.user);
+    for (const counter of [7, 6, 0]) {
+      const page = await ceremonyOf(one.raw, elicitationId);
+      await expectRefused({ elicitationId }, () =>
+        answerCeremony(one.raw, page, one.authenticator.get(page.options, { counter })),
+      );
+    }
+    const page = await ceremonyOf(one.raw, elicitationId);
+    expect((await answerCeremony(one.raw, page, one.authenticator.get(page.options, { counter: 8 }))).status).toBe(303);
+    expect(await statusOf(elicitationId)).toBe('completed');
+  });
+});
+
+describe('T34: adding a passkey', () => {
+  it.each<[string, Parameters<SoftwareAuthenticator['create']>[1]]>([
+    ['made at another origin', { origin: 'https://evil.example' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['without verification of the person', { verified: false }],
+    ['an approval in place of an enrolment', { type: 'webauthn.get' }],
+    ['with an attestation that nobody asked for', { fmt: 'fido-u2f' }],
+  ])('refused: %s', async (_, deviation) => {
+    const user = stage.subject();
+    const elicitationId = await paymentFor(user);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const page = await ceremonyOf(raw, elicitationId);
+    await expectRefused({ elicitationId }, () =>
+      answerCeremony(raw, page, newAuthenticator().create(page.options, deviation)),
+    );
+    expect(await passkeysOf(user)).toEqual([]);
+  });
+
+  it('refused when there is one already: whoever has one proves it is them with that', async () => {
+    const user = stage.subject();
+    const elicitationId = await paymentFor(user);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const [tab, otherTab] = [await ceremonyOf(raw, elicitationId), await ceremonyOf(raw, elicitationId)];
+    const mine = newAuthenticator();
+    await answerCeremony(raw, tab, mine.create(tab.options));
+    await expectRefused({ elicitationId }, () =>
+      answerCeremony(raw, otherTab, newAuthenticator().create(otherTab.options)),
+    );
+    expect(await passkeysOf(user)).toEqual([mine.credentialId]);
+    expect((await ceremonyOf(raw, elicitationId)).mode).toBe('assert');
+  });
+
+  it('an enrolment is no approval: its ceremony is refused there, and the other way round', async () => {
+    const user = stage.subject();
+    const elicitationId = await paymentFor(user);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const adding = await ceremonyOf(raw, elicitationId);
+    const authenticator = newAuthenticator();
+    const created = authenticator.create(adding.options);
+    const crossed = { ...adding, action: `/e/${elicitationId}/passkey` };
+    await expectRefused({ elicitationId }, () => answerCeremony(raw, crossed, created));
+    await enrol(raw, elicitationId, authenticator);
+    const using = await ceremonyOf(raw, elicitationId);
+    const back = { ...using, action: `/e/${elicitationId}/passkey/new` };
+    await expectRefused({ elicitationId }, () => answerCeremony(raw, back, authenticator.get(using.options)));
+    expect(await statusOf(elicitationId)).toBe('pending');
+  });
+
+  it('takes a fresh sign-in, and so does using one', async () => {
+    const strict = stage.world.api({ apiKey: keyOf('strict') });
+    const user = stage.subject();
+    const ask = {
+      ...paymentOf({ processor: 'none' }),
+      subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+    };
+    if (ask.kind !== 'payment') throw new Error('another kind');
+    const { elicitationId } = (await strict.issue(ask)).body;
+    const raw = await visitorFor(stage, user, elicitationId);
+    const authenticator = newAuthenticator();
+    const adding = await ceremonyOf(raw, elicitationId);
+    ahead = 61_000;
+    const late = await answerCeremony(raw, adding, authenticator.create(adding.options));
+    expect(late).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    expect(await passkeysOf(user)).toEqual([]);
+    expect(await raw.get(`/e/${elicitationId}/passkey`)).toMatchObject({
+      status: 303,
+      location: `/e/${elicitationId}`,
+    });
+    ahead = 0;
+    await enrol(raw, elicitationId, authenticator);
+    const using = await ceremonyOf(raw, elicitationId);
+    ahead = 61_000;
+    await answerCeremony(raw, using, authenticator.get(using.options));
+    expect((await strict.read(elicitationId)).body.status).toBe('pending');
+  });
+});
+
+describe('T34: removing a passkey at /me', () => {
+  const removal = async (raw: RawBrowser) =>
+    /href="(\/me\/passkeys\/[^"]+\/remove)"/.exec((await raw.get('/me')).body)?.[1] ?? '';
+  const tokenIn = (page: RawAnswer) => /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+
+  it('takes a fresh sign-in; afterwards the next payment asks for a new one', async () => {
+    const one = await enrolled();
+    const path = await removal(one.raw);
+    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
+    ahead = 301_000;
+    for (const late of [await one.raw.get(path), await one.raw.post(path, { form })]) {
+      expect(late.status).toBe(303);
+      expect(late.location).toMatch(/^\/login\?.*fresh=1/);
+    }
+    expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
+    ahead = 0;
+    expect((await one.raw.post(path, { form })).status).toBe(200);
+    expect(await passkeysOf(one.user)).toEqual([]);
+    expect(stage.world.log()).toContain('passkey.removed');
+    expect((await ceremonyOf(one.raw, one.elicitationId)).mode).toBe('register');
+    expect(await one.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
+  });
+
+  it('an answer of the removed one approves nothing', async () => {
+    const one = await enrolled();
+    const page = await ceremonyOf(one.raw, one.elicitationId);
+    const path = await removal(one.raw);
+    await one.raw.post(path, { form: { csrf_token: tokenIn(await one.raw.get(path)) } });
+    expect((await answerCeremony(one.raw, page, one.authenticator.get(page.options))).status).toBe(422);
+    expect(await statusOf(one.elicitationId)).toBe('pending');
+  });
+
+  it('nobody else sees it or removes it', async () => {
+    const [one, other] = [await enrolled(), await enrolled()];
+    const path = await removal(one.raw);
+    expect((await other.raw.get('/me')).body).not.toContain(path);
+    expect((await other.raw.get(path)).status).toBe(404);
+    const form = { csrf_token: tokenIn(await other.raw.get(await removal(other.raw))) };
+    expect(await other.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
+    expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
+  });
+
+  it('is no way around the token of the form', async () => {
+    const one = await enrolled();
+    const path = await removal(one.raw);
+    expect((await one.raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(403);
+    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
+    expect((await one.raw.post(path, { form, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    expect(await passkeysOf(one.user)).toHaveLength(1);
+  });
+});
+
+describe('passkey answers where none is asked for', () => {
+  it('below the threshold: the page has no such step, and an answer approves nothing', async () => {
+    const one = await enrolled();
+    const amount = { currency: 'EUR', minorUnits: 2000 };
+    const items = [{ label: 'Book', unitMinorUnits: 2000 }];
+    const { elicitationId } = await issueFor(stage, one.user, paymentOf({ processor: 'none', amount, items }));
+    expect(await one.raw.get(`/e/${elicitationId}/passkey`)).toMatchObject({
+      status: 303,
+      location: `/e/${elicitationId}`,
+    });
+    const above = await ceremonyOf(one.raw, one.elicitationId);
+    const { shown = '' } = await one.raw.acceptForm(elicitationId);
+    const before = await storedElicitation(stage, elicitationId);
+    for (const path of ['passkey', 'passkey/new']) {
+      const page = { action: `/e/${elicitationId}/${path}`, form: { ...above.form, shown } };
+      const answer = await answerCeremony(one.raw, page, one.authenticator.get(above.options));
+      expect(answer.location ?? 'no redirect').toBe(`/e/${elicitationId}`);
+    }
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  });
+
+  it.each(['confirmation', 'credential', 'form'] as const)('%s: there is no such page', async kind => {
+    const one = await enrolled();
+    const { elicitationId } = await askKind(stage, one.user, kind);
+    const { form, options } = await ceremonyOf(one.raw, one.elicitationId);
+    const before = await storedElicitation(stage, elicitationId);
+    expect((await one.raw.get(`/e/${elicitationId}/passkey`)).status).toBe(404);
+    for (const path of ['passkey', 'passkey/new', 'charge']) {
+      const page = { action: `/e/${elicitationId}/${path}`, form };
+      expect((await answerCeremony(one.raw, page, one.authenticator.get(options))).status).toBe(404);
+    }
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  });
+
+  it('an ordinary approval is not made stronger by what is sent along', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, { kind: 'confirmation', confirmation: deletion });
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = { ...(await raw.acceptForm(elicitationId)), ceremony: 'x', response: '{}' };
+    await raw.post(`/e/${elicitationId}/accept`, { form });
+    expect(await methodOf(elicitationId)).toBe('button');
+  });
+});
