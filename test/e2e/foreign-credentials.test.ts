@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
+import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+describe('S03: credentials of others at /me', () => {
+  it('are neither shown nor deleted', async () => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    const lasting = { kind: 'credential', credential: { ...apiKeyRequest, retention: 'lasting' } } as const;
+    const mine = await issueFor(stage, user, lasting);
+    const owner = await visitorFor(stage, user, mine.elicitationId);
+    await acceptWith(owner, mine.elicitationId, { api_key: 'ak_0123456789' });
+    const theirs = await issueFor(stage, other, lasting);
+    const stranger = await visitorFor(stage, other, theirs.elicitationId);
+    await acceptWith(stranger, theirs.elicitationId, { api_key: 'ak_9876543210' });
+    const linkOf = async (raw: RawBrowser) =>
+      /\/me\/credentials\/[^"]+\/delete/.exec((await raw.get('/me')).body)?.[0] ?? '';
+    const [link, ownLink] = [await linkOf(owner), await linkOf(stranger)];
+    expect(link).not.toBe(ownLink);
+    const unknown = await stranger.get(`/me/credentials/cr_00${'A'.repeat(43)}/delete`);
+    const foreign = await stranger.get(link);
+    expect([foreign.status, foreign.body]).toEqual([404, unknown.body]);
+    const form = { csrf_token: csrfTokenIn(await stranger.get(ownLink)) };
+    expect(await stranger.post(link, { form })).toMatchObject({ status: 303, location: '/me' });
+    expect((await owner.post(link, { form })).status).toBe(403);
+    expect((await owner.post(link, { form: {} })).status).toBe(400);
+    const own = { csrf_token: csrfTokenIn(await owner.get(link)) };
+    expect((await owner.post(link, { form: own, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    expect((await stage.api.credentials(subject)).body.credentials).toHaveLength(1);
+    expect((await owner.post(link, { form: own })).status).toBe(200);
+    expect((await stage.api.credentials(subject)).body.credentials).toEqual([]);
+  });
+});

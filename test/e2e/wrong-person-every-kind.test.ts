@@ -1,0 +1,133 @@
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, paymentConfig, visitorFor } from '../support/asks.ts';
+import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
+import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { registeredRoutes } from '../support/registered-routes.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { storedElicitation } from '../support/stored-elicitation.ts';
+
+const SECRET_WORDS = 'words-for-alice-only';
+
+let stage: Stage;
+let stripe: FakeStripe;
+beforeAll(async () => {
+  stripe = await startFakeStripe();
+  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
+  stage = await startStage({
+    config: { processors },
+    mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
+  });
+});
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await stripe?.close();
+});
+
+/** Every route by which a person decides something about an elicitation, whatever its kind. */
+const decisions = ['accept', 'decline', 'passkey', 'passkey/new', 'charge'] as const;
+const looks = ['', '/passkey', '/charge'] as const;
+const cases = askedKinds.flatMap(kind => decisions.map(route => [kind, route] as const));
+
+const eventsOf = (event: string, elicitationId: string): number =>
+  stage.world
+    .log()
+    .split('\n')
+    .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
+
+/** Everything that a form of any of these routes could bring. */
+async function stolenForm(owner: RawBrowser, elicitationId: string, kind: AskedKind): Promise<Record<string, string>> {
+  const { csrf_token: _, ...rest } = await owner.acceptForm(elicitationId);
+  const typed = Object.entries(askOfEach[kind].typed).map(([name, value]) => [`field.${name}`, value]);
+  return { ...rest, ...Object.fromEntries(typed), ceremony: 'x', response: '{}' };
+}
+
+const tokenIn = ({ body }: RawAnswer): string => /name="csrf_token" value="([^"]+)"/.exec(body)?.[1] ?? '';
+
+describe('S03: somebody else at an elicitation of any kind', () => {
+  it('these are all the routes there are', () => {
+    const app = stage.world.gateways[0]?.app;
+    const found = (app === undefined ? [] : registeredRoutes(app))
+      .filter(({ method, path }) => method === 'POST' && path.startsWith('/e/:elicitationId/'))
+      .map(({ path }) => path.slice('/e/:elicitationId/'.length));
+    expect(found.toSorted()).toEqual([...decisions, 'device'].toSorted());
+  });
+
+  it.each(askedKinds)('%s: sees nothing of it on any page, and nothing is written', async kind => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    const { elicitationId } = await askKind(stage, user, kind, { message: SECRET_WORDS });
+    const raw = await visitorFor(stage, other, elicitationId);
+    const before = await storedElicitation(stage, elicitationId);
+    for (const look of looks) {
+      const page = await raw.get(`/e/${elicitationId}${look}`);
+      expect([look, page.status]).toEqual([look, 403]);
+      for (const word of [SECRET_WORDS, 'Book Shop', '24.90', 'attic', 'API key', 'Delivery', 'order-', 'Match'])
+        expect(page.body).not.toContain(word);
+    }
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  });
+
+  it.each(cases)('%s, POST %s: decides nothing, burns nothing, and is written down', async (kind, route) => {
+    const [user, other] = [stage.subject(), stage.subject()];
+    const { elicitationId } = await askKind(stage, user, kind, { message: SECRET_WORDS });
+    const owner = await visitorFor(stage, user, elicitationId);
+    const form = await stolenForm(owner, elicitationId, kind);
+    const raw = await visitorFor(stage, other, elicitationId);
+    const csrf_token = tokenIn(await raw.get(`/e/${elicitationId}`));
+    const before = await storedElicitation(stage, elicitationId);
+    const refused = eventsOf('elicitation.wrong_person', elicitationId);
+    const answer = await raw.post(`/e/${elicitationId}/${route}`, { form: { ...form, csrf_token } });
+    // What a kind does not have is not there, whoever asks.
+    const isThere = kind === 'payment' || route === 'accept' || route === 'decline';
+    expect(answer.status).toBe(isThere ? 403 : 404);
+    expect(answer.body).not.toContain(SECRET_WORDS);
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    if (isThere) expect(eventsOf('elicitation.wrong_person', elicitationId)).toBe(refused + 1);
+    // The right person goes on as if nothing had been.
+    expect(await acceptWith(owner, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
+    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+  });
+
+  it.each(cases)('%s, POST %s: nobody is asked to sign in, and is told nothing', async (kind, route) => {
+    const { elicitationId } = await askKind(stage, 'alice', kind, {
+      message: SECRET_WORDS,
+    });
+    const before = await storedElicitation(stage, elicitationId);
+    const raw = stage.raw();
+    const real = await raw.post(`/e/${elicitationId}/${route}`, { form: { csrf_token: 'x' } });
+    const unknown = await raw.post(`/e/el_00${'A'.repeat(43)}/${route}`, { form: { csrf_token: 'x' } });
+    expect([real.status, unknown.status]).toEqual([401, 401]);
+    expect(real.body.replaceAll(elicitationId, '')).toBe(unknown.body.replaceAll(`el_00${'A'.repeat(43)}`, ''));
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    await stage.api.cancel(elicitationId);
+  });
+});
+
+describe('S26, T21: forms of other origins and without the token', () => {
+  it.each(cases)('%s, POST %s', async (kind, route) => {
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = { ...(await stolenForm(raw, elicitationId, kind)), ...(await raw.acceptForm(elicitationId)) };
+    const foreign = await visitorFor(stage, 'bob', elicitationId);
+    const foreignToken = tokenIn(await foreign.get(`/e/${elicitationId}`));
+    const before = await storedElicitation(stage, elicitationId);
+    const post = (request: Parameters<RawBrowser['post']>[1]) => raw.post(`/e/${elicitationId}/${route}`, request);
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+      { 'sec-fetch-site': undefined, origin: 'null' },
+      { 'sec-fetch-site': undefined, origin: 'https://evil.example' },
+      { 'sec-fetch-site': undefined, origin: undefined },
+      { origin: 'https://evil.example' },
+    ])
+      expect([headers, (await post({ form, headers })).status]).toEqual([headers, 403]);
+    for (const csrf_token of ['', 'x', foreignToken, form['csrf_token']?.slice(1) ?? ''])
+      expect((await post({ form: { ...form, csrf_token } })).status).toBe(403);
+    const { csrf_token: _, ...without } = form as Record<string, string>;
+    expect((await post({ form: without })).status).toBe(400);
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  });
+});
