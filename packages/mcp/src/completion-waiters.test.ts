@@ -104,3 +104,13 @@ test('starts nothing after close', () => {
   waiters.close();
   expect(waiters.watch(session, pending)).toBeUndefined();
 });
+
+test('a payment that is being made is waited for beyond its expiry, for a day at most', async () => {
+  const charging = exampleElicitation({ kind: 'payment', status: 'active', expiresAt: pending.expiresAt });
+  const { waiters, session } = world([...Array.from({ length: 200 }, () => charging), declined]);
+  expect(await waiters.watch(session, pending)?.ended).toBe(declined);
+
+  const endless = world(Array.from({ length: 4000 }, () => charging));
+  expect(await endless.waiters.watch(endless.session, pending)?.ended).toBeUndefined();
+  expect(endless.notified).toHaveLength(1);
+});

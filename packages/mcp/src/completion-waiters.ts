@@ -29,6 +29,8 @@ const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
 /** After its expiry an elicitation has ended whatever the gateway can tell us; the MCP client must not hang on it. */
 const EXPIRY_GRACE_MS = 60_000;
+/** Unless it is being paid, which ends when the processor says so: within a day, the longest that a checkout stays open. */
+const CHARGING_GRACE_MS = 24 * 60 * 60_000;
 
 /**
  * Sends `notifications/elicitation/complete` (revision 2025-11-25) once per MCP session and elicitation. The replica that
@@ -88,13 +90,15 @@ export class CompletionWaiters {
 
   async #untilEnded(elicitation: WatchedElicitation, signal: AbortSignal): Promise<ElicitationBody | undefined> {
     const { client, now, sleep, onError } = this.#options;
-    const giveUpAt = Date.parse(elicitation.expiresAt) + EXPIRY_GRACE_MS;
+    let giveUpAt = Date.parse(elicitation.expiresAt) + EXPIRY_GRACE_MS;
     let pause = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       const startedAt = now();
       try {
         const current = await client.read(elicitation.elicitationId, WAIT_SECONDS, signal);
         if (isTerminal(current)) return current;
+        if (current.kind === 'payment' && current.status === 'active')
+          giveUpAt = Date.parse(current.expiresAt) + CHARGING_GRACE_MS;
         if (now() - startedAt >= FIRST_PAUSE_MS) {
           pause = FIRST_PAUSE_MS;
           continue;

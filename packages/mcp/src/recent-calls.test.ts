@@ -25,3 +25,16 @@ test('what was remembered is taken once', () => {
   calls.remember('a', steps('a'));
   expect([calls.take('a'), calls.take('a')].map(taken => taken !== undefined)).toEqual([true, false]);
 });
+
+test('what is typed into forms is bounded over all calls', () => {
+  const calls = new RecentCalls(1000, () => 0);
+  const long = steps('form').map(step => ({ ...step, content: { text: 'x'.repeat(1_000_000) } }));
+  for (let count = 0; count < 20; count += 1) calls.remember(`call-${count}`, long);
+  calls.remember('call-19', long);
+  const left = Array.from({ length: 20 }, (_, count) => calls.take(`call-${count}`)).filter(
+    taken => taken !== undefined,
+  );
+  expect(left).toHaveLength(16);
+  for (let count = 0; count < 16; count += 1) calls.remember(`call-${count}`, long);
+  expect(calls.take('call-0')).toBeDefined();
+});

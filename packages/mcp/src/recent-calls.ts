@@ -3,10 +3,13 @@ import { lastExpiry, type Step } from './steps.ts';
 interface Entry {
   readonly steps: readonly Step[];
   readonly forgetAt: number;
+  readonly size: number;
 }
 
 /** Milliseconds past the expiry of a question during which a call may still learn how it ended. */
 const GRACE_MS = 10 * 60_000;
+/** Characters of all steps together; what MCP clients type into forms is among them. */
+const MAX_SIZE = 16 * 1024 * 1024;
 
 /**
  * How far a call got, for MCP clients that carry nothing from one call to the next. The gateway opens a new elicitation once
@@ -21,6 +24,7 @@ export class RecentCalls {
   readonly #entries = new Map<string, Entry>();
   readonly #limit: number;
   readonly #now: () => number;
+  #size = 0;
 
   constructor(limit: number, now: () => number) {
     this.#limit = limit;
@@ -28,18 +32,25 @@ export class RecentCalls {
   }
 
   remember(key: string, steps: readonly Step[]): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, { steps, forgetAt: lastExpiry(steps) + GRACE_MS });
+    this.#forget(key);
+    const size = JSON.stringify(steps).length;
+    this.#entries.set(key, { steps, forgetAt: lastExpiry(steps) + GRACE_MS, size });
+    this.#size += size;
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#limit) break;
-      this.#entries.delete(oldest);
+      if (this.#entries.size <= this.#limit && this.#size <= MAX_SIZE) break;
+      this.#forget(oldest);
     }
   }
 
   /** At most one caller gets what was remembered. */
   take(key: string): readonly Step[] | undefined {
     const entry = this.#entries.get(key);
-    this.#entries.delete(key);
+    this.#forget(key);
     return entry !== undefined && entry.forgetAt > this.#now() ? entry.steps : undefined;
+  }
+
+  #forget(key: string): void {
+    this.#size -= this.#entries.get(key)?.size ?? 0;
+    this.#entries.delete(key);
   }
 }

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { GateContext } from './gate-context.ts';
+import { accountWorld } from './testing/account-world.ts';
+
+type Handler = (args: Record<string, string>, ctx: { gate: GateContext }) => Promise<{ content: { text: string }[] }>;
+type World = Awaited<ReturnType<typeof accountWorld>>;
+
+const readme = readFileSync(`${import.meta.dirname}/../README.md`, 'utf8');
+
+/** The code of one example, which is an expression, with `scope` around it. */
+function example(name: string, scope: Record<string, unknown>): Handler {
+  const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\``, 's').exec(readme)?.[1];
+  if (code === undefined) throw new Error(`no example ${name}`);
+  const names = { gate: { tool: (handler: Handler) => handler }, z, ...scope };
+  const make = new Function(...Object.keys(names), `return ${stripTypeScriptTypes(code.trim())}`);
+  return make(...Object.values(names));
+}
+
+/** Calls again until the handler is through, and does what it is asked in between. */
+async function play(world: World, handler: Handler, args: Record<string, string>, between = () => {}) {
+  for (let round = 0; round < 8; round += 1) {
+    const outcome = await world.run(gate => handler(args, { gate }));
+    if (outcome.type === 'result') return outcome.result.content[0]?.text;
+    world.gateway.end('completed');
+    between();
+  }
+  throw new Error('never through');
+}
+
+test('authorize', async () => {
+  let api = '';
+  await using world = await accountWorld({
+    fetch: (input, init) => fetch(String(input).replace('https://api.github.com', api), init),
+  });
+  api = world.api.url;
+  expect(await play(world, example('authorize', {}), { title: 'Broken' })).toBe('GitHub answered 200');
+  expect(world.api.requests[0]).toMatchObject({ method: 'POST', body: '{"title":"Broken"}' });
+});
+
+test('pay', async () => {
+  await using world = await accountWorld();
+  const fulfilled: unknown[] = [];
+  const shop = {
+    order: async (isbn: string) => ({ number: `A-${isbn}` }),
+    fulfil: async (...order: unknown[]) => void fulfilled.push(order),
+  };
+  expect(await play(world, example('pay', { shop }), { isbn: '17' })).toBe('Ordered. Receipt el-2');
+  expect(fulfilled).toEqual([['A-17', { receipt: 'receipt-of-el-2', idempotencyKey: expect.any(String) }]]);
+});
+
+test('confirm', async () => {
+  await using world = await accountWorld();
+  const deleted: unknown[] = [];
+  const forge = { deleteRepository: async (name: string) => void deleted.push(name) };
+  expect(await play(world, example('confirm', { forge }), { repository: 'acme/app' })).toBe('Deleted acme/app');
+  expect(deleted).toEqual(['acme/app']);
+  expect(world.gateway.requests.findLast(({ path }) => path === '/v1/elicitations')?.body).toMatchObject({
+    confirmation: { title: 'Delete repository acme/app', danger: 'destructive' },
+  });
+});
+
+test('credential', async () => {
+  await using world = await accountWorld();
+  const keys: string[] = [];
+  let isAsked = 0;
+  const callAcme = async (key: string) => {
+    keys.push(key);
+    return { status: isAsked > 1 ? 200 : 401 };
+  };
+  const said = await play(world, example('credential', { callAcme }), {}, () => {
+    isAsked += 1;
+  });
+  expect(said).toBe('Acme says 200');
+  expect(isAsked).toBe(2);
+  expect(keys).toHaveLength(2);
+});
+
+test('form', async () => {
+  await using world = await accountWorld();
+  expect(await play(world, example('form', {}), {})).toBe('Released typed');
+  const forms = world.gateway.requests.flatMap(({ body }) => {
+    const parsed = z
+      .object({ form: z.object({ requestedSchema: z.looseObject({ type: z.string() }) }) })
+      .safeParse(body);
+    return parsed.success ? [parsed.data.form.requestedSchema] : [];
+  });
+  expect(forms[0]).toMatchObject({ required: ['branch'], properties: { branch: { title: 'Branch' } } });
+});
+
+test('every verb has one', () => {
+  const verbs = [...readme.matchAll(/^### `(\w+)`/gm)].map(([, verb]) => verb);
+  expect(verbs).toEqual(['authorize', 'pay', 'confirm', 'credential', 'form']);
+});
