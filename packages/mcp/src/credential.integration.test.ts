@@ -117,6 +117,14 @@ describe('sealed delivery', () => {
     expect(taken?.body).toMatchObject({ sealed: true });
   });
 
+  test('of older values is not taken for newer ones', async () => {
+    await using world = await sealedWorld();
+    const first = await call(world, 'lasting');
+    world.gateway.end('completed');
+    world.gateway.credentials.tamper = answer => ({ ...answer, generation: answer.generation + 1 });
+    expect(textOf(await call(world, 'lasting', first))).toBe('error: invalid_response');
+  });
+
   test('is not asked for where nothing was typed', async () => {
     await using world = await sealedWorld();
     const first = await call(world, 'pay');

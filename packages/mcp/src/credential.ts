@@ -147,7 +147,8 @@ async function lasting(
       },
       inquiry.signal,
     );
-    return { generation: body.generation, values: await valuesOf(run, inquiry, { credentialId }, body) };
+    const { generation } = body;
+    return { generation, values: await valuesOf(run, inquiry, { credentialId, generation }, body) };
   };
 
   const first = await read();

@@ -4,7 +4,9 @@ import { z } from 'zod';
 import { GatewayError, PosternUsageError } from './errors.ts';
 
 /** What a sealed result belongs to: an elicitation that was redeemed, or a lasting credential. */
-export type SealedFor = { readonly elicitationId: string } | { readonly credentialId: string };
+export type SealedFor =
+  | { readonly elicitationId: string }
+  | { readonly credentialId: string; readonly generation: number };
 
 /** Opens what the gateway sealed to this MCP server. Both throw `GatewayError` `invalid_response` where that fails. */
 export interface SealedOpener {
@@ -14,6 +16,8 @@ export interface SealedOpener {
 }
 
 const ACCESS_TOKEN_TYPE = 'postern-access-token+jwe';
+const RESULT_TYPE = 'postern-result+jwe';
+const CREDENTIAL_TYPE = 'postern-credential+jwe';
 
 type KeyManagement = 'RSA-OAEP-256' | 'ECDH-ES';
 
@@ -60,11 +64,9 @@ export function createSealedOpener(jwks: readonly JWK[], mcpServerId: string | u
       ),
 
     async typed(sealed, expected) {
+      const typ = 'credentialId' in expected ? CREDENTIAL_TYPE : RESULT_TYPE;
       const subject = Object.fromEntries(Object.entries(expected).map(([name, id]) => [name, z.literal(id)]));
-      const text = await open(
-        sealed,
-        z.object({ typ: z.string().refine(typ => typ !== ACCESS_TOKEN_TYPE), aud: audience, ...subject }),
-      );
+      const text = await open(sealed, z.object({ typ: z.literal(typ), aud: audience, ...subject }));
       try {
         return JSON.parse(text);
       } catch {

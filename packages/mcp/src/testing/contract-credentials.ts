@@ -28,6 +28,8 @@ export class ContractCredentials {
   #generations = 0;
   /** What each reading was for, in order. */
   readonly tools: (string | undefined)[] = [];
+  /** Changes an answer on its way out, as something between gateway and MCP server could. */
+  tamper: (answer: CredentialValuesBody) => CredentialValuesBody = answer => answer;
   encryptionKey: () => JWK | undefined = () => undefined;
 
   put(
@@ -76,12 +78,12 @@ export class ContractCredentials {
     const isSealed = request.sealed === true;
     if (isSealed && this.encryptionKey() === undefined) return 'encryption_key_not_registered';
     this.tools.push(request.tool);
-    if (!isSealed) return { ...factsOf(stored), values: { ...stored.values } };
-    const header = { typ: 'postern-result+jwe', credentialId };
-    return {
+    if (!isSealed) return this.tamper({ ...factsOf(stored), values: { ...stored.values } });
+    const header = { typ: 'postern-credential+jwe', credentialId, generation: stored.generation };
+    return this.tamper({
       ...factsOf(stored),
       sealedValues: await seal(JSON.stringify(stored.values), this.encryptionKey(), header),
-    };
+    });
   }
 
   /** The user deletes all of them, or the MCP server this one. */
