@@ -1,0 +1,148 @@
+import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@postern/gateway';
+import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
+import { ceremonyOf } from '../support/passkey-ceremony.ts';
+import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { storedElicitation } from '../support/stored-elicitation.ts';
+import { createApi, keyOf } from '../support/world.ts';
+
+type McpServerConfig = GatewayConfig['mcpServers'][number];
+type Change = Partial<McpServerConfig> | ((before: McpServerConfig) => Partial<McpServerConfig>);
+
+const stack = new AsyncDisposableStack();
+let stage: Stage;
+let stripe: FakeStripe;
+beforeAll(async () => {
+  stripe = await startFakeStripe();
+  stack.defer(() => stripe.close());
+  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
+  stage = stack.use(
+    await startStage({
+      config: { processors },
+      mcpServer: { payment, kinds: ['payment', 'confirmation', 'credential', 'form'] },
+    }),
+  );
+});
+afterAll(() => stack.disposeAsync());
+
+/** The gateway after the operator has changed what the MCP server is registered with. */
+async function changedTo(change: Change): Promise<Gateway> {
+  const { config } = stage.world.gateways[0]?.deps ?? {};
+  if (config === undefined) throw new Error('no gateway');
+  const mcpServers = config.mcpServers.map(mcpServer => ({
+    ...mcpServer,
+    ...(typeof change === 'function' ? change(mcpServer) : change),
+  }));
+  return stack.use(
+    await startGateway(
+      { ...config, listen: { host: '127.0.0.1', port: 0 }, mcpServers },
+      { logger: createLogger({ level: 'silent' }) },
+    ),
+  );
+}
+
+/** The same browser, cookies and all, at another gateway process. */
+function movedTo({ address }: Gateway, { cookies }: RawBrowser): RawBrowser {
+  const moved = createRawBrowser({ address, publicUrl: stage.world.publicUrl });
+  for (const [name, value] of cookies) moved.cookies.set(name, value);
+  return moved;
+}
+
+const withPayment =
+  (change: Partial<NonNullable<McpServerConfig['payment']>>): Change =>
+  ({ payment }) => ({ payment: { ...(payment ?? raise()), ...change } });
+
+const withdrawn: readonly (readonly [string, AskedKind, Change])[] = [
+  ...askedKinds.map(kind => [`the kind ${kind}`, kind, { kinds: askedKinds.filter(other => other !== kind) }] as const),
+  ['payments', 'payment', { payment: undefined, kinds: ['form'] }],
+  ['the processor', 'payment', withPayment({ processors: ['stripe-main'] })],
+  ['the currency', 'payment', withPayment({ maxAmount: { JPY: 100_000 } })],
+  ['payments that high', 'payment', withPayment({ maxAmount: { EUR: 2489 } })],
+  ['its issuer', 'form', { issuers: ['https://other.example'] }],
+];
+
+describe('T30, S39: what an MCP server is no longer allowed', () => {
+  it.each(withdrawn)('%s: a link to a %s that is out already ends', async (_, kind, change) => {
+    const gateway = await changedTo(change);
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const typed = Object.entries(askOfEach[kind].typed).map(([name, value]) => [`field.${name}`, value]);
+    const form = { ...(await raw.acceptForm(elicitationId)), ...Object.fromEntries(typed) };
+    const before = await storedElicitation(stage, elicitationId);
+    const later = movedTo(gateway, raw);
+    expect((await later.get(`/e/${elicitationId}`)).status).toBe(404);
+    expect((await later.post(`/e/${elicitationId}/accept`, { form })).status).toBe(404);
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    // Where it is still allowed, the very same form agrees.
+    expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(303);
+  });
+
+  it('a button is enough no longer: the passkey is asked for from now on', async () => {
+    const gateway = await changedTo(withPayment({ passkeyAbove: { EUR: 0 } }));
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    expect(await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).toMatchObject({
+      status: 303,
+      location: `/e/${elicitationId}/passkey`,
+    });
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('a shorter time since the sign-in holds for pages that are open', async () => {
+    const gateway = await changedTo(withPayment({ freshSignInSeconds: 0 }));
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    expect((await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('payments: a passkey ceremony under way approves nothing any more', async () => {
+    const gateway = await changedTo({ kinds: ['form'] });
+    const user = stage.subject();
+    const amount = { currency: 'JPY', minorUnits: 101 };
+    const items = [{ label: 'x', unitMinorUnits: 101 }];
+    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none', amount, items }));
+    const raw = await visitorFor(stage, user, elicitationId);
+    const page = await ceremonyOf(raw, elicitationId);
+    const created = new SoftwareAuthenticator(stage.world.publicUrl).create(page.options);
+    const form = { ...page.form, response: JSON.stringify(created) };
+    expect((await movedTo(gateway, raw).post(page.action, { form })).status).toBe(404);
+    expect((await ceremonyOf(raw, elicitationId)).mode).toBe('register');
+  });
+
+  it('what was given while it was allowed is still redeemed', async () => {
+    const gateway = await changedTo({ kinds: ['form'], payment: undefined });
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId);
+    const redeemed = await createApi(gateway.address, keyOf('tracker')).redeem(elicitationId);
+    expect(redeemed).toMatchObject({ status: 200, body: { kind: 'payment' } });
+  });
+
+  it('a credential of a group that it left is neither read, listed nor deleted by it', async () => {
+    const user = stage.subject();
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
+    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const credentialId = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+    const moved = createApi((await changedTo({ group: 'others' })).address, keyOf('tracker'));
+    expect((await moved.credential(credentialId)).status).toBe(404);
+    expect((await moved.removeCredential(credentialId)).status).toBe(404);
+    expect((await moved.credentials(subject)).body).toEqual({ credentials: [] });
+    expect((await stage.api.credential(credentialId)).status).toBe(200);
+  });
+});
+
+function raise(): never {
+  throw new Error('no payments are configured');
+}
