@@ -1,5 +1,5 @@
 import type { CredentialField } from '@postern/elicitation';
-import { RE2JS } from 're2js';
+import { isWholeMatch } from './patterns.ts';
 
 export type FieldFault = 'missing' | 'pattern' | 'too_long';
 
@@ -33,15 +33,5 @@ export function readCredentialEntry(
 function faultOf({ pattern, maxLength }: CredentialField, value: string): FieldFault | undefined {
   if (value === '') return 'missing';
   if (value.length > maxLength) return 'too_long';
-  return pattern !== undefined && !RE2JS.compile(pattern).matches(value) ? 'pattern' : undefined;
-}
-
-/** Whether the gateway can match it. RE2 needs time in proportion to the value, whatever an MCP server writes here. */
-export function isUsablePattern(pattern: string): boolean {
-  try {
-    RE2JS.compile(pattern);
-    return true;
-  } catch {
-    return false;
-  }
+  return pattern !== undefined && !isWholeMatch(pattern, value) ? 'pattern' : undefined;
 }

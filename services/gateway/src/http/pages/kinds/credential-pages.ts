@@ -2,6 +2,7 @@ import { type ElicitationOf, RequestChangedError } from '@postern/elicitation';
 import { type CredentialNotice, credentialDonePage, credentialPage, displayHost } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
 import { type FieldFault, readCredentialEntry } from '../../../flows/credential-entry.ts';
+import { checkOf } from '../../../registered-mcp-server.ts';
 import { createDecisionView } from '../decision-view.ts';
 import type { PageDeps } from '../page-routes.ts';
 import type { KindPages, PageRequest, PresentOf } from './kind-pages.ts';
@@ -18,7 +19,7 @@ export function createCredentialPages(pages: PageDeps): KindPages<'credential'> 
   const decisionView = createDecisionView(pages);
 
   function checkHost({ mcpServerId, request }: ElicitationOf<'credential'>): string | undefined {
-    const check = deps.mcpServers.get(mcpServerId)?.config.credentialChecks[request.name];
+    const check = checkOf(deps.mcpServers.get(mcpServerId), request.name);
     return check === undefined ? undefined : displayHost(new URL(check.url));
   }
 
