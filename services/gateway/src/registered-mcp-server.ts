@@ -1,4 +1,12 @@
-import { type Connection, type Credential, type ElicitationRequest, kinds, type McpServer } from '@postern/elicitation';
+import {
+  type Amount,
+  type Connection,
+  type Credential,
+  type ElicitationRequest,
+  kinds,
+  type McpServer,
+} from '@postern/elicitation';
+import type { CredentialCheckConfig } from './config/approval-config.ts';
 import type { McpServerConfig } from './config/config-schema.ts';
 
 /** An MCP server as configured, together with what the domain must know of it. */
@@ -43,10 +51,27 @@ export function mayAsk({ kinds, providers, payment }: McpServer, request: Elicit
     case 'authorization':
       return providers.includes(request.provider);
     case 'payment':
-      return payment?.processors.includes(request.processor) === true;
+      return payment?.processors.includes(request.processor) === true && isWithinLimit(payment, request.terms.amount);
     default:
       return true;
   }
+}
+
+/** In a currency that has a limit, and not above it. */
+function isWithinLimit(
+  { maxMinorUnits }: NonNullable<McpServer['payment']>,
+  { currency, minorUnits }: Amount,
+): boolean {
+  return Object.hasOwn(maxMinorUnits, currency) && minorUnits <= (maxMinorUnits[currency] ?? 0);
+}
+
+/** How a credential of this name is checked before it is accepted. A name is the MCP server's to choose, also one that every object has. */
+export function checkOf(
+  mcpServer: Pick<RegisteredMcpServer, 'config'> | undefined,
+  name: string,
+): CredentialCheckConfig | undefined {
+  const checks = mcpServer?.config.credentialChecks ?? {};
+  return Object.hasOwn(checks, name) ? checks[name] : undefined;
 }
 
 /** Who owns the connections made for an MCP server. One that is no longer registered owned its own. */
