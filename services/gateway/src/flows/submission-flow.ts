@@ -9,13 +9,22 @@ import {
   newOperationId,
   type Visitor,
 } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { Events } from '../events.ts';
-import { ownerOf, type RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { ProblemError } from '../http/problem-error.ts';
+import { checkOf, ownerOf, type RegisteredMcpServer } from '../registered-mcp-server.ts';
 import type { CredentialCheck } from './credential-check.ts';
 import type { CredentialValues } from './credential-entry.ts';
 import { credentialContext, resultContext } from './result-context.ts';
 import { unlessOvertaken } from './unless-overtaken.ts';
+
+/**
+ * So often does a person have one credential of an MCP server checked within this time, over all its elicitations and all replicas. Who
+ * mistypes needs fewer; who guesses somebody else's password at the API behind needs more.
+ */
+const CHECKS = 10;
+const CHECKS_WITHIN_MS = 10 * 60_000;
 
 export interface Submitter {
   readonly visitor: Visitor;
@@ -26,6 +35,7 @@ export interface Submitter {
 /** What a person typed: sealed at once, and stored in the same commit that completes the elicitation. */
 export function createSubmissionFlow(p: {
   service: ElicitationService;
+  stores: Pick<RedisStores, 'oneTime'>;
   vault: Vault;
   credentialCheck: CredentialCheck;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
@@ -58,6 +68,15 @@ export function createSubmissionFlow(p: {
     });
   }
 
+  /** @throws ProblemError `rate_limited` */
+  async function takeCheck({ mcpServerId, subject, request }: ElicitationOf<'credential'>): Promise<void> {
+    for (let n = 0; n < CHECKS; n += 1) {
+      const name = ['credential check', mcpServerId, subject.issuer, subject.subject, request.name, n];
+      if (await p.stores.oneTime.claim(digestOf(JSON.stringify(name)), CHECKS_WITHIN_MS)) return;
+    }
+    throw new ProblemError('rate_limited', { retryAfterMs: CHECKS_WITHIN_MS });
+  }
+
   return {
     async form(
       elicitation: ElicitationOf<'form'>,
@@ -71,6 +90,7 @@ export function createSubmissionFlow(p: {
 
     /**
      * Checked where the operator says how, before it is accepted. A check that turns it down, or cannot be made, brings the person back.
+     * @throws ProblemError `rate_limited` after too many checks
      */
     async credential(
       elicitation: ElicitationOf<'credential'>,
@@ -79,11 +99,12 @@ export function createSubmissionFlow(p: {
     ): Promise<Elicitation> {
       const { elicitationId, mcpServerId, request } = elicitation;
       service.assertSamePerson(elicitation, submitter.visitor);
-      const check = p.mcpServers.get(mcpServerId)?.config.credentialChecks[request.name];
+      const check = checkOf(p.mcpServers.get(mcpServerId), request.name);
       const isOpen = elicitation.status === 'pending' || elicitation.status === 'active';
       // A digest that is not the stored one is refused before anybody outside is asked.
       if (check === undefined || !isOpen || !isShownBy(submitter.shown, request))
         return store(elicitation, submitter, values);
+      await takeCheck(elicitation);
       const attempt = digestOf(newOperationId(p.entropy));
       await service.beginCheck(elicitationId, submitter.visitor, attempt);
       const checked = await p.credentialCheck(check, values);
