@@ -6,6 +6,7 @@ import {
   facts,
   linkButton,
   matchCodeFact,
+  paragraphs,
   personFact,
   postForm,
   quotedMessage,
@@ -41,8 +42,8 @@ export interface DecisionView extends Deadline {
 export interface DecisionKind {
   readonly title: string;
   readonly heading: Html;
-  /** More about what happens, below the heading. */
-  readonly lead?: Html;
+  /** More about what happens, below the heading; in one paragraph or several. */
+  readonly lead?: Html | readonly Html[];
   /** What happened on the last try; block markup. */
   readonly notice?: Html;
   readonly facts: Html;
@@ -67,7 +68,7 @@ export interface DecisionKind {
 export function decisionPage(context: PageContext, t: Translator, view: DecisionView, kind: DecisionKind): string {
   const { csrfToken, shown } = view;
   const notice = kind.notice === undefined ? undefined : html`<div class="notice">${kind.notice}</div>`;
-  const lead = kind.lead === undefined ? undefined : html`<div class="lead"><p>${kind.lead}</p></div>`;
+  const lead = kind.lead === undefined ? undefined : html`<div class="lead">${paragraphs([kind.lead].flat())}</div>`;
   const switchAccount =
     view.switchAccountAction === undefined
       ? undefined

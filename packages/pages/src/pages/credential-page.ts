@@ -85,11 +85,12 @@ function lead(
   { lasting, replaces, checkedAt }: CredentialView['credential'],
   names: { mcpServer: string; brand: string },
   t: Translator,
-): Html {
-  const replaced = replaces ? html` ${t.html('credential.replaces')}` : undefined;
-  const checked =
-    checkedAt === undefined ? undefined : html` ${t.html('credential.checked', { host: hostText(checkedAt) })}`;
-  return html`${t.html(lasting ? 'credential.lasting' : 'credential.once', names)}${replaced}${checked}`;
+): Html[] {
+  return [
+    t.html(lasting ? 'credential.lasting' : 'credential.once', names),
+    ...(replaces ? [t.html('credential.replaces')] : []),
+    ...(checkedAt === undefined ? [] : [t.html('credential.checked', { ...names, host: hostText(checkedAt) })]),
+  ];
 }
 
 function notesOf(field: CredentialFieldView, t: Translator): FieldNotes {

@@ -32,7 +32,8 @@ export function formPage(context: PageContext, view: FormView): string {
   const t = translatorFor(context.locale);
   const { form, notice } = view;
   const names = { mcpServer: view.mcpServer.name, brand: context.branding.name };
-  const key = form.fields.length === 1 ? 'form.headingOne' : 'form.heading';
+  const isOne = form.fields.length === 1;
+  const key = isOne ? 'form.headingOne' : 'form.heading';
   const heading = t.plain(key, names);
   const hasSecret = form.fields.some(field => field.control === 'text' && field.secret === true);
   const fields = form.fields.map(field => ({ field, notes: formFieldNotes(field, t) }));
@@ -52,7 +53,10 @@ export function formPage(context: PageContext, view: FormView): string {
         }),
     facts: fieldSection(
       {
-        heading: form.title === undefined ? t.html('form.questions') : html`<span translate="no">${form.title}</span>`,
+        heading:
+          form.title === undefined
+            ? t.html(isOne ? 'form.question' : 'form.questions')
+            : html`<span translate="no">${form.title}</span>`,
         fields: fields.map(({ field, notes: itsNotes }) => formControl(field, itsNotes, t)),
         mcpServerName: names.mcpServer,
         brandName: names.brand,

@@ -48,7 +48,7 @@ export const entriesEn = {
   'credential.lasting':
     '{brand} keeps them locked away until you delete them, and hands them to {mcpServer} when it needs them. Nobody else gets them: not the app you came from, and not its AI.',
   'credential.replaces': 'They take the place of those that you entered before.',
-  'credential.checked': 'They are tried out at {host} first.',
+  'credential.checked': '{brand} tries them out at {host} first.',
   'credential.send': 'Send',
   'credential.save': 'Save',
   'credential.reassurance': 'Nothing is shared if you decline.',
@@ -72,13 +72,14 @@ export const entriesEn = {
   'form.heading': '{mcpServer} asks you a few questions',
   'form.headingOne': '{mcpServer} asks you a question',
   'form.questions': 'Questions',
-  'form.lead': 'Your answers go to {mcpServer}. They do not pass through the app you came from.',
+  'form.question': 'Question',
+  'form.lead': 'What you answer goes to {mcpServer}. It does not pass through the app you came from.',
   'form.leadSecret':
-    '{brand} hands your answers to {mcpServer} once, and to nobody else: not to the app you came from, and not to its AI.',
+    '{brand} hands what you answer to {mcpServer} once, and to nobody else: not to the app you came from, and not to its AI.',
   'form.send': 'Send',
   'form.reassurance': 'Nothing is shared if you decline.',
   'form.safety': 'Give no passwords, keys or card numbers here.',
-  'formDone.heading': 'Your answers are sent',
+  'formDone.heading': 'You answered',
   'formDone.text': '{mcpServer} can go on.',
 
   'me.credentials': 'Saved access details',
