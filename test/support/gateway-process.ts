@@ -11,6 +11,8 @@ import { freePort } from './world.ts';
 /** A gateway as operators run it: a process of its own with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
+  /** The audit events that it has written so far, through all its lives: one JSON object each. */
+  readonly audited: readonly string[];
   /** Ends it as a crash would: nothing is finished, nothing is said. */
   kill(): Promise<void>;
   /** Starts it again where it was. */
@@ -33,7 +35,9 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
   const start = async () => {
     const started = spawn(process.execPath, [main, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     try {
-      await untilStarted(started);
+      await untilStarted(started, line => {
+        if (line.includes('"audit":true')) audited.push(line);
+      });
     } catch (error) {
       await kill(started);
       throw error;
@@ -41,6 +45,7 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
     return started;
   };
   const remove = () => rm(directory, { recursive: true, force: true });
+  const audited: string[] = [];
   let child: ChildProcess;
   try {
     child = await start();
@@ -50,6 +55,7 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
   }
   return {
     address: `http://127.0.0.1:${port}`,
+    audited,
     kill: () => kill(child),
     async restart() {
       child = await start();
@@ -63,13 +69,14 @@ export async function startGatewayProcess(config: GatewayConfigInput): Promise<G
   };
 }
 
-async function untilStarted(child: ChildProcess): Promise<void> {
+async function untilStarted(child: ChildProcess, onLine: (line: string) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   child.once('error', reject);
   child.once('exit', code => reject(new Error(`the gateway ended with ${code} before it listened`)));
   if (child.stdout === null) throw new TypeError('a gateway without standard output');
   // Read to the end, or a full pipe would stop it.
   createInterface(child.stdout).on('line', line => {
+    onLine(line);
     if (line.includes('"gateway.started"')) resolve();
   });
   await promise;

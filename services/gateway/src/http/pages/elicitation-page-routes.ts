@@ -1,4 +1,4 @@
-import { isCharging, type Kind } from '@postern/elicitation';
+import { DomainError, type Elicitation, isCharging, type Kind, type Visitor } from '@postern/elicitation';
 import { declinedPage, endedPage, workingPage } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import { createAuthorizationPages } from './kinds/authorization-pages.ts';
@@ -62,6 +62,23 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
     }
   }
 
+  async function decline(elicitation: Elicitation, visitor: Visitor): Promise<void> {
+    service.assertSamePerson(elicitation, visitor);
+    let current = elicitation;
+    if (!isCharging(current)) {
+      try {
+        await service.decline(current.elicitationId, visitor);
+        return;
+      } catch (error) {
+        if (!(error instanceof DomainError) || error.code !== 'payment_in_progress') throw error;
+        // Approved in another tab since it was read.
+        current = (await service.find(current.elicitationId)) ?? current;
+      }
+    }
+    // Where it cannot be closed now, its page says how it stands.
+    await paymentFlow.close(current, 'decline');
+  }
+
   app.get<ById>('/e/:elicitationId', (request, reply) =>
     look(request, reply, present => show(request, reply, present)),
   );
@@ -72,13 +89,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
 
   app.post<ById>('/e/:elicitationId/decline', (request, reply) =>
     decide(request, reply, async ({ elicitation, visitor }) => {
-      if (isCharging(elicitation)) {
-        service.assertSamePerson(elicitation, visitor);
-        // Where it cannot be closed now, its page says how it stands.
-        await paymentFlow.close(elicitation, 'decline');
-      } else {
-        await service.decline(elicitation.elicitationId, visitor);
-      }
+      await decline(elicitation, visitor);
       return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
     }),
   );

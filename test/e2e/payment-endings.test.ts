@@ -1,0 +1,280 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type AskedPerson,
+  type PaymentWorld,
+  payLinkIn,
+  sessionOf,
+  startPaymentWorld,
+} from '../support/payment-world.ts';
+
+const TTL_SECONDS = 60;
+/** Longer than a processor that did not answer is left alone. */
+const ASKED_AGAIN_SECONDS = 31;
+/** A reader that nobody wakes up waits longer. */
+const SWEPT_MS = 40_000;
+
+let world: PaymentWorld;
+beforeAll(async () => {
+  world = await startPaymentWorld();
+});
+afterEach(() => {
+  world.stripe.clearFaults();
+  world.backToNow();
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+async function atStripe(more: { readonly ttlSeconds?: number } = {}) {
+  const person = await world.asked(undefined, more);
+  await person.approve();
+  return { person, session: sessionOf(world.stripe, person.elicitationId) };
+}
+const statusOf = async (person: AskedPerson) => (await person.read()).status;
+/** When the gateway has ended it by itself. */
+const ended = async ({ elicitationId }: AskedPerson) => (await world.stage.api.read(elicitationId, 50)).body;
+const requestsAbout = (id: string, kind: 'expire' | 'retrieve') =>
+  world.stripe.requests(kind).filter(({ path }) => path.includes(id)).length;
+const chargesOf = ({ elicitationId }: AskedPerson) => world.stripe.chargesOf(elicitationId);
+
+describe('S40: the time of an approved payment is over', () => {
+  it('it is closed at the processor first, and cannot be paid any more', { timeout: SWEPT_MS }, async () => {
+    const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
+    const closing = world.stripe.hold('expire', 'before');
+    world.pass(TTL_SECONDS);
+    await closing.reached;
+    // Until the processor has said so, it may be paid: nobody is told that it is over.
+    expect(await statusOf(person)).toBe('active');
+    expect(payLinkIn(await person.raw.get(person.page))).toContain(session.id);
+    closing.release();
+    expect(await ended(person)).toMatchObject({ status: 'expired' });
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+    expect(chargesOf(person)).toEqual([]);
+    expect(world.movesOf(person.elicitationId).at(-1)).toBe('elicitation.expired');
+  });
+
+  it('paid in the last moment: completed, never expired', { timeout: SWEPT_MS }, async () => {
+    const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
+    const closing = world.stripe.hold('expire', 'before');
+    world.pass(TTL_SECONDS);
+    await closing.reached;
+    world.stripe.pay(session.id);
+    closing.release();
+    expect(await ended(person)).toMatchObject({ status: 'completed' });
+    expect(chargesOf(person)).toHaveLength(1);
+    expect(world.movesOf(person.elicitationId)).not.toContain('elicitation.expired');
+    expect((await world.stage.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
+  });
+
+  it('Stripe is away: it stays open, and ends later by the truth', { timeout: 2 * SWEPT_MS }, async () => {
+    const more = { ttlSeconds: TTL_SECONDS };
+    const [paid, unpaid, underWay] = [await atStripe(more), await atStripe(more), await atStripe(more)];
+    const all = [paid, unpaid, underWay];
+    world.stripe.fault({ kind: 'expire', times: 1000, does: { loseAnswer: 'before' } });
+    world.stripe.fault({ kind: 'retrieve', times: 1000, does: { loseAnswer: 'before' } });
+    world.pass(TTL_SECONDS);
+    for (const { session } of all)
+      await expect.poll(() => requestsAbout(session.id, 'expire'), { timeout: SWEPT_MS }).toBeGreaterThan(0);
+    for (const { person } of all) expect(await statusOf(person)).toBe('active');
+    world.stripe.pay(paid.session.id);
+    world.stripe.pay(underWay.session.id, { settles: 'later' });
+    world.stripe.clearFaults();
+    world.pass(ASKED_AGAIN_SECONDS);
+    expect(await ended(paid.person)).toMatchObject({ status: 'completed' });
+    expect(await ended(unpaid.person)).toMatchObject({ status: 'expired' });
+    await expect.poll(() => requestsAbout(underWay.session.id, 'retrieve'), { timeout: SWEPT_MS }).toBeGreaterThan(0);
+    expect(await statusOf(underWay.person)).toBe('active');
+    world.stripe.settleLater(underWay.session.id, 'succeeded');
+    expect((await underWay.person.comeBack()).status).toBe(303);
+    expect(await statusOf(underWay.person)).toBe('completed');
+    expect(all.map(({ person }) => chargesOf(person).length)).toEqual([1, 0, 1]);
+    for (const { session } of all) expect(world.stripe.pay(session.id)).toBe('not_open');
+  });
+
+  it('the answer that it is closed got lost: asked again, it is closed', { timeout: 2 * SWEPT_MS }, async () => {
+    const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
+    world.stripe.loseAnswer('expire', 'after');
+    world.pass(TTL_SECONDS);
+    await expect.poll(() => requestsAbout(session.id, 'expire'), { timeout: SWEPT_MS }).toBe(1);
+    world.pass(ASKED_AGAIN_SECONDS);
+    expect(await ended(person)).toMatchObject({ status: 'expired' });
+    expect(chargesOf(person)).toEqual([]);
+  });
+
+  it('nobody was led anywhere yet: it ends, and there is nothing that could be paid', {
+    timeout: SWEPT_MS,
+  }, async () => {
+    const person = await world.asked(undefined, { ttlSeconds: TTL_SECONDS });
+    world.stripe.loseAnswer('create', 'before');
+    await person.approve();
+    expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toEqual([]);
+    world.pass(TTL_SECONDS);
+    expect(await ended(person)).toMatchObject({ status: 'expired' });
+    for (const { id } of world.stripe.checkoutSessionsOf(person.elicitationId))
+      expect(world.stripe.pay(id)).toBe('not_open');
+  });
+
+  it('back from the processor unpaid and too late: expired, not asked again', async () => {
+    const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
+    world.stripe.expire(session.id);
+    world.pass(TTL_SECONDS);
+    expect((await person.comeBack()).status).toBe(303);
+    expect(await statusOf(person)).toBe('expired');
+  });
+});
+
+describe('S40: declined while it can be paid', () => {
+  it('it is closed at the processor first', async () => {
+    const { person, session } = await atStripe();
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await statusOf(person)).toBe('declined');
+    expect(requestsAbout(session.id, 'expire')).toBe(1);
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+    expect(world.movesOf(person.elicitationId).slice(-1)).toEqual(['elicitation.declined']);
+  });
+
+  it('a second tab pays while the first declines: completed', async () => {
+    const { person, session } = await atStripe();
+    const closing = world.stripe.hold('expire', 'before');
+    const declined = person.press('decline');
+    await closing.reached;
+    world.stripe.pay(session.id);
+    closing.release();
+    expect((await declined).status).toBe(303);
+    expect(await statusOf(person)).toBe('completed');
+    expect(chargesOf(person)).toHaveLength(1);
+  });
+
+  it('a second tab comes back paid while the first declines: completed, and the decline changes nothing', async () => {
+    const { person, session } = await atStripe();
+    const closing = world.stripe.hold('expire', 'before');
+    const declined = person.press('decline');
+    await closing.reached;
+    world.stripe.pay(session.id);
+    await person.comeBack();
+    const completed = await person.read();
+    expect(completed.status).toBe('completed');
+    closing.release();
+    expect((await declined).status).toBe(303);
+    expect(await person.read()).toEqual(completed);
+  });
+
+  it('declined in one tab and the way to the processor pressed in another: nothing is left to pay', async () => {
+    const { person, session } = await atStripe();
+    const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
+    const press = (verb: string) => person.raw.post(`${person.page}/${verb}`, { form });
+    const answers = await Promise.all(['decline', 'charge', 'decline', 'charge', 'decline'].map(press));
+    for (const { status } of answers) expect(status).toBe(303);
+    expect(await statusOf(person)).toBe('declined');
+    expect(sessionOf(world.stripe, person.elicitationId).id).toBe(session.id);
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+  });
+
+  it('the money is under way: it is not declined, the page says how it stands', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, { settles: 'later' });
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await statusOf(person)).toBe('active');
+    world.stripe.settleLater(session.id, 'failed');
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await statusOf(person)).toBe('declined');
+    expect(chargesOf(person)).toEqual([]);
+  });
+});
+
+describe('S40: taken back by the MCP server while it can be paid', () => {
+  const cancel = ({ elicitationId }: AskedPerson) => world.stage.api.cancel(elicitationId);
+
+  it('it is closed at the processor first; the page says that it was taken back', async () => {
+    const { person, session } = await atStripe();
+    expect(await cancel(person)).toMatchObject({ status: 200, body: { status: 'cancelled' } });
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+    expect(payLinkIn(await person.raw.get(person.page))).toBeUndefined();
+    expect(await cancel(person)).toMatchObject({ status: 200, body: { status: 'cancelled' } });
+  });
+
+  it('paid meanwhile: refused, it is completed', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id);
+    expect(await cancel(person)).toMatchObject({ status: 409, body: { code: 'already_ended' } });
+    expect(await statusOf(person)).toBe('completed');
+  });
+
+  it('the money is under way: refused for now', async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id, { settles: 'later' });
+    expect(await cancel(person)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
+    world.stripe.settleLater(session.id, 'succeeded');
+    expect(await cancel(person)).toMatchObject({ status: 409, body: { code: 'already_ended' } });
+    expect(chargesOf(person)).toHaveLength(1);
+  });
+
+  it('Stripe is away: refused for now, whether or not it has heard', async () => {
+    for (const when of ['before', 'after'] as const) {
+      const { person, session } = await atStripe();
+      world.stripe.loseAnswer('expire', when);
+      expect(await cancel(person)).toMatchObject({ status: 502, body: { code: 'upstream_unavailable' } });
+      expect(await statusOf(person)).toBe('active');
+      expect(await cancel(person)).toMatchObject({ status: 200, body: { status: 'cancelled' } });
+      expect(world.stripe.pay(session.id)).toBe('not_open');
+    }
+  });
+
+  it('at once with decline: one end, nothing to pay', async () => {
+    const { person, session } = await atStripe();
+    const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
+    await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        n % 2 === 0 ? cancel(person) : person.raw.post(`${person.page}/decline`, { form }),
+      ),
+    );
+    const end = await person.read();
+    expect(['cancelled', 'declined']).toContain(end.status);
+    const ends = world
+      .movesOf(person.elicitationId)
+      .filter(event => /cancelled|declined|expired|completed/.test(event));
+    expect(ends).toEqual([`elicitation.${end.status}`]);
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+  });
+});
+
+describe('T31, S37: the same ask again', () => {
+  it('while it can be paid, also after its time: the same elicitation and the same charge', async () => {
+    const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
+    const { elicitationId } = person;
+    expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'active' } });
+    // Nobody can say what became of it, however long that takes.
+    world.stripe.fault({ kind: 'expire', times: 1000, does: { status: 503 } });
+    for (const seconds of [TTL_SECONDS, 3600, 86_400]) {
+      world.pass(seconds);
+      expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'active' } });
+    }
+    world.stripe.clearFaults();
+    // A day later the session is over at Stripe by itself.
+    expect(world.stripe.pay(session.id)).toBe('not_open');
+    const [expired] = world.stripe.eventsOf(session.id);
+    expect(expired && (await world.stripe.deliver(world.webhookUrl(), expired))).toBe(204);
+    expect(await statusOf(person)).toBe('expired');
+    expect(await person.askAgain()).toMatchObject({ status: 201 });
+  });
+
+  it('once it is paid: the payment that was made, until it is redeemed; then a new one', async () => {
+    const { person, session } = await atStripe();
+    const { elicitationId } = person;
+    world.stripe.pay(session.id);
+    await person.comeBack();
+    for (let n = 0; n < 3; n += 1)
+      expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'completed' } });
+    expect((await world.stage.api.redeem(elicitationId)).status).toBe(200);
+    const next = await person.askAgain();
+    expect(next).toMatchObject({ status: 201, body: { status: 'pending' } });
+    expect(next.body.elicitationId).not.toBe(elicitationId);
+    expect(chargesOf(person)).toHaveLength(1);
+  });
+
+  it('after it was declined: a new one', async () => {
+    const { person } = await atStripe();
+    await person.press('decline');
+    const next = await person.askAgain();
+    expect(next.status).toBe(201);
+    expect(next.body.elicitationId).not.toBe(person.elicitationId);
+  });
+});

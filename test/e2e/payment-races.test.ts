@@ -1,0 +1,274 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { apiKeyRequest, deletion, deliveryForm, paymentOf, visitorFor } from '../support/asks.ts';
+import { createMovingBrowser } from '../support/moving-browser.ts';
+import {
+  type AskedPerson,
+  type PaymentWorld,
+  payLinkIn,
+  sessionOf,
+  startPaymentWorld,
+} from '../support/payment-world.ts';
+import type { RawAnswer } from '../support/raw-browser.ts';
+
+const TTL_SECONDS = 60;
+const AT_ONCE = 24;
+const REPLICAS = 2;
+
+let world: PaymentWorld;
+beforeAll(async () => {
+  world = await startPaymentWorld({ replicas: REPLICAS });
+});
+afterEach(() => {
+  world.stripe.clearFaults();
+  world.backToNow();
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+/** Every kind that is answered by one press of the button, with what is typed before. */
+const answered = [
+  { kind: 'confirmation', ask: () => ({ kind: 'confirmation', confirmation: deletion }) as const, typed: () => ({}) },
+  { kind: 'payment without a processor', ask: () => paymentOf({ processor: 'none' }), typed: () => ({}) },
+  { kind: 'payment by Stripe', ask: () => paymentOf(), typed: () => ({}) },
+  {
+    kind: 'credential',
+    ask: () => ({ kind: 'credential', credential: apiKeyRequest }) as const,
+    typed: (n: number) => ({ 'field.api_key': `ak_thenumber${n}` }),
+  },
+  {
+    kind: 'form',
+    ask: () => ({ kind: 'form', form: deliveryForm }) as const,
+    typed: (n: number) => ({ 'field.name': `Name ${n}`, 'field.parcels': '2' }),
+  },
+] as const;
+const approvals = answered.slice(0, 3);
+
+const all = <T>(count: number, act: (n: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, n) => act(n)));
+const ends = ({ elicitationId }: AskedPerson) =>
+  world
+    .movesOf(elicitationId)
+    .filter(event => /\.(approved|accepted|completed|declined|cancelled|expired|failed)$/.test(event));
+
+/** The form of the page, to be posted as often as anybody likes. */
+async function atTheButton(person: AskedPerson, raw = person.raw) {
+  const form = await raw.acceptForm(person.elicitationId);
+  const { csrf_token } = form as { csrf_token: string };
+  return {
+    form,
+    accept: (typed: Readonly<Record<string, string>> = {}): Promise<RawAnswer> =>
+      raw.post(`${person.page}/accept`, { form: { ...form, ...typed } }),
+    decline: (): Promise<RawAnswer> => raw.post(`${person.page}/decline`, { form: { csrf_token } }),
+  };
+}
+
+/** The same browser at any replica. */
+async function everywhere(person: AskedPerson) {
+  const { publicUrl, gateways } = world.stage.world;
+  return gateways.map(({ address }) => {
+    const raw = createMovingBrowser({ addresses: [address], publicUrl }).at(0);
+    for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
+    return raw;
+  });
+}
+
+/** What was answered is there once, whoever asks. */
+async function expectOneResult(person: AskedPerson): Promise<void> {
+  const { elicitationId } = person;
+  if ((await person.read()).status === 'active') {
+    expect(world.stripe.pay(sessionOf(world.stripe, elicitationId).id)).toBe('paid');
+    await all(4, () => person.comeBack());
+    expect(world.stripe.chargesOf(elicitationId)).toHaveLength(1);
+  }
+  expect((await person.read()).status).toBe('completed');
+  const key = { 'idempotency-key': 'the-one' };
+  const redeemed = await all(6, n => world.stage.world.api({ replica: n % REPLICAS }).redeem(elicitationId, key));
+  expect(new Set(redeemed.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  expect(redeemed.every(({ status }) => status === 200)).toBe(true);
+  const moves = world.movesOf(elicitationId);
+  expect(new Set(moves).size).toBe(moves.length);
+}
+
+describe('T31, S37: the same decision again', () => {
+  it.each(answered)('$kind: double click, reload of the answer, back and again', async ({ ask, typed }) => {
+    const person = await world.asked(ask());
+    const { accept } = await atTheButton(person);
+    const [first, second] = await Promise.all([accept(typed(1)), accept(typed(1))]);
+    for (const answer of [first, second, await accept(typed(1))])
+      expect(answer).toMatchObject({ status: 303, location: person.page });
+    const before = await person.read();
+    // Back in the history stands the old form, still filled in.
+    expect(await accept(typed(1))).toMatchObject({ status: 303, location: person.page });
+    expect(await person.read()).toEqual(before);
+    await expectOneResult(person);
+    expect(await accept(typed(1))).toMatchObject({ status: 303, location: person.page });
+    expect((await person.raw.get(person.page)).status).toBe(200);
+  });
+
+  it.each(answered)('$kind: two tabs and a second browser of the same person', async ({ ask, typed }) => {
+    const person = await world.asked(ask());
+    const tab = await atTheButton(person);
+    const sameBrowser = await atTheButton(person);
+    const other = await atTheButton(person, await visitorFor(world.stage, person.user, person.elicitationId));
+    const tabs = [tab, sameBrowser, other];
+    const answers = await all(AT_ONCE, n => (tabs[n % tabs.length] ?? tab).accept(typed(n)));
+    for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
+    await expectOneResult(person);
+  });
+
+  it('payment by Stripe: both tabs lead to the same charge', async () => {
+    const person = await world.asked();
+    const browsers = await everywhere(person);
+    await Promise.all(browsers.map(async raw => (await atTheButton(person, raw)).accept()));
+    const { id } = sessionOf(world.stripe, person.elicitationId);
+    const pages = await Promise.all(browsers.map(raw => raw.get(person.page)));
+    expect(new Set(pages.map(payLinkIn))).toEqual(new Set([world.stripe.checkoutSession(id).url]));
+  });
+});
+
+describe('T31, S40: accept and decline at once: one of them is final', () => {
+  it.each(approvals)('$kind', async ({ ask }) => {
+    for (let round = 0; round < 4; round += 1) {
+      const person = await world.asked(ask());
+      const browsers = await everywhere(person);
+      const first = await atTheButton(person);
+      const buttons = [first, ...(await Promise.all(browsers.slice(1).map(raw => atTheButton(person, raw))))];
+      const answers = await all(AT_ONCE, n => {
+        const { accept, decline } = buttons[n % REPLICAS] ?? first;
+        return (n + round) % 4 < 2 ? accept() : decline();
+      });
+      for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
+      const end = await person.read();
+      // Approved first and closed at the processor afterwards is a decline as well; then nothing can be paid.
+      expect(['completed', 'declined', 'active']).toContain(end.status);
+      if (end.status === 'active') {
+        expect((await person.press('decline')).status).toBe(303);
+        expect((await person.read()).status).toBe('declined');
+      }
+      const final = await person.read();
+      for (const { accept, decline } of buttons) {
+        expect((await accept()).status).toBe(303);
+        expect((await decline()).status).toBe(303);
+      }
+      expect(await person.read()).toEqual(final);
+      for (const { id } of world.stripe.checkoutSessionsOf(person.elicitationId))
+        expect(world.stripe.pay(id)).toBe('not_open');
+      expect(world.stripe.chargesOf(person.elicitationId)).toEqual([]);
+      const redeemed = await world.stage.api.redeem(person.elicitationId);
+      expect(redeemed.status).toBe(final.status === 'completed' ? 200 : 409);
+      const said = ends(person);
+      expect(new Set(said).size).toBe(said.length);
+      if (end.status === 'completed') expect(said).toEqual(['elicitation.approved']);
+    }
+  });
+
+  it.each(answered.slice(3))('$kind', async ({ ask, typed }) => {
+    const person = await world.asked(ask());
+    const { accept, decline } = await atTheButton(person);
+    await all(AT_ONCE, n => (n % 2 === 0 ? accept(typed(n)) : decline()));
+    const end = await person.read();
+    expect(['completed', 'declined']).toContain(end.status);
+    await accept(typed(1));
+    await decline();
+    expect(await person.read()).toEqual(end);
+    expect((await world.stage.api.redeem(person.elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
+  });
+});
+
+describe('T31, S40: accept and the end of the time at once: never both', () => {
+  it.each(answered)('$kind: at every look at the clock', { timeout: 120_000 }, async ({ ask, typed }) => {
+    const outcomes = new Set<string>();
+    const person = { current: await world.asked(ask(), { ttlSeconds: TTL_SECONDS }) };
+    for (let looks = 0; looks < 12; looks += 1) {
+      const { accept } = await atTheButton(person.current);
+      world.passAfter(looks, TTL_SECONDS);
+      expect((await accept(typed(1))).status).toBe(303);
+      world.backToNow();
+      world.pass(TTL_SECONDS);
+      if ((await person.current.read()).status === 'active') await person.current.press('decline');
+      const end = await person.current.read();
+      world.backToNow();
+      outcomes.add(end.status);
+      const said = ends(person.current);
+      if (end.status === 'expired') expect(said).toEqual(['elicitation.expired']);
+      else expect(said).not.toContain('elicitation.expired');
+      expect(await person.current.read()).toEqual(end);
+      const redeemed = await world.stage.api.redeem(person.current.elicitationId);
+      expect(redeemed.status).toBe(end.status === 'completed' ? 200 : 409);
+      person.current = await again(person.current);
+    }
+    // Moments on both sides of the commit have been met.
+    expect(outcomes.size).toBe(2);
+  });
+
+  /** The same person in front of the same ask, issued anew. */
+  async function again(person: AskedPerson): Promise<AskedPerson> {
+    const { body, status } = await person.askAgain();
+    if (status !== 201) throw new Error(`not issued anew: ${status}`);
+    const { elicitationId } = body;
+    const page = `/e/${elicitationId}`;
+    const { raw } = person;
+    return {
+      ...person,
+      ...{ elicitationId, page },
+      read: async () => (await world.stage.api.read(elicitationId)).body,
+      press: async verb => raw.post(`${page}/${verb}`, { form: { csrf_token: await raw.csrfToken(elicitationId) } }),
+      approve: async () => raw.post(`${page}/accept`, { form: await raw.acceptForm(elicitationId) }),
+      comeBack: () => raw.get(`${page}/charge`),
+    };
+  }
+});
+
+describe('T31, S40: accept and the MCP server’s cancel at once: one of them is final', () => {
+  it.each(answered)('$kind', async ({ ask, typed }) => {
+    for (let round = 0; round < 4; round += 1) {
+      const person = await world.asked(ask());
+      const { elicitationId } = person;
+      const { accept } = await atTheButton(person);
+      const cancels: Promise<{ status: number; body: { code?: string } }>[] = [];
+      const accepts = await all(AT_ONCE, async n => {
+        if ((n + round) % 3 > 0) return accept(typed(n));
+        const cancelled = world.stage.world.api({ replica: n % REPLICAS }).cancel(elicitationId);
+        cancels.push(cancelled);
+        await cancelled;
+        return undefined;
+      });
+      for (const answer of accepts) if (answer !== undefined) expect(answer.status).toBe(303);
+      if ((await person.read()).status === 'active') await world.stage.api.cancel(elicitationId);
+      const end = await person.read();
+      expect(['completed', 'cancelled']).toContain(end.status);
+      for (const { status, body } of await Promise.all(cancels)) {
+        // A charge that is just coming into being cannot be closed yet.
+        if (body.code === 'upstream_unavailable') expect(status).toBe(502);
+        // Approved between being read and being taken back.
+        else if (body.code === 'payment_in_progress') expect(status).toBe(409);
+        else expect(status).toBe(end.status === 'cancelled' ? 200 : 409);
+      }
+      expect((await accept(typed(1))).status).toBe(303);
+      expect(await person.read()).toEqual(end);
+      for (const { id } of world.stripe.checkoutSessionsOf(elicitationId))
+        expect(world.stripe.pay(id)).toBe('not_open');
+      expect((await world.stage.api.redeem(elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
+    }
+  });
+});
+
+describe('T30, S36: what was not shown is not approved', () => {
+  it.each(answered)('$kind: a forged digest, in between real ones: 409 and nothing else', async ({ ask, typed }) => {
+    const person = await world.asked(ask());
+    const { form, accept } = await atTheButton(person);
+    const before = await person.read();
+    const forged = {
+      ...form,
+      ...typed(1),
+      shown: `${form['shown']?.slice(0, -1)}${form['shown']?.endsWith('A') ? 'B' : 'A'}`,
+    };
+    const forge = () => person.raw.post(`${person.page}/accept`, { form: forged });
+    expect((await forge()).status).toBe(409);
+    expect(await person.read()).toEqual(before);
+    expect(ends(person)).toEqual([]);
+    const answers = await all(AT_ONCE, n => (n % 2 === 0 ? forge() : accept(typed(n))));
+    // Once it is decided, the page says what became of it, whatever was sent.
+    for (const [n, { status }] of answers.entries()) expect(n % 2 === 0 ? [303, 409] : [303]).toContain(status);
+    await expectOneResult(person);
+  });
+});

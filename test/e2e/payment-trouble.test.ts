@@ -1,0 +1,232 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createMovingBrowser } from '../support/moving-browser.ts';
+import {
+  type AskedPerson,
+  type PaymentWorld,
+  payLinkIn,
+  sessionOf,
+  startPaymentWorld,
+} from '../support/payment-world.ts';
+
+type Fault = Parameters<PaymentWorld['stripe']['fault']>[0]['does'];
+
+/** A Stripe that knows nothing of the key it is asked with: a replica whose configuration is behind. */
+async function startRefusingStripe() {
+  const asked = Promise.withResolvers<void>();
+  const answering = Promise.withResolvers<void>();
+  const listener = createServer(async (_, response) => {
+    asked.resolve();
+    await answering.promise;
+    const error = { type: 'invalid_request_error', message: 'Invalid API Key provided' };
+    response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  return {
+    url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    asked: asked.promise,
+    answer: answering.resolve,
+    close: () => listener.close(),
+  };
+}
+
+let world: PaymentWorld;
+let refusing: Awaited<ReturnType<typeof startRefusingStripe>>;
+let replicas = 0;
+beforeAll(async () => {
+  refusing = await startRefusingStripe();
+  world = await startPaymentWorld({
+    replicas: 2,
+    config: (stripe): Partial<GatewayConfigInput> => {
+      replicas += 1;
+      if (replicas === 1) return { outbound: { timeoutSeconds: 1 } };
+      const { secretKey, webhookSecrets } = stripe;
+      const keys = { secretKey, webhookSecrets: [...webhookSecrets] };
+      return { processors: [{ type: 'stripe', name: 'stripe-main', ...keys, apiUrl: refusing.url }] };
+    },
+  });
+});
+afterEach(() => world.stripe.clearFaults());
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  refusing?.close();
+});
+
+const { promise: never } = Promise.withResolvers<void>();
+const troubles: readonly { readonly what: string; readonly does: Fault }[] = [
+  { what: 'the connection breaks before it has an effect', does: { loseAnswer: 'before' } },
+  { what: 'the answer gets lost after the effect', does: { loseAnswer: 'after' } },
+  { what: 'the time limit before the effect', does: { hold: never, when: 'before', reached: () => undefined } },
+  { what: '409, the key is in use', does: { status: 409, code: 'idempotency_key_in_use' } },
+  { what: '429', does: { status: 429 } },
+  { what: '500', does: { status: 500 } },
+  { what: '500, stored under its key', does: { status: 500, isStored: true } },
+  { what: '503', does: { status: 503 } },
+  { what: 'something that is no answer of Stripe', does: { body: '<html>' } },
+  { what: 'another object', does: { body: '{"object":"list"}' } },
+];
+
+const session = (person: AskedPerson) => sessionOf(world.stripe, person.elicitationId);
+
+/** There is one charge to pay; it is paid once, and the receipt is there. */
+async function expectCanBePaidOnce(person: AskedPerson): Promise<void> {
+  expect(payLinkIn(await person.raw.get(person.page))).toContain(session(person).id);
+  expect(world.stripe.pay(session(person).id)).toBe('paid');
+  await expect.poll(async () => (await person.comeBack()).status).toBe(303);
+  expect(await person.read()).toMatchObject({ status: 'completed' });
+  expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  expect((await world.stage.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
+  const moves = world.movesOf(person.elicitationId);
+  for (const event of ['approved', 'charged', 'completed', 'redeemed'])
+    expect(moves.filter(move => move === `elicitation.${event}`)).toHaveLength(1);
+}
+
+describe('S37: trouble when the charge is brought into being', () => {
+  // The key stays taken in a hold that never ends: what is never answered cannot be asked under the same key.
+  it.each(troubles.filter(({ does }) => !('hold' in does)))(
+    '$what: approved once, asked again under the same key, paid once',
+    async ({ does }) => {
+      const person = await world.asked();
+      world.stripe.fault({ kind: 'create', does });
+      expect(await person.approve()).toMatchObject({ status: 303, location: person.page });
+      expect(await person.read()).toMatchObject({ status: 'active' });
+      const page = await person.raw.get(person.page);
+      expect(page.status).toBe(200);
+      expect(payLinkIn(page)).toBeUndefined();
+      expect((await person.press('charge')).status).toBe(303);
+      const keys = world.stripe
+        .requests('create')
+        .filter(({ body }) => body.includes(person.elicitationId))
+        .map(({ idempotencyKey }) => idempotencyKey?.replace(/-2$/, ''));
+      expect(keys.length).toBeGreaterThan(1);
+      expect(new Set(keys).size).toBe(1);
+      await expectCanBePaidOnce(person);
+    },
+  );
+
+  it('again and again: the page stays and offers to ask again, 502 where it was asked', async () => {
+    const person = await world.asked();
+    world.stripe.fault({ kind: 'create', times: 4, does: { loseAnswer: 'before' } });
+    expect((await person.approve()).status).toBe(303);
+    for (let n = 0; n < 3; n += 1) expect((await person.press('charge')).status).toBe(502);
+    expect((await person.press('charge')).status).toBe(303);
+    await expectCanBePaidOnce(person);
+  });
+
+  it('409 while the first request is still under way: one charge, whoever is first', async () => {
+    const person = await world.asked();
+    const creating = world.stripe.hold('create', 'after');
+    const form = await person.raw.acceptForm(person.elicitationId);
+    const accept = () => person.raw.post(`${person.page}/accept`, { form });
+    const first = accept();
+    await creating.reached;
+    const others = await Promise.all(Array.from({ length: 10 }, accept));
+    for (const answer of others) expect(answer).toMatchObject({ status: 303, location: person.page });
+    expect(payLinkIn(await person.raw.get(person.page))).toBeUndefined();
+    creating.release();
+    expect((await first).status).toBe(303);
+    await expectCanBePaidOnce(person);
+  });
+
+  it('an answer after the time limit: the charge it names is met again', async () => {
+    const person = await world.asked();
+    const creating = world.stripe.hold('create', 'after');
+    expect((await person.approve()).status).toBe(303);
+    creating.release();
+    expect((await person.press('charge')).status).toBe(303);
+    await expectCanBePaidOnce(person);
+  });
+
+  it.each([400, 401, 402, 403, 404])('%d is a refusal: it fails, and nothing can be paid', async status => {
+    const person = await world.asked();
+    const form = await person.raw.acceptForm(person.elicitationId);
+    const accept = () => person.raw.post(`${person.page}/accept`, { form });
+    world.stripe.fault({ kind: 'create', does: { status } });
+    expect((await accept()).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'failed', failure: { code: 'processor_refused' } });
+    expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toEqual([]);
+    const ended = await person.read();
+    expect((await accept()).status).toBe(303);
+    expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toEqual([]);
+    expect(await person.read()).toEqual(ended);
+  });
+
+  it('S37: a replica with a revoked key does not fail what another one has led the person to pay', async () => {
+    const person = await world.asked();
+    const addresses = world.stage.world.gateways.map(({ address }) => address);
+    const browser = createMovingBrowser({ addresses, publicUrl: world.stage.world.publicUrl });
+    await browser.at(0).signIn(person.elicitationId, person.user);
+    world.stripe.loseAnswer('create', 'before');
+    await browser.at(0).post(`${person.page}/accept`, { form: await browser.at(0).acceptForm(person.elicitationId) });
+    const form = { csrf_token: await browser.at(0).csrfToken(person.elicitationId) };
+    const behind = browser.at(1).post(`${person.page}/charge`, { form });
+    await refusing.asked;
+    expect((await browser.at(0).post(`${person.page}/charge`, { form })).status).toBe(303);
+    const { id } = session(person);
+    refusing.answer();
+    expect((await behind).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    expect(payLinkIn(await browser.at(1).get(person.page))).toContain(id);
+    await expectCanBePaidOnce(person);
+  });
+});
+
+describe('S37: trouble when the processor is asked how it stands', () => {
+  it.each(troubles)('$what: the page stays, and nothing is concluded', async ({ does }) => {
+    const person = await world.asked();
+    await person.approve();
+    const { id } = session(person);
+    world.stripe.pay(id);
+    world.stripe.fault({ kind: 'retrieve', does });
+    const page = await person.comeBack();
+    expect(page.status).toBe(200);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    expect((await person.comeBack()).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  });
+});
+
+describe('S40: trouble when it is closed', () => {
+  it.each(troubles)('$what: not declined until it is known, then declined for good', async ({ does }) => {
+    const person = await world.asked();
+    await person.approve();
+    const { id } = session(person);
+    world.stripe.fault({ kind: 'expire', does });
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'declined' });
+    expect(world.stripe.pay(id)).toBe('not_open');
+    expect(world.stripe.chargesOf(person.elicitationId)).toEqual([]);
+  });
+
+  it.each(troubles.filter(({ what }) => !what.includes('after')))(
+    '$what, and paid meanwhile: completed',
+    async ({ does }) => {
+      const person = await world.asked();
+      await person.approve();
+      const { id } = session(person);
+      world.stripe.fault({ kind: 'expire', does });
+      await person.press('decline');
+      expect(world.stripe.pay(id)).toBe('paid');
+      expect((await person.press('decline')).status).toBe(303);
+      expect(await person.read()).toMatchObject({ status: 'completed' });
+      expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+    },
+  );
+
+  it('the answer to the question what became of it gets lost as well', async () => {
+    const person = await world.asked();
+    await person.approve();
+    world.stripe.expire(session(person).id);
+    world.stripe.loseAnswer('retrieve', 'after');
+    expect((await person.press('decline')).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    await person.press('decline');
+    expect(await person.read()).toMatchObject({ status: 'declined' });
+  });
+});
