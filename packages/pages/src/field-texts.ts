@@ -106,7 +106,7 @@ function textFault(field: { minLength?: number; maxLength?: number }, fault: Fie
   if (fault === 'missing' || fault === 'pattern') return t.html(`fault.${fault}`);
   if (fault === 'too_short' && field.minLength !== undefined)
     return t.html('fault.too_short', numbers({ min: field.minLength }, t));
-  // Without a length of its own a text still has the longest that any may have; the gateway passes that on.
+  // A text without a length of its own is too long beyond what any may have, which nobody types.
   if (fault === 'too_long' && field.maxLength !== undefined)
     return t.html('fault.too_long', numbers({ max: field.maxLength }, t));
   return t.html('fault.other');
