@@ -17,6 +17,7 @@ test.each<[string, z.ZodType, object]>([
       description: 'Where to',
     },
   ],
+  ['text of a pattern', z.string().regex(/^a+$/), { type: 'string', pattern: '^a+$' }],
   ['e-mail', z.email(), { type: 'string', format: 'email' }],
   ['address', z.url(), { type: 'string', format: 'uri' }],
   ['date', z.iso.date(), { type: 'string', format: 'date' }],
@@ -95,7 +96,9 @@ describe('what a form cannot say is refused before anything is sent', () => {
     ['a list of texts', z.array(z.string())],
     ['a list of objects', z.array(z.object({ inner: z.string() }))],
     ['null', z.string().nullable()],
-    ['a pattern', z.string().regex(/^a+$/)],
+    ['a pattern with a flag', z.string().regex(/^a+$/i)],
+    ['two patterns', z.string().regex(/a/).regex(/b/)],
+    ['a pattern beyond what a form takes', z.string().regex(new RegExp('a'.repeat(201)))],
     ['an exclusive bound', z.number().gt(3)],
     ['a multiple', z.number().multipleOf(2)],
     ['a format of its own', z.uuid()],
@@ -108,7 +111,7 @@ describe('what a form cannot say is refused before anything is sent', () => {
   });
 
   test('with the path of the fault', () => {
-    const schema = z.object({ good: z.string(), bad: z.string().regex(/a/) });
+    const schema = z.object({ good: z.string(), bad: z.string().regex(/a/i) });
     expect(() => toRequestedSchema(schema)).toThrow(/properties.*bad.*pattern/s);
   });
 

@@ -2,6 +2,8 @@ import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@pos
 import { z } from 'zod';
 import { PosternUsageError } from './errors.ts';
 
+type JSONSchemaOverride = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
+
 const formats: ReadonlySet<unknown> = new Set(stringFormats);
 
 /**
@@ -14,13 +16,21 @@ const formats: ReadonlySet<unknown> = new Set(stringFormats);
 export function toRequestedSchema(schema: z.ZodObject): RequestedSchema {
   let json: unknown;
   try {
-    json = z.toJSONSchema(schema, { io: 'input' });
+    json = z.toJSONSchema(schema, { io: 'input', override: refuseFlags });
   } catch (error) {
     throw new PosternUsageError('invalid_ask', `form: ${error instanceof Error ? error.message : 'not a form'}`);
   }
   const parsed = requestedSchemaSchema.safeParse(restricted(json));
   if (parsed.success) return parsed.data;
   throw new PosternUsageError('invalid_ask', `form: ${z.prettifyError(parsed.error)}`);
+}
+
+/** JSON Schema has no flags: without them the pattern would be another rule than the handler's. */
+function refuseFlags({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverride>[0]): void {
+  if (jsonSchema.pattern === undefined || formats.has(jsonSchema.format)) return;
+  for (const { _zod: check } of zodSchema._zod.def.checks ?? [])
+    if ('pattern' in check.def && check.def.pattern instanceof RegExp && /[ims]/.test(check.def.pattern.flags))
+      throw new Error(`${path.join('.')}.pattern: a form knows no flags`);
 }
 
 type Json = Readonly<Record<string, unknown>>;

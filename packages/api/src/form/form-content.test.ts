@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type FormContent, parseFormContent } from './form-content.ts';
 import { contentFromFields, defaultContent, type FormFields, fieldsFromContent } from './form-fields.ts';
 import { type RequestedSchema, requestedSchemaSchema } from './requested-schema.ts';
@@ -87,6 +87,24 @@ describe('an answer from anybody', () => {
         });
       }
     }
+  });
+
+  test('is held against a pattern only by who can match one', () => {
+    const schema = schemaOf({ type: 'string', minLength: 2, pattern: '^(a+)+$', format: 'email' }, []);
+    const matches = vi.fn((_pattern: string, text: string) => text.startsWith('a'));
+    const answer = 'b@b.example';
+    expect(parseFormContent(schema, { answer })).toEqual({ content: { answer } });
+    expect(contentFromFields(schema, { answer })).toEqual({ content: { answer } });
+    const faults = [{ path: 'answer', code: 'pattern' }];
+    expect(parseFormContent(schema, { answer }, matches)).toEqual({ faults });
+    expect(contentFromFields(schema, { answer }, matches)).toEqual({ faults });
+    expect(matches).toHaveBeenCalledWith('^(a+)+$', answer);
+    expect(parseFormContent(schema, { answer: 'a@b.example' }, matches).faults).toBeUndefined();
+    // Everything else comes first, so that nothing is matched that is longer than it may be.
+    matches.mockClear();
+    expect(parseFormContent(schema, { answer: 'a'.repeat(5000) }, matches).faults?.[0]?.code).toBe('too_long');
+    expect(contentFromFields(schema, { answer: '' }, matches)).toEqual({ content: {} });
+    expect(matches).not.toHaveBeenCalled();
   });
 
   test('lacks what is required, and may lack the rest', () => {

@@ -1,5 +1,5 @@
 import type { RequestedSchema } from './requested-schema.ts';
-import { type FormFaultCode, type FormValue, valueFault } from './value-fault.ts';
+import { type FormFaultCode, type FormValue, type PatternMatcher, valueFault } from './value-fault.ts';
 
 /** The answer to a form: a value of the right type for each property that was answered. */
 export type FormContent = { readonly [name: string]: FormValue };
@@ -18,10 +18,13 @@ export type FormContentResult =
 /**
  * Checks an answer against its schema, whoever gives it: what an MCP client sends is no better than what a browser sends.
  * Nothing is converted, and no default is put in: an absent optional property was not answered.
+ *
+ * @param matches without it patterns are not checked
  */
 export function parseFormContent(
   schema: RequestedSchema,
   input: { readonly [name: string]: unknown },
+  matches?: PatternMatcher,
 ): FormContentResult {
   const faults: FormFault[] = Object.keys(input)
     .filter(name => !Object.hasOwn(schema.properties, name))
@@ -34,7 +37,7 @@ export function parseFormContent(
       if (required.has(name)) faults.push({ path: name, code: 'missing' });
       continue;
     }
-    const code = valueFault(property, value);
+    const code = valueFault(property, value, matches);
     if (code === undefined && isFormValue(value)) values.push([name, value]);
     else faults.push({ path: name, code: code ?? 'type' });
   }

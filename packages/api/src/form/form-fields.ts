@@ -1,7 +1,7 @@
 import { numberFromText } from './decimal.ts';
 import { type FormContent, type FormContentResult, type FormFault, parseFormContent } from './form-content.ts';
 import type { PropertySchema, RequestedSchema } from './requested-schema.ts';
-import type { FormValue } from './value-fault.ts';
+import type { FormValue, PatternMatcher } from './value-fault.ts';
 
 /** What a browser form posts for each property, by name. */
 export type FormFields = { readonly [name: string]: string | readonly string[] };
@@ -14,8 +14,14 @@ export type FormFields = { readonly [name: string]: string | readonly string[] }
  * - of a list, nothing chosen is the empty list where the property is required, and no answer elsewhere;
  * - a `date-time` comes as one text, or as a local time and an offset (RFC 3339 `time-offset`), two fields of one name;
  * - line breaks, which forms send as CR LF, are LF.
+ *
+ * @param matches without it patterns are not checked
  */
-export function contentFromFields(schema: RequestedSchema, fields: FormFields): FormContentResult {
+export function contentFromFields(
+  schema: RequestedSchema,
+  fields: FormFields,
+  matches?: PatternMatcher,
+): FormContentResult {
   const faults: FormFault[] = [];
   const input: [string, unknown][] = Object.keys(fields)
     .filter(name => !Object.hasOwn(schema.properties, name))
@@ -27,7 +33,7 @@ export function contentFromFields(schema: RequestedSchema, fields: FormFields): 
     if (value === unreadable) faults.push({ path: name, code: 'type' });
     else if (value !== undefined) input.push([name, value]);
   }
-  const result = parseFormContent(schema, Object.fromEntries(input));
+  const result = parseFormContent(schema, Object.fromEntries(input), matches);
   if (faults.length === 0) return result;
   const unreadables = new Set(faults.map(({ path }) => path));
   return { faults: [...faults, ...(result.faults ?? []).filter(({ path }) => !unreadables.has(path))] };

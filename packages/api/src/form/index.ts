@@ -13,4 +13,5 @@ export {
   formFaultCodes,
   MAX_FORM_TEXT_LENGTH,
   optionValuesOf,
+  type PatternMatcher,
 } from './value-fault.ts';

@@ -45,11 +45,11 @@ describe("MCP's restricted schema", () => {
     const result = requestedSchemaSchema.safeParse({
       type: 'object',
       $id: 'x',
-      properties: { a: { type: 'string', pattern: 'x' }, b: { type: 'array', items: { $ref: 'x' } } },
+      properties: { a: { type: 'string', const: 'x' }, b: { type: 'array', items: { $ref: 'x' } } },
     });
     expect(result.error?.issues.map(issue => issue.path.join('.'))).toEqual([
       '$id',
-      'properties.a.pattern',
+      'properties.a.const',
       'properties.b.items.$ref',
     ]);
   });

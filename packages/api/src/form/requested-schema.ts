@@ -5,17 +5,19 @@ import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
 
 /**
  * MCP's restricted JSON Schema for forms, as the schema types of revisions 2025-11-25 and 2026-07-28 have it (`ElicitRequestFormParams`
- * and `PrimitiveSchemaDefinition`, the same in both): one flat object of strings, numbers, booleans and choices.
+ * and `PrimitiveSchemaDefinition`, the same in both): one flat object of strings, numbers, booleans and choices. `pattern`, which
+ * only an example in the prose of 2025-11-25 has, is taken as well.
  *
  * It is strict. What stands outside is refused with its path instead of being dropped, because a rule that nobody checks is
- * worse than one that cannot be written. That goes for `pattern` too: the prose of 2025-11-25 shows it in one example, whose
- * own default does not match it, while the types of both revisions and the prose of 2026-07-28 have none.
+ * worse than one that cannot be written.
  */
 
 /** More is a questionnaire, which no one answers in the middle of something else. */
 export const MAX_FORM_PROPERTIES = 20;
 /** There are 249 countries (ISO 3166-1). */
 export const MAX_FORM_OPTIONS = 250;
+/** In UTF-16 code units. */
+export const MAX_PATTERN_LENGTH = 200;
 
 export const stringFormats = ['email', 'uri', 'date', 'date-time'] as const;
 export type StringFormat = (typeof stringFormats)[number];
@@ -30,6 +32,8 @@ export type TextProperty = Texts & {
   /** In Unicode code points (JSON Schema Validation 6.3). */
   readonly minLength?: number;
   readonly maxLength?: number;
+  /** A regular expression that occurs in the text (JSON Schema Validation 6.3.3). Never run here: see `PatternMatcher`. */
+  readonly pattern?: string;
   readonly format?: StringFormat;
   readonly default?: string;
 };
@@ -129,7 +133,10 @@ function refuseTitledRepeats(options: readonly TitledOption[], path: PropertyKey
   refuseRepeats(titles, at => [...path, at, 'title'], fault);
 }
 
-/** The default must be an answer that would be accepted. */
+/**
+ * The default must be an answer that would be accepted, but for a `pattern`: the default of the one example with a pattern does not
+ * match it. It stands on the page, and whoever sends it unchanged is told.
+ */
 function refuseUnfitDefault(property: PropertySchema, fault: Fault): void {
   if (property.default === undefined) return;
   const code = valueFault(property, property.default);
@@ -142,7 +149,7 @@ function withoutAbsent<T extends object>(members: T): { [K in keyof T]: Exclude<
   return Object.fromEntries(there) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
-const TEXT_RULES = ['minLength', 'maxLength', 'format'] as const;
+const TEXT_RULES = ['minLength', 'maxLength', 'pattern', 'format'] as const;
 
 const stringPropertySchema = z
   .strictObject({
@@ -150,6 +157,12 @@ const stringPropertySchema = z
     ...texts,
     minLength: length.optional(),
     maxLength: length.optional(),
+    pattern: z
+      .string()
+      .min(1)
+      .max(MAX_PATTERN_LENGTH)
+      .optional()
+      .describe('Regular expression in RE2 syntax that must occur in the text; `^…$` for the whole of it.'),
     format: z.enum(stringFormats).optional(),
     enum: optionValues.optional(),
     enumNames: z.array(plainText(120)).max(MAX_FORM_OPTIONS).optional(),
@@ -171,10 +184,10 @@ const stringPropertySchema = z
     refuseTitledRepeats(property.oneOf ?? [], ['oneOf'], fault);
   })
   .transform((members): TextProperty | SelectProperty | TitledSelectProperty => {
-    const { minLength, maxLength, format, enum: values, enumNames, oneOf, ...rest } = members;
+    const { minLength, maxLength, pattern, format, enum: values, enumNames, oneOf, ...rest } = members;
     if (values !== undefined) return withoutAbsent({ ...rest, enum: values, enumNames });
     if (oneOf !== undefined) return withoutAbsent({ ...rest, oneOf });
-    return withoutAbsent({ ...rest, minLength, maxLength, format });
+    return withoutAbsent({ ...rest, minLength, maxLength, pattern, format });
   });
 
 const numberPropertyShape = {

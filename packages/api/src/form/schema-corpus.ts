@@ -2,9 +2,6 @@
  * For tests: schemas that MCP allows, one of each structure that the specification shows (`client/elicitation` of 2025-11-25 and
  * 2026-07-28), that its schema types describe and that its conformance suite asks for; and schemas that stand outside, with the
  * path of the fault.
- *
- * One example of the prose of 2025-11-25 is among the refused: the string with a `pattern`, which no schema type of either
- * revision has and which its own default does not match. Without `pattern` it is accepted.
  */
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [member: string]: Json };
@@ -32,6 +29,17 @@ export const acceptedSchemas: Readonly<Record<string, Json>> = {
     description: 'Where we reach you',
     minLength: 3,
     maxLength: 50,
+    format: 'email',
+    default: 'ada@northwind.example',
+  }),
+  // As in the prose of 2025-11-25, where the default does not match either.
+  'string with a pattern': one({
+    type: 'string',
+    title: 'Contact',
+    description: 'Where we reach you',
+    minLength: 3,
+    maxLength: 50,
+    pattern: '^[A-Za-z]+$',
     format: 'email',
     default: 'ada@northwind.example',
   }),
@@ -162,7 +170,11 @@ export const refusedSchemas: readonly (readonly [name: string, path: string, sch
   ['property that is no schema', 'properties.answer', one(true)],
   ['boolean schema', 'properties.answer', one(null)],
 
-  ['pattern', 'properties.answer.pattern', one({ type: 'string', pattern: '^[a-z]+$' })],
+  ['pattern of nothing', 'properties.answer.pattern', one({ type: 'string', pattern: '' })],
+  ['pattern that is too long', 'properties.answer.pattern', one({ type: 'string', pattern: 'a'.repeat(201) })],
+  ['pattern that is no text', 'properties.answer.pattern', one({ type: 'string', pattern: ['a'] })],
+  ['pattern of a choice', 'properties.answer.pattern', one({ type: 'string', enum: ['a'], pattern: 'a' })],
+  ['pattern of a number', 'properties.answer.pattern', one({ type: 'integer', pattern: '1' })],
   ['unknown keyword', 'properties.answer.contentEncoding', one({ type: 'string', contentEncoding: 'base64' })],
   ['keyword of another type', 'properties.answer.minimum', one({ type: 'string', minimum: 1 })],
   ['constant', 'properties.answer.const', one({ type: 'boolean', const: true })],

@@ -2,7 +2,7 @@
 
 const about = ['type', 'title', 'description', 'default'];
 const membersByType = new Map<unknown, ReadonlySet<string>>([
-  ['string', new Set([...about, 'minLength', 'maxLength', 'format', 'enum', 'enumNames', 'oneOf'])],
+  ['string', new Set([...about, 'minLength', 'maxLength', 'pattern', 'format', 'enum', 'enumNames', 'oneOf'])],
   ['number', new Set([...about, 'minimum', 'maximum'])],
   ['integer', new Set([...about, 'minimum', 'maximum'])],
   ['boolean', new Set(about)],

@@ -18,6 +18,8 @@ export const formFaultCodes = [
   'too_short',
   'too_long',
   'format',
+  /** Only where patterns are matched: see {@link PatternMatcher}. */
+  'pattern',
   'minimum',
   'maximum',
   'not_an_option',
@@ -29,8 +31,18 @@ export type FormFaultCode = (typeof formFaultCodes)[number];
 /** What a property may hold: the union that MCP's `ElicitResult` has for its content. */
 export type FormValue = string | number | boolean | readonly string[];
 
+/**
+ * Whether a pattern occurs in a text. Patterns are others' and JavaScript's own regular expressions can take longer than anybody
+ * waits, so only who can match in linear time (RE2) matches at all. Everybody else leaves patterns to whoever asked.
+ */
+export type PatternMatcher = (pattern: string, text: string) => boolean;
+
 /** What is wrong with a value that stands where `property` is asked for. */
-export function valueFault(property: PropertySchema, value: unknown): FormFaultCode | undefined {
+export function valueFault(
+  property: PropertySchema,
+  value: unknown,
+  matches?: PatternMatcher,
+): FormFaultCode | undefined {
   switch (property.type) {
     case 'boolean':
       return typeof value === 'boolean' ? undefined : 'type';
@@ -43,7 +55,7 @@ export function valueFault(property: PropertySchema, value: unknown): FormFaultC
       if (typeof value !== 'string') return 'type';
       if ('enum' in property || 'oneOf' in property)
         return optionValuesOf(property).includes(value) ? undefined : 'not_an_option';
-      return textFault(property, value);
+      return textFault(property, value, matches);
   }
 }
 
@@ -55,14 +67,19 @@ export function optionValuesOf(
   return 'enum' in property ? property.enum : property.oneOf.map(option => option.const);
 }
 
-function textFault(property: TextProperty, value: string): FormFaultCode | undefined {
-  const { minLength = 0, maxLength = MAX_FORM_TEXT_LENGTH, format } = property;
+function textFault(
+  property: TextProperty,
+  value: string,
+  matches: PatternMatcher | undefined,
+): FormFaultCode | undefined {
+  const { minLength = 0, maxLength = MAX_FORM_TEXT_LENGTH, pattern, format } = property;
   // A text without lone surrogates is one that every JSON library reads back as it was (RFC 8259 section 8.2).
   if (!value.isWellFormed()) return 'type';
   const length = codePoints(value);
   if (length > Math.min(maxLength, MAX_FORM_TEXT_LENGTH)) return 'too_long';
   if (length < minLength) return 'too_short';
-  return format === undefined || formatFits(format, value) ? undefined : 'format';
+  if (format !== undefined && !formatFits(format, value)) return 'format';
+  return pattern === undefined || matches === undefined || matches(pattern, value) ? undefined : 'pattern';
 }
 
 /** JSON Schema counts characters as RFC 8259 defines them: Unicode code points, not UTF-16 code units. */

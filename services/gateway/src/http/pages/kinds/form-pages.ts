@@ -2,6 +2,7 @@ import { contentFromFields, type FormFields, requestedSchemaSchema } from '@post
 import { type ElicitationOf, RequestChangedError } from '@postern/elicitation';
 import { type FormNotice, formDonePage, formPage } from '@postern/pages';
 import type { FastifyReply } from 'fastify';
+import { occursIn } from '../../../flows/patterns.ts';
 import { createDecisionView } from '../decision-view.ts';
 import { type FormTry, formFieldViews } from '../form-field-views.ts';
 import type { PageDeps } from '../page-routes.ts';
@@ -53,7 +54,7 @@ export function createFormPages(pages: PageDeps): KindPages<'form'> {
       deps.service.assertSamePerson(elicitation, visitor);
       if (elicitation.status !== 'pending') return reply.redirect(`/e/${elicitationId}`, 303);
       const fields: FormFields = Object.fromEntries(typed);
-      const { content, faults } = contentFromFields(schemaOf(elicitation), fields);
+      const { content, faults } = contentFromFields(schemaOf(elicitation), fields, occursIn);
       if (content === undefined)
         return sendAsk(request, reply.code(422), present, 'fields_invalid', { fields, faults });
       try {
