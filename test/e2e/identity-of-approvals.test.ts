@@ -92,9 +92,15 @@ describe('T34: identity mode external: the application says who, and when they s
   }
 
   /** The application vouches for this browser, with what it knows of the sign-in. */
-  async function vouch(raw: RawBrowser, elicitationId: string, user: string, ago?: number): Promise<URLSearchParams> {
+  async function vouch(
+    raw: RawBrowser,
+    elicitationId: string,
+    user: string,
+    ago?: number,
+    application = 'app',
+  ): Promise<URLSearchParams> {
     const asked = await opening(raw, elicitationId);
-    const { status, body } = await apiOf('app').call<{ continueUrl?: string }>(
+    const { status, body } = await apiOf(application).call<{ continueUrl?: string }>(
       'POST',
       `/v1/elicitations/${elicitationId}/verify`,
       {
@@ -168,7 +174,7 @@ describe('T34: identity mode external: the application says who, and when they s
     expect((await apiOf('neighbour').read(foreign.elicitationId)).body.status).toBe('pending');
   });
 
-  it('a person whom an application vouched for sees no passkeys at /me, and removes none', async () => {
+  it('the passkey of a person whom an application vouched for counts there, and is shown to nobody else', async () => {
     const user = stage.subject();
     const { elicitationId } = await issued(apiOf('app'), user, yen());
     const raw = stage.raw();
@@ -182,12 +188,18 @@ describe('T34: identity mode external: the application says who, and when they s
     expect((await apiOf('app').read(elicitationId)).body.outcome).toMatchObject({
       approval: { identity: 'external', method: 'passkey' },
     });
-    expect((await raw.get('/me')).body).not.toContain('/me/passkeys/');
-    // Signed in properly, the same person has it.
+    expect((await raw.get('/me')).body).toContain('/me/passkeys/');
+    // An application may vouch for anybody: what it has let in here proves nothing where the same person signs in.
     const own = stage.raw();
     const { location = '' } = await own.get('/login?to=me');
     await own.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
-    expect((await own.get('/me')).body).toContain('/me/passkeys/');
+    expect((await own.get('/me')).body).not.toContain('/me/passkeys/');
+    // Nor to another application.
+    const elsewhere = await issued(apiOf('neighbour'), user, yen());
+    const neighbour = stage.raw();
+    await vouch(neighbour, elsewhere.elicitationId, user, 1, 'neighbour');
+    await acceptWith(neighbour, elsewhere.elicitationId);
+    expect((await ceremonyOf(neighbour, elsewhere.elicitationId)).mode).toBe('register');
   });
 });
 

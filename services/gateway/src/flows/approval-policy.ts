@@ -1,5 +1,6 @@
 import type { BrowserSession, Clock, Elicitation, ElicitationOf } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { isFresh } from './freshness.ts';
 
 /** What a person must have proved before an approval counts (OWASP transaction authorisation 1.4). */
 export interface ApprovalRequirements {
@@ -42,8 +43,7 @@ export function createApprovalPolicy(p: { mcpServers: ReadonlyMap<string, Regist
     mustSignInAgain(elicitation: Elicitation, browserSession: BrowserSession | undefined): boolean {
       const { freshSignInMs } = requirementsOf(elicitation);
       if (freshSignInMs === undefined) return false;
-      const authTime = browserSession?.authTime;
-      return authTime === undefined || p.now() - authTime > freshSignInMs;
+      return !isFresh(browserSession?.authTime, freshSignInMs, p.now());
     },
   };
 }

@@ -11,12 +11,11 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import type { Events } from '../events.ts';
+import { passkeyHolderOf } from './passkey-holder.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
 
 /** How long one ceremony may take; authenticators themselves give up sooner. */
 const CEREMONY_MS = 5 * 60_000;
-/** Passkeys of one person. */
-const MAX_PASSKEYS = 10;
 const CONTEXT = { purpose: 'passkey-ceremony' };
 
 const ceremonySchema = z.object({
@@ -90,8 +89,9 @@ export function createPasskeyFlow(p: {
       elicitation: Payment,
       person: { readonly browserSession: BrowserSession | undefined; readonly secret: string },
     ): Promise<CeremonyStart> {
-      const { subject, elicitationId, request } = elicitation;
-      const existing = await p.stores.passkeys.list(subject);
+      const { elicitationId, request } = elicitation;
+      const holder = passkeyHolderOf(elicitation);
+      const existing = await p.stores.passkeys.list(holder);
       const ceremony: Ceremony = {
         mode: existing.length === 0 ? 'register' : 'assert',
         elicitationId,
@@ -105,8 +105,8 @@ export function createPasskeyFlow(p: {
         ceremony.mode === 'assert'
           ? await p.passkeys.assertionOptions({ challenge, passkeys: existing })
           : await p.passkeys.registrationOptions({
-              subject,
-              displayName: person.browserSession?.displayName ?? subject.subject,
+              subject: holder,
+              displayName: person.browserSession?.displayName ?? elicitation.subject.subject,
               challenge,
               existing,
             });
@@ -129,14 +129,15 @@ export function createPasskeyFlow(p: {
       };
       const ceremony = await taken(elicitation, form, 'register');
       if (ceremony === undefined) return refused('ceremony_unknown');
-      if ((await p.stores.passkeys.list(subject)).length > 0) return refused('has_one_already');
+      if ((await p.stores.passkeys.list(passkeyHolderOf(elicitation))).length > 0) return refused('has_one_already');
       try {
         const passkey = await p.passkeys.verifyRegistration({
           response: parsed(form.response),
           challenge: challengeOf(ceremony),
-          subject,
+          subject: passkeyHolderOf(elicitation),
         });
-        const added = await p.stores.passkeys.add(passkey, MAX_PASSKEYS);
+        // Of several that are added at once, in this browser and another one, one is the first.
+        const added = await p.stores.passkeys.add(passkey, 1);
         if (added !== 'added') return refused(`not_added_${added}`);
         p.events.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
         return { result: 'verified', passkeyId: passkey.passkeyId };
@@ -158,14 +159,15 @@ export function createPasskeyFlow(p: {
       };
       const ceremony = await taken(elicitation, form, 'assert');
       if (ceremony === undefined) return refused('ceremony_unknown');
-      const passkeys: readonly Passkey[] = await p.stores.passkeys.list(subject);
+      const holder = passkeyHolderOf(elicitation);
+      const passkeys: readonly Passkey[] = await p.stores.passkeys.list(holder);
       try {
         const { passkeyId, signCount, backedUp } = await p.passkeys.verifyAssertion({
           response: parsed(form.response),
           challenge: challengeOf(ceremony),
           passkeys,
         });
-        const used = await p.stores.passkeys.use({ subject, passkeyId, signCount, backedUp });
+        const used = await p.stores.passkeys.use({ subject: holder, passkeyId, signCount, backedUp });
         return used === 'used' ? { result: 'verified', passkeyId } : refused(`counter_${used}`);
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;

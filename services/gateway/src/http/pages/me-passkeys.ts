@@ -1,5 +1,8 @@
 import { type BrowserSession, digestOf, NotFoundError, type Passkey } from '@postern/elicitation';
 import type { PasskeyItemView } from '@postern/pages';
+import { isFresh } from '../../flows/freshness.ts';
+import { passkeyHolderIn } from '../../flows/passkey-holder.ts';
+import { FRESH_SECONDS } from './login-routes.ts';
 import type { PageDeps } from './page-routes.ts';
 
 /** A passkey in an address: its own id is long, and nobody else's business. */
@@ -21,9 +24,15 @@ export function createMePasskeys({ deps }: Pick<PageDeps, 'deps'>) {
     };
   }
 
-  /** An application vouches for what its own MCP server asks, not for what proves its person to others. */
-  const ofPerson = async ({ origin, subject }: BrowserSession): Promise<readonly Passkey[]> =>
-    'vouchedBy' in origin ? [] : passkeys.list(subject);
+  /**
+   * Removing one needs a recent sign-in, and an application is asked for one by the links of its MCP server only. So who comes from an
+   * application sees them while there is something to be done.
+   */
+  const ofPerson = async (browserSession: BrowserSession): Promise<readonly Passkey[]> => {
+    const isVouched = 'vouchedBy' in browserSession.origin;
+    if (isVouched && !isFresh(browserSession.authTime, FRESH_SECONDS * 1000, deps.now())) return [];
+    return passkeys.list(passkeyHolderIn(browserSession));
+  };
 
   return {
     view,

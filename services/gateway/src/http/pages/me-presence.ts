@@ -2,6 +2,7 @@ import { type BrowserSession, NotFoundError } from '@postern/elicitation';
 import { displayHost, signInPage } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { isFresh } from '../../flows/freshness.ts';
 import { FRESH_SECONDS } from './login-routes.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
@@ -55,8 +56,7 @@ export function createMePresence({ deps, browser, views }: PageDeps) {
     },
 
     /** Whether the sign-in is recent enough to change what proves a person to us. */
-    isFresh: ({ authTime }: BrowserSession): boolean =>
-      authTime !== undefined && deps.now() - authTime <= FRESH_SECONDS * 1000,
+    isFresh: ({ authTime }: BrowserSession): boolean => isFresh(authTime, FRESH_SECONDS * 1000, deps.now()),
 
     /** Where the same person signs in anew. */
     freshSignInHref({ origin }: BrowserSession): string {

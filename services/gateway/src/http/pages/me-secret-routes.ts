@@ -65,9 +65,9 @@ export const meSecretRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) =
       const passkey = await passkeys.theirs(browserSession, request.params.name).catch(unlessGone);
       if (passkey === undefined) return reply.redirect('/me', 303);
       if (!isFresh(browserSession)) return reply.redirect(freshSignInHref(browserSession), 303);
-      const { subject } = browserSession;
-      const { passkeyId } = passkey;
-      if (await deps.stores.passkeys.remove(subject, passkeyId)) deps.events.passkeyRemoved({ subject, passkeyId });
+      const { passkeyId, subject: holder } = passkey;
+      if (await deps.stores.passkeys.remove(holder, passkeyId))
+        deps.events.passkeyRemoved({ subject: browserSession.subject, passkeyId });
       return reply.send(passkeyRemovedPage(views.context(request), { ...passkeys.view(passkey), backHref: '/me' }));
     }),
   );
