@@ -50,4 +50,35 @@ describe('a form', () => {
       content: { name: 'Alice', parcels: 2, express: false },
     });
   });
+
+  it('holds what is typed against a pattern, and nobody but the person against a default that does not fit it', async () => {
+    const user = stage.subject();
+    const contact = {
+      ...{ type: 'string', title: 'Contact', minLength: 3, maxLength: 50, pattern: '^[A-Za-z]+$', format: 'email' },
+      default: 'ada@northwind.example',
+    } as const;
+    const word = { type: 'string', title: 'Word', pattern: '^(a+)+$', default: 'Ada 1' } as const;
+    const form = { requestedSchema: { type: 'object', properties: { contact, word } } } as const;
+    const { elicitationId } = await issueFor(stage, user, { kind: 'form', form });
+    const raw = await visitorFor(stage, user, elicitationId);
+    expect((await raw.get(`/e/${elicitationId}`)).body).toContain('ada@northwind.example');
+    const unchanged = await acceptWith(raw, elicitationId, { contact: contact.default, word: word.default });
+    expect(unchanged.status).toBe(422);
+    for (const name of ['contact', 'word']) expect(unchanged.body).toContain(`id="fault-${name}"`);
+    expect(await acceptWith(raw, elicitationId, { word: `${'a'.repeat(4000)}!` })).toMatchObject({ status: 422 });
+    expect(await acceptWith(raw, elicitationId, { word: 'aaaa' })).toMatchObject({ status: 303 });
+    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({ content: { word: 'aaaa' } });
+  });
+
+  it.each(['(?=look)', '(', 'a\ud800', '[a-z]{0,999}'.repeat(16)])('is refused with the pattern %j', async pattern => {
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: stage.subject() };
+    const requestedSchema = { type: 'object', properties: { word: { type: 'string', pattern } } } as const;
+    expect(await stage.api.issue({ kind: 'form', subject, form: { requestedSchema } })).toMatchObject({
+      status: 400,
+      body: {
+        code: 'invalid_request',
+        errors: [expect.objectContaining({ path: 'body.form.requestedSchema.properties.word.pattern' })],
+      },
+    });
+  });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { issuerSchema, subjectIdentifierSchema } from './identifiers.ts';
+import { patternSchema } from './patterns.ts';
 import { plainText } from './plain-text.ts';
 
 export const credentialIdSchema = z
@@ -20,12 +21,7 @@ export const credentialFieldSchema = z.strictObject({
     .describe('Names the value for you.'),
   label: plainText(60),
   secret: z.boolean().default(true).describe('Masked on the page.'),
-  pattern: z
-    .string()
-    .min(1)
-    .max(200)
-    .optional()
-    .describe('Regular expression in RE2 syntax that the whole value must match.'),
+  pattern: patternSchema.optional().describe('Regular expression in RE2 syntax that the whole value must match.'),
   help: plainText(200).optional(),
   example: plainText(100).optional().describe('Shown as an example, never filled in.'),
   multiline: z.boolean().optional().describe('Line breaks belong to the value, as in a private key.'),

@@ -6,6 +6,7 @@ export * from './form/index.ts';
 export * from './identifiers.ts';
 export * from './openapi.ts';
 export * from './operations.ts';
+export * from './patterns.ts';
 export * from './payments.ts';
 export * from './plain-text.ts';
 export * from './problems.ts';

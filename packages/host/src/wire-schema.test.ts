@@ -15,9 +15,14 @@ describe('a form as it comes from an MCP server', () => {
   test('loses what says nothing about the answer', () => {
     const wire = form(
       {
+        code: { type: 'string', pattern: '^[A-Z]{2}$' },
+        long: { type: 'string', pattern: 'a'.repeat(201) },
+        none: { type: 'string', pattern: 7 },
+        hidden: { type: 'string', pattern: 'a\u202e' },
+        one: { type: 'string', enum: ['a'], pattern: 'a' },
+        many: { type: 'integer', pattern: '1' },
         name: {
           type: 'string',
-          pattern: '^a',
           format: 'hostname',
           examples: ['x'],
           title: 'A\u001b[31m\nname\u202e',
@@ -31,6 +36,12 @@ describe('a form as it comes from an MCP server', () => {
     );
     expect(parseRequestedSchema(wire)).toEqual(
       form({
+        code: { type: 'string', pattern: '^[A-Z]{2}$' },
+        long: { type: 'string' },
+        none: { type: 'string' },
+        hidden: { type: 'string' },
+        one: { type: 'string', enum: ['a'] },
+        many: { type: 'integer' },
         name: { type: 'string', title: 'A name', default: 'y' },
         colour: { type: 'string', oneOf: [{ const: 'r', title: 'Red' }] },
         tags: { type: 'array', items: { anyOf: [{ const: 't', title: 'T 1' }] } },

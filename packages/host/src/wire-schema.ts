@@ -1,4 +1,4 @@
-import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
+import { patternSchema, type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
 import type { z } from 'zod';
 import { HostError } from './errors.ts';
 import { inertLine } from './inert.ts';
@@ -10,8 +10,7 @@ const isMembers = (value: unknown): value is Members =>
 
 /** Says nothing about what may be answered. */
 const rootAnnotations = new Set(['$schema', '$id', '$comment', 'title', 'description']);
-/** The same, and `pattern`: MCP's types have none, so the MCP server has to check it by itself. */
-const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly', 'pattern']);
+const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly']);
 const formats = new Set<unknown>(stringFormats);
 
 const TITLE_LENGTH = 120;
@@ -35,11 +34,17 @@ const inertTitles = (options: unknown): unknown =>
       })
     : options;
 
+/** Nobody matches patterns here: one is shown to the person where it has a meaning, and the MCP server checks it by itself. */
+function isShownPattern({ type, pattern, ...rest }: Members): boolean {
+  return type === 'string' && !('enum' in rest) && !('oneOf' in rest) && patternSchema.safeParse(pattern).success;
+}
+
 function tolerantProperty(property: unknown): unknown {
   if (!isMembers(property)) return property;
   const copy = without(property, propertyAnnotations);
   inertMember(copy, 'title', TITLE_LENGTH);
   inertMember(copy, 'description', DESCRIPTION_LENGTH);
+  if (!isShownPattern(copy)) delete copy['pattern'];
   if ('format' in copy && !formats.has(copy['format'])) delete copy['format'];
   if ('oneOf' in copy) copy['oneOf'] = inertTitles(copy['oneOf']);
   const { items, enumNames } = copy;

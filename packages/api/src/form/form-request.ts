@@ -14,8 +14,10 @@ export const formRequestSchema = z
   })
   .superRefine(({ requestedSchema, secretFields }, context) => {
     secretFields.forEach((name, at) => {
-      if (requestedSchema.properties[name]?.type !== 'string')
-        context.addIssue({ code: 'custom', path: ['secretFields', at], message: 'must name a string property' });
+      const property = requestedSchema.properties[name];
+      // A choice stands on the page for everybody to read.
+      if (property?.type !== 'string' || 'enum' in property || 'oneOf' in property)
+        context.addIssue({ code: 'custom', path: ['secretFields', at], message: 'must name a string that is typed' });
     });
   });
 

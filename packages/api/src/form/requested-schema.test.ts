@@ -63,14 +63,14 @@ describe("MCP's restricted schema", () => {
 describe('secret fields of a form', () => {
   const requestedSchema = {
     type: 'object',
-    properties: { pin: { type: 'string' }, count: { type: 'integer' } },
+    properties: { pin: { type: 'string' }, count: { type: 'integer' }, plan: { type: 'string', enum: ['a'] } },
   } as const;
 
   test('name texts', () => {
     expect(formRequestSchema.parse({ requestedSchema, secretFields: ['pin'] }).secretFields).toEqual(['pin']);
   });
 
-  test.each(['count', 'other', 'toString', '__proto__'])('cannot name %s', name => {
+  test.each(['count', 'plan', 'other', 'toString', '__proto__'])('cannot name %s', name => {
     const result = formRequestSchema.safeParse({ requestedSchema, secretFields: [name] });
     expect(result.error?.issues.map(issue => issue.path.join('.'))).toEqual(['secretFields.0']);
   });

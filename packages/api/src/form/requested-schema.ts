@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { patternSchema } from '../patterns.ts';
 import { isInert, plainText } from '../plain-text.ts';
 import { strangersIn } from './strangers.ts';
 import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
@@ -16,8 +17,6 @@ import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
 export const MAX_FORM_PROPERTIES = 20;
 /** There are 249 countries (ISO 3166-1). */
 export const MAX_FORM_OPTIONS = 250;
-/** In UTF-16 code units. */
-export const MAX_PATTERN_LENGTH = 200;
 
 export const stringFormats = ['email', 'uri', 'date', 'date-time'] as const;
 export type StringFormat = (typeof stringFormats)[number];
@@ -157,10 +156,7 @@ const stringPropertySchema = z
     ...texts,
     minLength: length.optional(),
     maxLength: length.optional(),
-    pattern: z
-      .string()
-      .min(1)
-      .max(MAX_PATTERN_LENGTH)
+    pattern: patternSchema
       .optional()
       .describe('Regular expression in RE2 syntax that must occur in the text; `^…$` for the whole of it.'),
     format: z.enum(stringFormats).optional(),

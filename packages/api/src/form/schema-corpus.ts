@@ -172,6 +172,7 @@ export const refusedSchemas: readonly (readonly [name: string, path: string, sch
 
   ['pattern of nothing', 'properties.answer.pattern', one({ type: 'string', pattern: '' })],
   ['pattern that is too long', 'properties.answer.pattern', one({ type: 'string', pattern: 'a'.repeat(201) })],
+  ['pattern without a canonical form', 'properties.answer.pattern', one({ type: 'string', pattern: 'a\ud800' })],
   ['pattern that is no text', 'properties.answer.pattern', one({ type: 'string', pattern: ['a'] })],
   ['pattern of a choice', 'properties.answer.pattern', one({ type: 'string', enum: ['a'], pattern: 'a' })],
   ['pattern of a number', 'properties.answer.pattern', one({ type: 'integer', pattern: '1' })],

@@ -64,7 +64,11 @@ export function kindText(property: PropertySchema): string {
       return ['choose any', range(property.minItems, property.maxItems)].filter(Boolean).join(', ');
     case 'string':
       if ('enum' in property || 'oneOf' in property) return 'choose one';
-      return [formatText(property.format), range(property.minLength, property.maxLength, 'characters')]
+      return [
+        formatText(property.format),
+        range(property.minLength, property.maxLength, 'characters'),
+        property.pattern === undefined ? '' : `fitting the pattern ${inertLine(property.pattern, 200)}`,
+      ]
         .filter(Boolean)
         .join(', ');
   }

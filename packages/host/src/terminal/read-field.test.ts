@@ -1,5 +1,6 @@
 import type { PropertySchema } from '@postern/api';
 import { describe, expect, test } from 'vitest';
+import { kindText } from './field-text.ts';
 import { type FieldReading, readField } from './read-field.ts';
 
 const value = (of: unknown): FieldReading => ({ type: 'value', value: of as string });
@@ -60,5 +61,11 @@ describe('what a line means for a field', () => {
     const reading = readField({ name: '__proto__x', property, isRequired }, line);
     if (expected === fault) expect(reading.type).toBe('fault');
     else expect(reading).toEqual(expected);
+  });
+
+  test('a pattern is shown, and left to the MCP server to match', () => {
+    const property = { type: 'string', pattern: '^(a+)+$', maxLength: 30 } as const;
+    expect(kindText(property)).toContain('^(a+)+$');
+    expect(readField({ name: 'code', property, isRequired: true }, `${'a'.repeat(29)}!`).type).toBe('value');
   });
 });

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { isInert } from './plain-text.ts';
+
+/** In UTF-16 code units. */
+export const MAX_PATTERN_LENGTH = 200;
+
+/**
+ * A regular expression from an MCP server, never run here. What text may not hold can be written as an escape, so that a pattern has a
+ * canonical form and can be shown.
+ */
+export const patternSchema = z
+  .string()
+  .min(1)
+  .max(MAX_PATTERN_LENGTH)
+  .refine(isInert, { error: 'control, bidirectional and invisible characters are not allowed: write them as escapes' });
