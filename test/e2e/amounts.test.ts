@@ -1,0 +1,328 @@
+import { ConfigError, type GatewayConfigInput, parseConfig } from '@postern/gateway';
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { launchBrowser, newPerson } from '../support/browser.ts';
+import type { RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { hashOf, keyOf } from '../support/world.ts';
+
+const currencies = [
+  'EUR',
+  'USD',
+  'GBP',
+  'CHF',
+  'CNY',
+  'JPY',
+  'KRW',
+  'ISK',
+  'KWD',
+  'BHD',
+  'TND',
+  'CLF',
+  'UYW',
+  'HUF',
+  'AMD',
+];
+const unlimited = Object.fromEntries(currencies.map(code => [code, 999_999_999_999]));
+
+let browser: Browser;
+let stage: Stage;
+let stripe: FakeStripe;
+let user: string;
+let raw: RawBrowser;
+beforeAll(async () => {
+  stripe = await startFakeStripe();
+  const { processors, payment } = paymentConfig(stripe);
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({
+      config: { processors },
+      mcpServer: {
+        payment: { ...payment, processors: ['none', 'stripe-main'], maxAmount: unlimited },
+        limits: { elicitationsPerSubject: 10_000 },
+      },
+      otherMcpServers: [
+        { id: 'small', payment: { processors: ['none'], maxAmount: { EUR: 500, JPY: 1 } } },
+        { id: 'by-stripe', payment: { processors: ['stripe-main'], maxAmount: { EUR: 500 } } },
+        { id: 'penniless' },
+        { id: 'asker', kinds: ['confirmation', 'form'], payment: { maxAmount: { EUR: 500 } } },
+      ],
+    }),
+  ]);
+  user = stage.subject();
+  raw = await visitorFor(stage, user, (await issueFor(stage, user, paymentOf())).elicitationId);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await stripe?.close();
+});
+
+const billed = (page: string): string => /<strong class="sum">(.*?)<\/strong>/s.exec(page)?.[1] ?? '';
+const text = (markup: string): string =>
+  markup
+    .replace(/<[^>]+>/g, '')
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replaceAll(/[\u00a0\u202f]/g, ' ');
+
+/** Written by hand, from ISO 4217's table of minor units: not what a formatter of ours says. */
+const table: readonly (readonly [string, number, string, string])[] = [
+  ['EUR', 1, '€0.01', '€0.01'],
+  ['EUR', 2490, '€24.90', '€24.90'],
+  ['EUR', 99_999_999_999, '€999,999,999.99', '€999,999,999.99'],
+  // With the code behind a symbol that several currencies share.
+  ['USD', 100_000, '$1,000.00 USD', 'US$1,000.00'],
+  ['GBP', 5, '£0.05 GBP', '£0.05 GBP'],
+  ['CHF', 1005, 'CHF 10.05', 'CHF 10.05'],
+  ['CNY', 8888, 'CN¥88.88', '¥88.88 CNY'],
+  ['JPY', 1, '¥1 JPY', 'JP¥1'],
+  ['JPY', 1050, '¥1,050 JPY', 'JP¥1,050'],
+  ['KRW', 50_000, '₩50,000 KRW', '₩50,000 KRW'],
+  // Without a minor unit in ISO 4217 and by custom alike; with one in the law and none in shops.
+  ['ISK', 1500, 'ISK 1,500', 'ISK 1,500'],
+  ['HUF', 150_050, 'HUF 1,500.50', 'HUF 1,500.50'],
+  ['AMD', 12_345, 'AMD 123.45', 'AMD 123.45'],
+  ['KWD', 1, 'KWD 0.001', 'KWD 0.001'],
+  ['KWD', 123_456, 'KWD 123.456', 'KWD 123.456'],
+  ['BHD', 1000, 'BHD 1.000', 'BHD 1.000'],
+  ['TND', 10, 'TND 0.010', 'TND 0.010'],
+  ['CLF', 12_345, 'CLF 1.2345', 'CLF 1.2345'],
+  ['UYW', 1, 'UYW 0.0001', 'UYW 0.0001'],
+];
+
+describe('S39: amounts as people read them on the real page', () => {
+  it.each(table)('%s %i', async (currency, minorUnits, en, zh) => {
+    const ask = paymentOf({
+      processor: 'none',
+      amount: { currency, minorUnits },
+      items: [{ label: 'x', unitMinorUnits: minorUnits }],
+    });
+    const { elicitationId } = await issueFor(stage, user, ask);
+    for (const [language, expected] of [
+      ['en', en],
+      ['zh-Hans', zh],
+    ] as const) {
+      const page = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': language } });
+      const shown = text(billed(page.body));
+      expect(shown).toBe(expected);
+      // Everywhere else on the page the same sum is the same text.
+      expect(text(/<tfoot>(.*?)<\/tfoot>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
+      expect(text(/<h1>(.*?)<\/h1>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
+    }
+    await stage.api.cancel(elicitationId);
+  });
+
+  it('the record of a payment shows the sum that was asked, in both languages', async () => {
+    const amount = { currency: 'KWD', minorUnits: 1_234_567 };
+    const ask = paymentOf({ processor: 'none', amount, items: [{ label: 'x', unitMinorUnits: 1_234_567 }] });
+    const { elicitationId } = await issueFor(stage, user, ask);
+    await acceptWith(raw, elicitationId);
+    for (const language of ['en', 'zh-Hans']) {
+      const page = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': language } });
+      expect(text(page.body)).toContain('KWD 1,234.567');
+    }
+  });
+
+  it('a real browser sees what the markup says', async () => {
+    const { url, elicitationId } = await issueFor(
+      stage,
+      user,
+      paymentOf({
+        processor: 'none',
+        amount: { currency: 'JPY', minorUnits: 1050 },
+        items: [{ label: 'x', unitMinorUnits: 1050 }],
+      }),
+    );
+    for (const locale of ['en-GB', 'zh-CN']) {
+      await using person = await newPerson(browser, user, { locale });
+      const [name, value] = ['postern_session', raw.cookies.get('postern_session') ?? ''];
+      await person.context.addCookies([{ name, value, url: stage.world.publicUrl }]);
+      await person.page.goto(url);
+      expect(await person.page.locator('.sum').textContent()).toContain('1,050');
+      expect(await person.page.locator('html').getAttribute('lang')).toBe(locale === 'en-GB' ? 'en' : 'zh-Hans');
+    }
+    await stage.api.cancel(elicitationId);
+  });
+});
+
+describe('S39: limits of each MCP server', () => {
+  const amount = (currency: string, minorUnits: number) => ({ amount: { currency, minorUnits } });
+  const issueAs = (id: string, payment: object) =>
+    stage.world.api({ apiKey: keyOf(id) }).call<{ code?: string; elicitationId?: string }>('POST', '/v1/elicitations', {
+      kind: 'payment',
+      subject: { issuer: stage.world.identityProvider.issuer, subject: 'alice' },
+      payment: { payee: bookTerms.payee, reference: crypto.randomUUID(), ...payment },
+    });
+
+  it.each<[string, string, object, number, string | undefined]>([
+    ['exactly the limit', 'small', amount('EUR', 500), 201, undefined],
+    ['one cent above', 'small', amount('EUR', 501), 422, 'amount_over_limit'],
+    ['the limit of another currency', 'small', amount('JPY', 2), 422, 'amount_over_limit'],
+    ['a currency without a limit', 'small', amount('USD', 1), 422, 'currency_not_allowed'],
+    ['no currency at all', 'small', amount('XYZ', 1), 422, 'currency_not_allowed'],
+    ['a member that every object has', 'small', amount('__p', 1), 400, 'invalid_request'],
+    ['a currency in small letters', 'small', amount('eur', 1), 400, 'invalid_request'],
+    ['another processor', 'small', { ...amount('EUR', 1), processor: 'stripe-main' }, 403, 'processor_not_allowed'],
+    [
+      'a processor that nobody configured',
+      'small',
+      { ...amount('EUR', 1), processor: 'cash' },
+      403,
+      'processor_not_allowed',
+    ],
+    [
+      'no processor where one is needed',
+      'by-stripe',
+      { ...amount('EUR', 1), processor: 'none' },
+      403,
+      'processor_not_allowed',
+    ],
+    ['its only processor', 'by-stripe', amount('EUR', 1), 201, undefined],
+    ['a payment without any policy', 'penniless', amount('EUR', 1), 403, 'kind_not_allowed'],
+    ['a kind that it may not ask', 'asker', amount('EUR', 1), 403, 'kind_not_allowed'],
+  ])('%s (%s)', async (_, mcpServerId, payment, status, code) => {
+    const answer = await issueAs(mcpServerId, payment);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    if (status !== 201) expect(answer.body).not.toHaveProperty('elicitationId');
+  });
+
+  it.each(['payment', 'credential'] as const)('the kinds that are left are refused: %s', async kind => {
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
+    const asks = {
+      payment: { payee: bookTerms.payee, reference: 'r', ...amount('EUR', 1) },
+      credential: { name: 'key', title: 'Key', fields: [{ name: 'key', label: 'Key' }] },
+    };
+    const answer = await stage.world
+      .api({ apiKey: keyOf('asker') })
+      .call('POST', '/v1/elicitations', { kind, subject, [kind]: asks[kind] });
+    expect(answer).toMatchObject({ status: 403, body: { code: 'kind_not_allowed' } });
+  });
+});
+
+describe('S62, S39: a payment policy with a fault stops the start, named by its path', () => {
+  const base = (): GatewayConfigInput => ({
+    publicUrl: 'http://localhost:8080',
+    vault: { keys: [{ kid: 'k', key: Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('base64') }] },
+    identityProviders: [
+      { name: 'id', displayName: 'ID', issuer: 'https://id.example', clientId: 'c', clientSecret: 's' },
+    ],
+    mcpServers: [],
+  });
+  const mcpServer = (change: object) => ({
+    id: 'tracker',
+    name: 'Issue Tracker',
+    url: 'https://tracker.example/mcp',
+    apiKeys: [{ hash: hashOf('k') }],
+    issuers: ['https://id.example'],
+    ...change,
+  });
+  const stripeProcessor = {
+    type: 'stripe',
+    name: 'main',
+    secretKey: 'sk_test_0123456789',
+    webhookSecrets: ['whsec_0123456789'],
+  };
+
+  function faultsOf(config: unknown): string[] {
+    try {
+      parseConfig(config);
+    } catch (error) {
+      if (error instanceof ConfigError) return error.faults.map(({ path }) => path);
+      throw error;
+    }
+    return [];
+  }
+
+  it.each<[string, object, object, string[]]>([
+    ['no fault', { payment: { maxAmount: { EUR: 1 } } }, {}, []],
+    ['no currency', { payment: { maxAmount: {} } }, {}, ['mcpServers[0].payment.maxAmount']],
+    ['no limits', { payment: {} }, {}, ['mcpServers[0].payment.maxAmount']],
+    ['an unknown currency', { payment: { maxAmount: { XYZ: 1 } } }, {}, ['mcpServers[0].payment.maxAmount.XYZ']],
+    ['a fraction', { payment: { maxAmount: { EUR: 1.5 } } }, {}, ['mcpServers[0].payment.maxAmount.EUR']],
+    ['nothing', { payment: { maxAmount: { EUR: 0 } } }, {}, ['mcpServers[0].payment.maxAmount.EUR']],
+    ['too much', { payment: { maxAmount: { EUR: 1e12 } } }, {}, ['mcpServers[0].payment.maxAmount.EUR']],
+    [
+      'a negative threshold',
+      { payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: -1 } } },
+      {},
+      ['mcpServers[0].payment.passkeyAbove.EUR'],
+    ],
+    [
+      'seconds that are too few',
+      { payment: { maxAmount: { EUR: 1 }, freshSignInSeconds: 29 } },
+      {},
+      ['mcpServers[0].payment.freshSignInSeconds'],
+    ],
+    ['no processors', { payment: { maxAmount: { EUR: 1 }, processors: [] } }, {}, ['mcpServers[0].payment.processors']],
+    [
+      'an unknown processor',
+      { payment: { maxAmount: { EUR: 1 }, processors: ['cash'] } },
+      {},
+      ['mcpServers[0].payment.processors'],
+    ],
+    ['an unknown member', { payment: { maxAmount: { EUR: 1 }, surprise: 1 } }, {}, ['mcpServers[0].payment']],
+    ['payments without a policy', { kinds: ['payment'] }, {}, ['mcpServers[0].payment']],
+    ['an unknown kind', { kinds: ['gift'] }, {}, ['mcpServers[0].kinds[0]']],
+    [
+      'a passkey at an address',
+      { payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: 1 } } },
+      { publicUrl: 'http://127.0.0.1:8080' },
+      ['mcpServers[0].payment.passkeyAbove'],
+    ],
+    ['two processors of one name', {}, { processors: [stripeProcessor, stripeProcessor] }, ['processors']],
+    [
+      'a processor without secrets',
+      {},
+      { processors: [{ ...stripeProcessor, webhookSecrets: [] }] },
+      ['processors[0].webhookSecrets'],
+    ],
+    [
+      'a processor in the clear',
+      {},
+      { processors: [{ ...stripeProcessor, apiUrl: 'http://api.example' }] },
+      ['processors[0].apiUrl'],
+    ],
+    [
+      'a processor of an unknown type',
+      {},
+      { processors: [{ ...stripeProcessor, type: 'cash' }] },
+      ['processors[0].type'],
+    ],
+    ['a processor called none', {}, { processors: [{ ...stripeProcessor, name: 'none' }] }, ['processors[0].name']],
+    [
+      'a receipt key that is none',
+      {},
+      { receipts: { keys: [{ kid: 'r', key: 'secret-that-is-no-jwk' }] } },
+      ['receipts.keys[0].key'],
+    ],
+    [
+      'a check without a way',
+      { credentialChecks: { key: { url: 'https://api.example' } } },
+      {},
+      ['mcpServers[0].credentialChecks.key'],
+    ],
+    [
+      'a check with two ways',
+      { credentialChecks: { key: { url: 'https://api.example', bearer: 'a', header: { name: 'X-Key', field: 'a' } } } },
+      {},
+      ['mcpServers[0].credentialChecks.key'],
+    ],
+    [
+      'a check that accepts refusals',
+      { credentialChecks: { key: { url: 'https://api.example', bearer: 'a', accepted: [401] } } },
+      {},
+      ['mcpServers[0].credentialChecks.key.accepted[0]'],
+    ],
+    [
+      'a check in the clear',
+      { credentialChecks: { key: { url: 'http://api.example', bearer: 'a' } } },
+      {},
+      ['mcpServers[0].credentialChecks.key.url'],
+    ],
+  ])('%s', (_, server, top, paths) => {
+    const found = faultsOf({ ...base(), ...top, mcpServers: [mcpServer(server)] });
+    expect([...new Set(found)]).toEqual(paths);
+  });
+});
