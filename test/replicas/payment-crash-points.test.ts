@@ -1,0 +1,390 @@
+import type { GatewayConfigInput } from '@postern/gateway';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { listenForChanges, startSwallowingProxy } from '../support/payment-victim.ts';
+import {
+  type AskedPerson,
+  type PaymentWorld,
+  payLinkIn,
+  sessionOf,
+  startPaymentWorld,
+} from '../support/payment-world.ts';
+import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
+
+const TTL_SECONDS = 300;
+const SWEPT_MS = 60_000;
+
+let world: PaymentWorld;
+const stack = new AsyncDisposableStack();
+/** Of one test. */
+let used: AsyncDisposableStack;
+
+beforeAll(async () => {
+  world = stack.use(await startPaymentWorld({ config: () => ({ outbound: { timeoutSeconds: 1 } }) }));
+  used = new AsyncDisposableStack();
+});
+afterEach(async () => {
+  world.stripe.clearFaults();
+  world.backToNow();
+  await used.disposeAsync();
+  used = new AsyncDisposableStack();
+});
+afterAll(() => stack.disposeAsync());
+
+/** A person in front of the button, at a process that is about to die. */
+interface Scene {
+  readonly victim: GatewayProcess;
+  readonly person: AskedPerson;
+  /** Presses the button; whether the browser hears of it is a race, what is stored is not. */
+  press(): Promise<unknown>;
+  comeBack(): Promise<unknown>;
+  /** Between the victim and Redis, when there is something to get lost. */
+  swallow(marker: string): Promise<void>;
+}
+
+/** The browser of the person, at another address. */
+function sameBrowserAt(address: string, person: AskedPerson): RawBrowser {
+  const raw = createRawBrowser({ address, publicUrl: world.stage.world.publicUrl });
+  for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
+  return raw;
+}
+
+async function openScene(change: Partial<GatewayConfigInput> = {}): Promise<Scene> {
+  const redisUrl = world.stage.world.redis.url;
+  const proxy = used.use(await startSwallowingProxy(Number(new URL(redisUrl).port)));
+  const redis = { ...world.config.redis, url: `redis://127.0.0.1:${proxy.port}` };
+  const victim = used.use(await startGatewayProcess({ ...world.config, redis, ...change }));
+  const person = await world.asked(undefined, { ttlSeconds: TTL_SECONDS });
+  const raw = sameBrowserAt(victim.address, person);
+  const form = await raw.acceptForm(person.elicitationId);
+  return {
+    victim,
+    person,
+    press: () => raw.post(`${person.page}/accept`, { form }).catch(() => undefined),
+    comeBack: () => raw.get(`${person.page}/charge`).catch(() => undefined),
+    swallow: proxy.swallow,
+  };
+}
+
+/** At the processor, and paid there. */
+async function openPaidScene(): Promise<Scene> {
+  const scene = await openScene();
+  await scene.press();
+  expect(world.stripe.pay(session(scene.person).id)).toBe('paid');
+  return scene;
+}
+
+const session = ({ elicitationId }: AskedPerson) => sessionOf(world.stripe, elicitationId);
+const changes = ({ elicitationId }: AskedPerson, count: number) =>
+  listenForChanges(world.stage.world.redis.url, elicitationId, count);
+
+/** Where a process dies, with what it leaves behind. Each leaves the victim dead. */
+const points: readonly { readonly point: string; readonly die: () => Promise<Scene> }[] = [
+  {
+    point: 'approved, the charge not asked for',
+    async die() {
+      const processors = (world.config.processors ?? []).map(processor => ({ ...processor }));
+      const stripe = used.use(await startSwallowingProxy(world.stripe.port));
+      for (const processor of processors) processor.apiUrl = `http://127.0.0.1:${stripe.port}`;
+      const scene = await openScene({ processors });
+      const asked = stripe.swallow('POST /v1/checkout/sessions');
+      const pressed = scene.press();
+      await asked;
+      await scene.victim.kill();
+      await pressed;
+      expect(world.stripe.checkoutSessionsOf(scene.person.elicitationId)).toEqual([]);
+      return scene;
+    },
+  },
+  {
+    point: 'the charge exists, its answer not seen',
+    async die() {
+      const scene = await openScene();
+      const creating = world.stripe.hold('create', 'after');
+      const pressed = scene.press();
+      await creating.reached;
+      await scene.victim.kill();
+      creating.release();
+      await pressed;
+      expect(session(scene.person).status).toBe('open');
+      return scene;
+    },
+  },
+  {
+    point: 'the charge is answered, not noted',
+    async die() {
+      const scene = await openScene();
+      const swallowed = scene.swallow('cs_test_');
+      const pressed = scene.press();
+      await swallowed;
+      await scene.victim.kill();
+      await pressed;
+      expect(session(scene.person).status).toBe('open');
+      expect(payLinkIn(await scene.person.raw.get(scene.person.page))).toBeUndefined();
+      return scene;
+    },
+  },
+  {
+    point: 'the charge is noted, the browser not sent on',
+    async die() {
+      const scene = await openScene();
+      const { changed } = await changes(scene.person, 2);
+      const pressed = scene.press();
+      await changed;
+      await scene.victim.kill();
+      await pressed;
+      expect(payLinkIn(await scene.person.raw.get(scene.person.page))).toContain(session(scene.person).id);
+      return scene;
+    },
+  },
+  {
+    point: 'paid, and nobody here knows',
+    async die() {
+      const scene = await openPaidScene();
+      const asking = world.stripe.hold('retrieve', 'after');
+      const back = scene.comeBack();
+      await asking.reached;
+      await scene.victim.kill();
+      asking.release();
+      await back;
+      expect(await scene.person.read()).toMatchObject({ status: 'active' });
+      return scene;
+    },
+  },
+  {
+    point: 'paid and known, not settled',
+    async die() {
+      const scene = await openPaidScene();
+      const swallowed = scene.swallow('"pi_');
+      const back = scene.comeBack();
+      await swallowed;
+      await scene.victim.kill();
+      await back;
+      expect(await scene.person.read()).toMatchObject({ status: 'active' });
+      return scene;
+    },
+  },
+  {
+    point: 'settled, the browser not told',
+    async die() {
+      const scene = await openPaidScene();
+      const { changed } = await changes(scene.person, 1);
+      const back = scene.comeBack();
+      await changed;
+      await scene.victim.kill();
+      await back;
+      expect(await scene.person.read()).toMatchObject({ status: 'completed' });
+      return scene;
+    },
+  },
+];
+
+/** The person reloads, presses what the page offers, pays if that is still to be done, and comes back. */
+async function goOn(raw: RawBrowser, { person }: Scene): Promise<void> {
+  const { page, elicitationId } = person;
+  if ((await person.read()).status === 'completed') return;
+  const chargePage = await raw.get(page);
+  expect(chargePage.status).toBe(200);
+  if (payLinkIn(chargePage) === undefined) {
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    expect((await raw.post(`${page}/charge`, { form })).status).toBe(303);
+    expect(payLinkIn(await raw.get(page))).toContain(session(person).id);
+  }
+  world.stripe.pay(session(person).id);
+  expect((await raw.get(`${page}/charge`)).status).toBe(303);
+}
+
+/** Nothing got lost, nothing happened twice, and it has ended. */
+async function expectPaidOnce({ person, victim }: Scene): Promise<void> {
+  const { elicitationId } = person;
+  expect(world.stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
+  const [charge, ...others] = world.stripe.chargesOf(elicitationId);
+  expect(others).toEqual([]);
+  expect(await person.read()).toMatchObject({
+    status: 'completed',
+    outcome: { processorReference: charge?.paymentIntentId },
+  });
+  const key = { 'idempotency-key': elicitationId };
+  const redeemed = await world.stage.api.redeem(elicitationId, key);
+  expect(redeemed.body.receipt).toMatch(/^ey/);
+  expect((await world.stage.api.redeem(elicitationId, key)).body).toEqual(redeemed.body);
+  expect(victim.audited.filter(line => line.includes('refund_needed'))).toEqual([]);
+  expect(world.audited(elicitationId).filter(({ event }) => event === 'payment.refund_needed')).toEqual([]);
+}
+
+describe('S37, P2–P7: killed in the middle of a payment', () => {
+  describe.each(points)('$point', ({ die }) => {
+    it('another replica goes on: paid once, with a receipt', async () => {
+      const scene = await die();
+      await goOn(scene.person.raw, scene);
+      await expectPaidOnce(scene);
+    });
+
+    it('it is started again and goes on: paid once, with a receipt', async () => {
+      const scene = await die();
+      const again = used.use(await startGatewayProcess(world.config));
+      await goOn(sameBrowserAt(again.address, scene.person), scene);
+      await expectPaidOnce(scene);
+    });
+  });
+
+  it('nobody comes back: each ends by itself, by what Stripe says', { timeout: 2 * SWEPT_MS }, async () => {
+    const scenes: Scene[] = [];
+    for (const { die } of points) scenes.push(await die());
+    world.pass(TTL_SECONDS);
+    for (const [n, scene] of scenes.entries()) {
+      const { elicitationId } = scene.person;
+      const wasPaid = world.stripe.chargesOf(elicitationId).length > 0;
+      await expect
+        .poll(async () => (await scene.person.read()).status, { timeout: SWEPT_MS, message: points[n]?.point ?? '' })
+        .toBe(wasPaid ? 'completed' : 'expired');
+      if (wasPaid) await expectPaidOnce(scene);
+      for (const { id } of world.stripe.checkoutSessionsOf(elicitationId))
+        expect(world.stripe.pay(id)).toBe('not_open');
+    }
+    expect(scenes.filter(({ person }) => world.stripe.chargesOf(person.elicitationId).length > 0)).toHaveLength(3);
+  });
+
+  it('P7: when Stripe calls: it calls again, elsewhere', async () => {
+    const scene = await openPaidScene();
+    const [event] = world.stripe.eventsOf(session(scene.person).id);
+    if (event === undefined) throw new Error('Stripe says nothing');
+    const asking = world.stripe.hold('retrieve', 'after');
+    const called = world.stripe.deliver(`${scene.victim.address}/webhooks/stripe-main`, event).catch(() => undefined);
+    await asking.reached;
+    await scene.victim.kill();
+    asking.release();
+    expect(await called).toBeUndefined();
+    expect(await world.stripe.deliver(world.webhookUrl(), event)).toBe(204);
+    await expectPaidOnce(scene);
+  });
+
+  it('S40: while it is closed at Stripe: closed for good, and another replica says so', async () => {
+    const scene = await openScene();
+    await scene.press();
+    const raw = sameBrowserAt(scene.victim.address, scene.person);
+    const form = { csrf_token: await raw.csrfToken(scene.person.elicitationId) };
+    const closing = world.stripe.hold('expire', 'after');
+    const declined = raw.post(`${scene.person.page}/decline`, { form }).catch(() => undefined);
+    await closing.reached;
+    await scene.victim.kill();
+    closing.release();
+    await declined;
+    expect(await scene.person.read()).toMatchObject({ status: 'active' });
+    expect((await scene.person.press('decline')).status).toBe(303);
+    expect(await scene.person.read()).toMatchObject({ status: 'declined' });
+    expect(world.stripe.pay(session(scene.person).id)).toBe('not_open');
+    expect(world.stripe.chargesOf(scene.person.elicitationId)).toEqual([]);
+  });
+});
+
+describe('S37: stopped for longer than any time limit, and going on', () => {
+  it('with the answer that names the charge before it: another replica led to it, and it was paid', async () => {
+    const scene = await openScene();
+    const creating = world.stripe.hold('create', 'after');
+    const pressed = scene.press();
+    await creating.reached;
+    scene.victim.suspend();
+    creating.release();
+    await goOn(scene.person.raw, scene);
+    const completed = await scene.person.read();
+    scene.victim.resume();
+    await pressed;
+    expect(await scene.person.read()).toEqual(completed);
+    await expectPaidOnce(scene);
+  });
+
+  it('having learned that nothing is paid yet: it was paid meanwhile, and stays paid', async () => {
+    const scene = await openScene();
+    await scene.press();
+    const asking = world.stripe.hold('retrieve', 'after');
+    const back = scene.comeBack();
+    await asking.reached;
+    scene.victim.suspend();
+    asking.release();
+    await goOn(scene.person.raw, scene);
+    scene.victim.resume();
+    await back;
+    await expectPaidOnce(scene);
+  });
+
+  it('closing one attempt: the next one is not touched by what it says then', async () => {
+    const scene = await openScene();
+    const { person } = scene;
+    await scene.press();
+    const { id: first } = session(person);
+    const raw = sameBrowserAt(scene.victim.address, person);
+    const form = { csrf_token: await raw.csrfToken(person.elicitationId) };
+    const closing = world.stripe.hold('expire', 'after');
+    const declined = raw.post(`${person.page}/decline`, { form }).catch(() => undefined);
+    await closing.reached;
+    scene.victim.suspend();
+    closing.release();
+    expect((await person.comeBack()).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'pending' });
+    await person.approve();
+    scene.victim.resume();
+    await declined;
+    expect(await person.read()).toMatchObject({ status: 'active' });
+    const second = world.stripe.checkoutSessionsOf(person.elicitationId).find(({ id }) => id !== first);
+    expect(world.stripe.pay(second?.id ?? '')).toBe('paid');
+    await person.comeBack();
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+    expect(world.stripe.pay(first)).toBe('not_open');
+  });
+});
+
+describe('R1, R6, S37: Redis away between the charge and its note', () => {
+  const redis = () => {
+    const { server } = world.stage.world.redis;
+    if (server === undefined) throw new Error('this world has no Redis of its own');
+    return server;
+  };
+  const readiness = async () => (await fetch(`${world.stage.world.gateways[0]?.address}/readyz`)).status;
+
+  it.each([
+    { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
+    { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
+  ])('$how: the same charge afterwards, paid once', async ({ away, back }) => {
+    const person = await world.asked();
+    const creating = world.stripe.hold('create', 'after');
+    const approved = person.approve();
+    await creating.reached;
+    await away();
+    creating.release();
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+    await back();
+    const { status, headers } = await approved;
+    if (status === 503) expect(headers['retry-after']).toMatch(/^\d+$/);
+    else expect(status).toBe(303);
+    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    if (payLinkIn(await person.raw.get(person.page)) === undefined)
+      expect((await person.press('charge')).status).toBe(303);
+    world.stripe.pay(session(person).id);
+    await person.comeBack();
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  });
+
+  it.each([
+    { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
+    { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
+  ])('$how between what Stripe says and its settlement: asked again, it is the same', async ({ away, back }) => {
+    const person = await world.asked();
+    await person.approve();
+    world.stripe.pay(session(person).id);
+    const asking = world.stripe.hold('retrieve', 'after');
+    const returned = person.comeBack();
+    await asking.reached;
+    await away();
+    asking.release();
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+    await back();
+    expect([303, 503]).toContain((await returned).status);
+    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    expect((await person.comeBack()).status).toBe(303);
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  });
+});
