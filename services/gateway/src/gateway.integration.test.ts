@@ -47,6 +47,18 @@ describe('a start that works but hardly as meant', () => {
     expect(await warningsOf({})).toEqual(['proxy.not_trusted']);
   });
 
+  it('says that the passkey can be got around in another currency', async () => {
+    const payment = { maxAmount: { EUR: 100, USD: 100 }, passkeyAbove: { EUR: 50 } };
+    const mcpServer = {
+      ...{ id: 'tracker', name: 'Tracker', url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
+      ...{ apiKeys: [{ hash: `sha256:${'0a'.repeat(32)}` }], payment },
+    };
+    const trustProxy = ['10.0.0.0/8'];
+    expect(await warningsOf({ trustProxy, mcpServers: [mcpServer] })).toEqual(['payment.no_passkey']);
+    const covered = { ...mcpServer, payment: { ...payment, passkeyAbove: { EUR: 50, USD: 50 } } };
+    expect(await warningsOf({ trustProxy, mcpServers: [covered] })).toEqual([]);
+  });
+
   it('says nothing where the proxy is named', async () => {
     expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
   });

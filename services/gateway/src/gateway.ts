@@ -40,7 +40,17 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
 }
 
 /** What works, but hardly as meant. */
-function warnOfFootguns({ redis, publicUrl, trustProxy }: GatewayConfig, { logger }: DepsOptions): void {
+function warnOfFootguns({ redis, publicUrl, trustProxy, mcpServers }: GatewayConfig, { logger }: DepsOptions): void {
+  for (const { id, payment } of mcpServers) {
+    const thresholds = payment?.passkeyAbove ?? {};
+    const currencies = Object.keys(payment?.maxAmount ?? {}).filter(currency => !Object.hasOwn(thresholds, currency));
+    // An MCP server that wants to get around the passkey asks in one of them.
+    if (Object.keys(thresholds).length > 0 && currencies.length > 0)
+      logger.warn(
+        { event: 'payment.no_passkey', mcpServerId: id, currencies },
+        'payments in some currencies need a passkey, and in these none, however much they are',
+      );
+  }
   const urls = [redis.url ?? [], redis.cluster ?? []].flat();
   if (urls.some(url => url.startsWith('redis:') && !isLoopbackUrl(url))) {
     // Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password.

@@ -24,7 +24,9 @@ export const paymentPolicySchema = z.strictObject({
   passkeyAbove: z
     .record(currency, minorUnits.min(0))
     .default({})
-    .describe('By currency, in minor units: greater amounts also need a passkey.'),
+    .describe(
+      'By currency, in minor units: greater amounts also need a passkey. In a currency that is not named, none does.',
+    ),
   freshSignInSeconds: z
     .int()
     .min(30)

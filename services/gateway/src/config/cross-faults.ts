@@ -79,6 +79,10 @@ function paymentFaults(
   const faults = payment.processors
     .filter(name => !processors.has(name))
     .map(name => ({ path: 'payment.processors', message: `"${name}" is not configured` }));
+  // Nobody is ever asked for such an amount: the threshold is of another currency than was meant.
+  for (const currency of Object.keys(payment.passkeyAbove))
+    if (!Object.hasOwn(payment.maxAmount, currency))
+      faults.push({ path: `payment.passkeyAbove.${currency}`, message: 'has no maxAmount, so it is never paid in' });
   // WebAuthn names a relying party by its domain, and an address has none.
   if (Object.keys(payment.passkeyAbove).length > 0 && passkeyRpIdOf(publicUrl) === undefined)
     faults.push({ path: 'payment.passkeyAbove', message: 'needs a publicUrl with a host name (localhost will do)' });

@@ -151,6 +151,37 @@ describe('S57, S62: faults, each named by its path', () => {
       }),
       ['vault.keys'],
     ],
+    [
+      'a passkey for what is never paid',
+      withServer({ payment: { maxAmount: { EUR: 1 }, passkeyAbove: { USD: 1 } } }),
+      ['mcpServers[0].payment.passkeyAbove.USD'],
+    ],
+    ['payments that nobody takes', withServer({ kinds: ['payment'] }), ['mcpServers[0].payment']],
+    [
+      'a processor that is not there',
+      withServer({ payment: { maxAmount: { EUR: 1 }, processors: ['none', 'cash'] } }),
+      ['mcpServers[0].payment.processors'],
+    ],
+    [
+      'a passkey at an address',
+      {
+        ...sampleConfig({ publicUrl: 'http://127.0.0.1:8080' }),
+        mcpServers: [{ ...sampleMcpServer, payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: 0 } } }],
+      },
+      ['mcpServers[0].payment.passkeyAbove'],
+    ],
+    [
+      'a check in two ways',
+      withServer({
+        credentialChecks: { a: { url: 'https://a.example', bearer: 'x', header: { name: 'x', field: 'x' } } },
+      }),
+      ['mcpServers[0].credentialChecks.a'],
+    ],
+    [
+      'a check in the clear',
+      withServer({ credentialChecks: { a: { url: 'http://a.example', bearer: 'x' } } }),
+      ['mcpServers[0].credentialChecks.a.url'],
+    ],
     ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
     [
       'a logo of a third party',
