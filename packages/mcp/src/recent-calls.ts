@@ -49,6 +49,12 @@ export class RecentCalls {
     return entry !== undefined && entry.forgetAt > this.#now() ? entry.steps : undefined;
   }
 
+  /** A call that carries these steps itself goes on with them: they are nobody else's any more. */
+  discard(key: string, steps: readonly Step[]): void {
+    const carried = new Set(steps.map(({ redemption }) => redemption));
+    if (this.#entries.get(key)?.steps.some(({ redemption }) => carried.has(redemption)) === true) this.#forget(key);
+  }
+
   #forget(key: string): void {
     this.#size -= this.#entries.get(key)?.size ?? 0;
     this.#entries.delete(key);

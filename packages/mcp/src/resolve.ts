@@ -119,6 +119,7 @@ async function redeem(
     );
   } catch (error) {
     if (hasCode(error, 'already_redeemed') && step.isDone === undefined && mayAskAnew) return undefined;
+    run.progress.unsettled.add(key);
     throw error;
   }
   if (result.kind !== ask.body.kind || result.elicitationId !== elicitation.elicitationId)

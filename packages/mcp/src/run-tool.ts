@@ -56,8 +56,7 @@ async function settle<Result>(
   }
   if (run.progress.suspension !== undefined) throw swallowed(undefined);
   // What the handler was given is used up with its result, whatever that says; what it was not given is not.
-  const { interrupted } = run.progress;
-  if (interrupted.size > 0 && run.requestState === undefined) await rememberSteps(run, interrupted);
+  if (needsMemory(run)) await rememberSteps(run, run.progress.interrupted);
   return { type: 'result', result };
 }
 
@@ -66,12 +65,20 @@ async function settle<Result>(
  * itself is over, and what it was given is used up.
  */
 async function rememberInterrupted(run: Run, error: unknown): Promise<void> {
-  const { interrupted, overdue } = run.progress;
-  if (interrupted.size === 0 || run.requestState !== undefined) return;
+  const { overdue } = run.progress;
+  if (!needsMemory(run)) return;
   // The next call waits for the same elicitation, with time of its own.
   if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
     (await run.steps()).forget(overdue);
   await rememberSteps(run);
+}
+
+/**
+ * What was interrupted is remembered for a call that carries nothing. One that came with a requestState may come with it again, and
+ * nothing may go on from both; but a result that may be taken would be lost with this call, and paid for twice.
+ */
+function needsMemory({ progress, requestState }: Run): boolean {
+  return requestState === undefined ? progress.interrupted.size > 0 : progress.unsettled.size > 0;
 }
 
 function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAnswer {

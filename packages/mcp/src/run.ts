@@ -64,6 +64,8 @@ export interface Progress {
   key: string | undefined;
   /** Keys of questions that ended in what is no answer: the gateway was away, or the MCP client gave up. */
   readonly interrupted: Set<string>;
+  /** Those of them whose result may be taken without this call having got it. */
+  readonly unsettled: Set<string>;
   /** The step that was waited for long enough. */
   overdue: string | undefined;
   /** Settles when the question before has. */
@@ -94,6 +96,7 @@ export function startRun<Call extends ToolCall>(p: Omit<Run<Call>, 'steps' | 'pr
       suspension: undefined,
       key: undefined,
       interrupted: new Set(),
+      unsettled: new Set(),
       overdue: undefined,
       turn: Promise.resolve(),
     },
@@ -101,8 +104,12 @@ export function startRun<Call extends ToolCall>(p: Omit<Run<Call>, 'steps' | 'pr
 }
 
 async function findSteps(run: Omit<Run, 'steps' | 'progress'>): Promise<Steps> {
-  if (run.requestState !== undefined) return new Steps(run.requestState.steps, false);
-  const remembered = run.environment.recentCalls.take(await callKey(run));
+  const { recentCalls } = run.environment;
+  if (run.requestState !== undefined) {
+    recentCalls.discard(await callKey(run), run.requestState.steps);
+    return new Steps(run.requestState.steps, false);
+  }
+  const remembered = recentCalls.take(await callKey(run));
   return new Steps(remembered ?? [], remembered !== undefined);
 }
 

@@ -124,6 +124,27 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
   });
 
+  test('one that stays lost is not asked for again by the call that is made anew, and serves one call', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay');
+    world.gateway.end('completed');
+    world.gateway.results.loses = 3;
+    expect(textOf(await call(world, 'pay', first))).toBe('error: network_error');
+    expect(textOf(await call(world, 'pay'))).toContain('receipt-of-el-1');
+    expect(keysOf(world, 'el-1').size).toBe(1);
+    expect(urlOf(await call(world, 'pay'))).toBe(world.gateway.elicitations[1]?.url);
+  });
+
+  test('one that stays lost and is found by the retry is not there for another call', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay');
+    world.gateway.end('completed');
+    world.gateway.results.loses = 3;
+    expect(textOf(await call(world, 'pay', first))).toBe('error: network_error');
+    expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
+    expect(urlOf(await call(world, 'pay'))).toBe(world.gateway.elicitations[1]?.url);
+  });
+
   test('what this call has had and the gateway has forgotten is not asked for a second time', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_then_confirm');
