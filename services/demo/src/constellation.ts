@@ -3,10 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
+import { exportJWK, generateKeyPair } from 'jose';
 import { CODE_FORGE, type CodeForge, forgeScopes, startCodeForge } from './code-forge/code-forge.ts';
-import { EXAMPLE_ID, startIdentityProvider } from './identity-provider.ts';
+import { EXAMPLE_ID, employees, startIdentityProvider } from './identity-provider.ts';
+import { createLedger, type Ledger } from './mcp-server/ledger.ts';
 import { startMcpEndpoint } from './mcp-server/mcp-endpoint.ts';
+import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
 import { mcpUrlAt, type Ports } from './ports.ts';
+import { API_KEY_HEADER, startWeatherStation, type WeatherStation } from './weather-station/weather-station.ts';
 
 /** Everything of the demo, running in this process (and Redis beside it). */
 export interface Constellation extends AsyncDisposable {
@@ -14,10 +18,13 @@ export interface Constellation extends AsyncDisposable {
   readonly mcpUrl: string;
   readonly issuer: string;
   readonly codeForge: CodeForge;
+  readonly weatherStation: WeatherStation;
+  readonly ledger: Ledger;
+  readonly pickupDesk: PickupDesk;
 }
 
-export const MCP_SERVER_ID = 'repository-helper';
-export const MCP_SERVER_NAME = 'Repository Helper';
+export const MCP_SERVER_ID = 'desk-helper';
+export const MCP_SERVER_NAME = 'Desk Helper';
 
 /** Keys, secrets and data are made for this run and end with it. */
 export async function startConstellation(p: { ports: Ports; log: NodeJS.WritableStream }): Promise<Constellation> {
@@ -27,11 +34,12 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const secret = () => randomBytes(32).toString('base64url');
   const login = { clientId: 'postern', clientSecret: secret(), redirectUri: `${posternUrl}/login/callback` };
   const application = {
-    clientId: 'repository-helper-at-postern',
+    clientId: 'desk-helper-at-postern',
     clientSecret: secret(),
     redirectUri: `${posternUrl}/callback/${MCP_SERVER_ID}/forge`,
   };
   const apiKey = `pk_${secret()}`;
+  const receiptKey = await createReceiptKey();
 
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'postern-demo-'));
@@ -40,6 +48,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
     await startIdentityProvider({ port: ports.identityProvider, mcpUrl, postern: login }),
   );
   const codeForge = stack.use(await startCodeForge({ port: ports.codeForge, postern: application }));
+  const weatherStation = stack.use(await startWeatherStation({ port: ports.weatherStation, people: employees }));
 
   const config = parseConfig({
     publicUrl: posternUrl,
@@ -47,6 +56,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
     // No url: the gateway starts a private Redis here.
     redis: { directory: join(directory, 'redis') },
     vault: { keys: [{ kid: 'demo', key: randomBytes(32).toString('base64') }] },
+    receipts: { keys: [receiptKey.configured] },
     identityProviders: [
       {
         name: 'example-id',
@@ -75,14 +85,25 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         name: MCP_SERVER_NAME,
         url: mcpUrl,
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
-        kinds: ['authorization'],
+        kinds: ['authorization', 'payment', 'confirmation', 'credential', 'form'],
         providers: ['forge'],
         issuers: [identityProvider.issuer],
+        // In cents. The shop charges by itself, with the receipt.
+        payment: { processors: ['none'], maxAmount: { EUR: 50_000 }, passkeyAbove: { EUR: 10_000 } },
+        confirmation: { freshSignInSeconds: 600 },
+        credentialChecks: {
+          'weather-station': {
+            url: `${weatherStation.url}/api/key`,
+            header: { name: API_KEY_HEADER, field: 'apiKey' },
+          },
+        },
       },
     ],
   } satisfies GatewayConfigInput);
   stack.use(await startGateway(config, { logger: createLogger({ level: 'info', destination: p.log }) }));
 
+  const ledger = createLedger();
+  const pickupDesk = createPickupDesk();
   stack.use(
     await startMcpEndpoint({
       port: ports.mcpServer,
@@ -90,7 +111,12 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       issuer: identityProvider.issuer,
       jwksUri: `${identityProvider.issuer}/jwks`,
       forgeUrl: codeForge.issuer,
+      weatherUrl: weatherStation.url,
       gateway: { url: posternUrl, apiKey },
+      // With the key at hand, receipts are verified without any request.
+      receipts: { issuer: posternUrl, mcpServerId: MCP_SERVER_ID, keys: receiptKey.published },
+      ledger,
+      pickupDesk,
     }),
   );
 
@@ -100,6 +126,19 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
     mcpUrl,
     issuer: identityProvider.issuer,
     codeForge,
+    weatherStation,
+    ledger,
+    pickupDesk,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The private half for the gateway, which signs receipts with it; the public half for whoever verifies them. */
+async function createReceiptKey() {
+  const kid = 'demo';
+  const { privateKey, publicKey } = await generateKeyPair('Ed25519', { extractable: true });
+  return {
+    configured: { kid, key: JSON.stringify(await exportJWK(privateKey)) },
+    published: { keys: [{ ...(await exportJWK(publicKey)), kid }] },
   };
 }

@@ -48,6 +48,8 @@ export async function startIdentityProvider(p: {
         client_name: 'Postern',
         redirect_uris: [p.postern.redirectUri],
         grant_types: ['authorization_code'],
+        // A payment is approved only by somebody who signed in recently, so Postern has to know when that was.
+        require_auth_time: true,
       },
       {
         client_id: HOST_CLIENT_ID,

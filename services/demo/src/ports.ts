@@ -1,7 +1,13 @@
 import { choosePort } from './listen-http.ts';
 
 /** Where everything of the demo listens when nothing else does. */
-export const ports = { postern: 4400, identityProvider: 4401, codeForge: 4402, mcpServer: 4403 } as const;
+export const ports = {
+  postern: 4400,
+  identityProvider: 4401,
+  codeForge: 4402,
+  mcpServer: 4403,
+  weatherStation: 4404,
+} as const;
 
 export type Ports = Readonly<Record<keyof typeof ports, number>>;
 
@@ -15,5 +21,6 @@ export async function choosePorts(): Promise<Ports> {
     identityProvider: await choosePort(ports.identityProvider),
     codeForge: await choosePort(ports.codeForge),
     mcpServer: await choosePort(ports.mcpServer),
+    weatherStation: await choosePort(ports.weatherStation),
   };
 }

@@ -9,6 +9,7 @@ export const CODE_FORGE = 'Code Forge';
 export const forgeScopes = {
   repo: 'read the list of your repositories',
   issues: 'create issues in your name',
+  delete_repo: 'delete your repositories',
 } as const;
 
 /** People have other accounts here than at work, which is why somebody has to connect the two. */
@@ -55,7 +56,7 @@ export async function startCodeForge(p: {
       {
         client_id: p.postern.clientId,
         client_secret: p.postern.clientSecret,
-        client_name: 'Repository Helper',
+        client_name: 'Desk Helper',
         redirect_uris: [p.postern.redirectUri],
         grant_types: ['authorization_code', 'refresh_token'],
       },

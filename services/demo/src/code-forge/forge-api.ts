@@ -8,7 +8,7 @@ export interface Repository {
   readonly isPrivate: boolean;
 }
 
-const repositoriesOf: Readonly<Record<string, readonly Repository[]>> = {
+const repositories: Readonly<Record<string, readonly Repository[]>> = {
   '70001': [
     { name: 'alice-codes/garden-planner', description: 'Plans vegetable beds', isPrivate: false },
     { name: 'alice-codes/tax-2026', description: 'Spreadsheets nobody else should see', isPrivate: true },
@@ -25,10 +25,11 @@ const issueSchema = z.strictObject({ repository: z.string(), title: z.string().m
 const MAX_BODY_BYTES = 4096;
 
 /**
- * `GET /api/repositories` (scope `repo`) and `POST /api/issues` (scope `issues`), with an access token of this provider as
- * bearer token (RFC 6750).
+ * `GET /api/repositories` (scope `repo`), `DELETE /api/repositories/{name}` (scope `delete_repo`) and `POST /api/issues` (scope
+ * `issues`), with an access token of this provider as bearer token (RFC 6750).
  */
 export function createForgeApi() {
+  const repositoriesOf = new Map(Object.entries(repositories));
   let authorizedCalls = 0;
   let lastIssue = 0;
 
@@ -42,31 +43,44 @@ export function createForgeApi() {
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse, provider: Provider): Promise<void> {
-    const route = routes.find(({ method, path }) => request.method === method && request.url === path);
+    const path = request.url ?? '';
+    const route = routes.find(({ method, pattern }) => request.method === method && pattern.test(path));
     if (route === undefined) return send(response, 404, { error: 'not_found' });
     const account = await accountOf(request, provider, route.scope);
     if (typeof account === 'number') {
       const error = account === 401 ? 'invalid_token' : 'insufficient_scope';
       return send(response, account, { error }, { 'www-authenticate': `Bearer error="${error}"` });
     }
-    const { status, body } = await route.run(account, request);
+    const { status, body } = await route.run(account, request, route.pattern.exec(path)?.[1]);
     send(response, status, body);
   }
 
   const routes = [
     {
       method: 'GET',
-      path: '/api/repositories',
+      pattern: /^\/api\/repositories$/,
       scope: 'repo',
-      run: async (account: string) => ({ status: 200, body: { repositories: repositoriesOf[account] ?? [] } }),
+      run: async (account: string) => ({ status: 200, body: { repositories: repositoriesOf.get(account) ?? [] } }),
+    },
+    {
+      method: 'DELETE',
+      pattern: /^\/api\/repositories\/([\w-]+\/[\w-]+)$/,
+      scope: 'delete_repo',
+      run: async (account: string, _: IncomingMessage, repository: string | undefined) => {
+        const before = repositoriesOf.get(account) ?? [];
+        const after = before.filter(({ name }) => name !== repository);
+        if (after.length === before.length) return { status: 404, body: { error: 'not_found' } };
+        repositoriesOf.set(account, after);
+        return { status: 200, body: { deleted: repository } };
+      },
     },
     {
       method: 'POST',
-      path: '/api/issues',
+      pattern: /^\/api\/issues$/,
       scope: 'issues',
       run: async (account: string, request: IncomingMessage) => {
         const issue = issueSchema.safeParse(await readJson(request));
-        const isTheirs = repositoriesOf[account]?.some(({ name }) => name === issue.data?.repository) === true;
+        const isTheirs = repositoriesOf.get(account)?.some(({ name }) => name === issue.data?.repository) === true;
         if (!issue.success || !isTheirs) return { status: 422, body: { error: 'invalid_issue' } };
         lastIssue += 1;
         return { status: 201, body: { number: lastIssue, ...issue.data } };

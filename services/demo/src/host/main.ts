@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import { createTerminal, inertLine, inertLines, rateLimited, systemBrowser, type Terminal } from '@postern/host';
 import { MCP_URL } from '../ports.ts';
-import { connectHost, eras } from './host.ts';
-import { printable, printableLines } from './show-url.ts';
-import { createTerminalUser } from './terminal-user.ts';
+import { askToSignIn } from './ask-to-sign-in.ts';
+import { connectHost, eras, type HostConnection } from './connect-host.ts';
+import { askArguments, menu } from './menu.ts';
 
 /** A small MCP host for the terminal. `--url` names the MCP server, `--era` the revision it speaks. */
 const usage = `usage: demo:host [--url ${MCP_URL}] [--era ${eras.join('|')}]`;
@@ -14,30 +15,40 @@ async function main(): Promise<number> {
   const era = eras.find(candidate => candidate === values.era);
   if (era === undefined || URL.parse(values.url) === null) throw new TypeError(usage);
 
-  const user = createTerminalUser({ mcpUrl: values.url });
-  try {
-    await using host = await connectHost({ mcpUrl: values.url, era, user });
-    user.tell(`\nConnected to ${printable(host.mcpServerName)} at ${values.url}, MCP ${host.revision}.`);
-    for (;;) {
-      user.tell('\n  1  list my repositories\n  2  create an issue\n  q  quit');
-      const choice = await user.ask('> ');
-      if (choice === undefined || choice === 'q') return 0;
-      const call = await chooseCall(choice, user.ask);
-      if (call === undefined) continue;
-      const { text, isError } = await host.callTool(call.name, call.args);
-      user.tell(`\n${isError ? 'The tool could not do it' : 'The tool answered'}:\n${printableLines(text)}`);
-    }
-  } finally {
-    user.close();
+  const openUrl = systemBrowser();
+  using terminal = createTerminal({ openUrl });
+  await using host = await connectHost({
+    mcpUrl: values.url,
+    era,
+    handler: rateLimited(terminal.handler, { max: 10, perMs: 60_000 }),
+    completionPrompt: terminal.completionPrompt,
+    openSignIn: url => askToSignIn(terminal, url, openUrl),
+  });
+  terminal.tell('', `Connected to ${inertLine(host.mcpServerName, 80)} at ${values.url}, MCP ${host.revision}.`);
+  for (;;) {
+    terminal.tell('', ...menu.map(({ label }, at) => `  ${at + 1}  ${label}`), '  q  quit');
+    const choice = await terminal.ask('> ');
+    if (choice === undefined || choice === 'q') return 0;
+    const entry = menu[Number(choice) - 1];
+    const args = entry && (await askArguments(entry, question => terminal.ask(question)));
+    if (entry !== undefined && args !== undefined) await callTool(terminal, host, entry.tool, args);
   }
 }
 
-async function chooseCall(choice: string, ask: (question: string) => Promise<string | undefined>) {
-  if (choice === '1') return { name: 'list_repositories', args: {} };
-  if (choice !== '2') return undefined;
-  const repository = await ask('Repository (as in the list): ');
-  const title = await ask('Title: ');
-  return repository && title ? { name: 'create_issue', args: { repository, title } } : undefined;
+async function callTool(
+  terminal: Terminal,
+  host: HostConnection,
+  tool: string,
+  args: Record<string, string>,
+): Promise<void> {
+  try {
+    const { text, isError } = await host.callTool(tool, args);
+    const lines = inertLines(text, { maxLines: 40, maxLength: 500 });
+    terminal.tell('', `${isError ? 'The tool could not do it' : 'The tool answered'}:`, ...lines);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    terminal.tell('', `The call failed: ${inertLine(error.message)}`);
+  }
 }
 
 main().then(
@@ -45,7 +56,7 @@ main().then(
     process.exitCode = exitCode;
   },
   (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? printable(error.message) : usage}\n`);
+    process.stderr.write(`${error instanceof Error ? inertLine(error.message) : usage}\n`);
     process.exitCode = 1;
   },
 );

@@ -10,10 +10,12 @@ import {
   originValidationResponse,
   requireBearerAuth,
 } from '@modelcontextprotocol/server';
-import { postern } from '@postern/mcp';
+import { createReceiptVerifier, postern, type ReceiptVerifierOptions } from '@postern/mcp';
 import { MCP_SCOPE } from '../identity-provider.ts';
 import { type HttpListener, listenHttp } from '../listen-http.ts';
-import { createRepositoryHelper } from './repository-helper.ts';
+import { createDeskHelper } from './desk-helper.ts';
+import type { Ledger } from './ledger.ts';
+import type { PickupDesk } from './pickup-desk.ts';
 import { createSessions2025 } from './sessions-2025.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 
@@ -27,13 +29,17 @@ export async function startMcpEndpoint(p: {
   issuer: string;
   jwksUri: string;
   forgeUrl: string;
+  weatherUrl: string;
   gateway: { url: string; apiKey: string };
+  receipts: ReceiptVerifierOptions;
+  ledger: Ledger;
+  pickupDesk: PickupDesk;
 }): Promise<HttpListener> {
   const resource = new URL(p.mcpUrl);
   const metadataUrl = getOAuthProtectedResourceMetadataUrl(resource);
   const metadata = {
     resource: p.mcpUrl,
-    resource_name: 'Repository Helper',
+    resource_name: 'Desk Helper',
     authorization_servers: [p.issuer],
     scopes_supported: [MCP_SCOPE],
     bearer_methods_supported: ['header'],
@@ -46,7 +52,9 @@ export async function startMcpEndpoint(p: {
   });
 
   const gate = postern(p.gateway);
-  const create = () => createRepositoryHelper({ gate, forgeUrl: p.forgeUrl });
+  const receiptVerifier = createReceiptVerifier(p.receipts);
+  const { forgeUrl, weatherUrl, ledger, pickupDesk } = p;
+  const create = () => createDeskHelper({ gate, forgeUrl, weatherUrl, receiptVerifier, ledger, pickupDesk });
   const modern = createMcpHandler(create, { legacy: 'reject' });
   const sessions = createSessions2025(create);
 

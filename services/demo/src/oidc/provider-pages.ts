@@ -40,7 +40,8 @@ button small { display: block; color: var(--muted) }
 button.primary { background: var(--accent); border-color: var(--accent); color: #fff }
 `;
 
-function page(brand: ProviderBrand, title: string, body: string): string {
+/** @param body markup, escaped already */
+export function brandedPage(brand: ProviderBrand, title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -80,7 +81,7 @@ export function loginPage(
     ({ id, name, email }) =>
       `<button name="person" value="${escapeHtml(id)}">Continue as ${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
   );
-  return page(
+  return brandedPage(
     brand,
     `Sign in to ${brand.name}`,
     `<p>to continue to <b>${escapeHtml(p.oauthClientName)}</b></p>
@@ -97,7 +98,7 @@ export function consentPage(
   p: { action: string; oauthClientName: string; redirectHost: string; personName: string; scopes: readonly string[] },
 ): string {
   const items = p.scopes.flatMap(scope => brand.scopeTexts[scope] ?? []).map(text => `<li>${escapeHtml(text)}</li>`);
-  return page(
+  return brandedPage(
     brand,
     `${p.oauthClientName} asks for access`,
     `<p class="muted">Signed in as <b>${escapeHtml(p.personName)}</b>. It will continue at <b>${escapeHtml(p.redirectHost)}</b>.</p>
@@ -113,7 +114,7 @@ ${items.join('\n')}
 }
 
 export function faultPage(brand: ProviderBrand, code: string): string {
-  return page(
+  return brandedPage(
     brand,
     'That did not work',
     `<p>Please go back to the application and start again.</p><p class="muted">${escapeHtml(code)}</p>`,

@@ -24,20 +24,45 @@ export async function launchHeadlessBrowser(): Promise<Browser> {
   });
 }
 
-/** One person's own browser: cookies of their own, one tab. Does what a person does, by what is written on the buttons. */
+/** One tab of a person's own browser. Does what a person does, by what is written on buttons and fields. */
 export class HeadlessPerson implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #page: Page;
+  readonly #close: () => Promise<void>;
 
-  private constructor(context: BrowserContext, page: Page) {
+  private constructor(context: BrowserContext, page: Page, close: () => Promise<void>) {
     this.#context = context;
     this.#page = page;
+    this.#close = close;
   }
 
+  /** A browser with cookies of its own. */
   static async sitDown(browser: Browser): Promise<HeadlessPerson> {
     const context = await browser.newContext({ locale: 'en-GB' });
     context.setDefaultTimeout(PATIENCE_MS);
-    return new HeadlessPerson(context, await context.newPage());
+    return new HeadlessPerson(context, await context.newPage(), () => context.close());
+  }
+
+  /** Another tab of the same browser. */
+  async openTab(): Promise<HeadlessPerson> {
+    const page = await this.#context.newPage();
+    return new HeadlessPerson(this.#context, page, () => page.close());
+  }
+
+  /** Puts a device with room for passkeys beside this tab, which recognises its person (WebAuthn level 3, section 11). */
+  async addPasskeyDevice(): Promise<void> {
+    const devtools = await this.#context.newCDPSession(this.#page);
+    await devtools.send('WebAuthn.enable');
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
   }
 
   /** @returns the HTTP status of the page */
@@ -53,13 +78,22 @@ export class HeadlessPerson implements AsyncDisposable {
     await this.#page.getByRole('link', { name }).click();
   }
 
+  async fill(label: string, value: string): Promise<void> {
+    await this.#page.getByLabel(label, { exact: true }).fill(value);
+  }
+
+  /** What stands in the one element that this CSS selector finds. */
+  async textOf(selector: string): Promise<string> {
+    return (await this.#page.locator(selector).textContent())?.trim() ?? '';
+  }
+
   /** Waits for a page with this heading. */
   async see(heading: string | RegExp): Promise<void> {
     await this.#page.getByRole('heading', { level: 1, name: heading }).waitFor();
   }
 
   /** Waits for this text somewhere on the page. */
-  async read(text: string): Promise<void> {
+  async read(text: string | RegExp): Promise<void> {
     await this.#page.getByText(text).first().waitFor();
   }
 
@@ -73,6 +107,6 @@ export class HeadlessPerson implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#context.close();
+    await this.#close();
   }
 }

@@ -1,0 +1,73 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Gate, ReceiptVerifier } from '@postern/mcp';
+import { z } from 'zod';
+import { BOOK_SHOP, books, euro, moods } from './book-catalogue.ts';
+import type { Ledger } from './ledger.ts';
+import { subjectOf } from './subject-of.ts';
+import { answer, failure } from './tool-results.ts';
+
+const wishesSchema = z.object({
+  mood: z.enum(moods).meta({ title: 'What should it be like?' }),
+  budget: z.int().min(5).max(500).default(20).meta({ title: 'Budget in euro' }),
+});
+
+/** Tools of a shop: one that costs money, and one that wants to know a few harmless things. */
+export function registerBookShop(
+  mcpServer: McpServer,
+  p: { gate: Gate; receiptVerifier: ReceiptVerifier; ledger: Ledger },
+): void {
+  mcpServer.registerTool(
+    'buy_book',
+    {
+      title: 'Buy a book',
+      description: `Buys a book from ${BOOK_SHOP}: ${books.map(({ id, title, price }) => `${id} (${title}, ${euro(price)})`).join(', ')}.`,
+      inputSchema: z.object({ book: z.string() }),
+    },
+    p.gate.tool(async ({ book: id }, ctx) => {
+      const book = books.find(candidate => candidate.id === id);
+      if (book === undefined) return failure(`There are: ${books.map(candidate => candidate.id).join(', ')}.`);
+
+      // The handler runs again after the user has decided, and has to ask for exactly the same then.
+      const amount = { currency: 'EUR', minorUnits: book.price };
+      const items = [{ label: book.title, unitMinorUnits: book.price }];
+      const reference = `Order of ${book.id}`;
+      const payment = await ctx.gate.pay({ payee: { name: BOOK_SHOP }, amount, items, reference });
+      if (payment.action !== 'accept') return payment.toToolResult();
+
+      // No money moves on anybody's word: the receipt says that this person approved this, and is signed.
+      const subject = subjectOf(ctx.http?.authInfo);
+      const { approval } = await p.receiptVerifier.verify(payment.receipt, {
+        kind: 'payment',
+        elicitationId: payment.elicitationId,
+        subject,
+        payee: BOOK_SHOP,
+        amount,
+        reference,
+        processor: 'none',
+      });
+      // A repeated call, and a handler that was broken off below this line, come here again with the same key.
+      const purchase = { buyer: subject.subject, reference, cents: book.price };
+      const number = p.ledger.charge(payment.idempotencyKey, purchase);
+      return answer(`Purchase ${number}: “${book.title}” for ${euro(book.price)}, approved by ${approval.method}.`);
+    }),
+  );
+
+  mcpServer.registerTool(
+    'recommend_book',
+    {
+      title: 'Recommend a book',
+      description: `Asks the user what they like, and recommends a book of ${BOOK_SHOP}.`,
+      annotations: { readOnlyHint: true },
+    },
+    p.gate.tool(async (_, ctx) => {
+      // Nothing secret in it: the MCP client shows it where it can, a page of Postern otherwise.
+      const wishes = await ctx.gate.form(wishesSchema, { title: 'Which book would you like?' });
+      if (wishes.action !== 'accept') return wishes.toToolResult();
+
+      const { mood, budget } = wishes.content;
+      const book = books.find(candidate => candidate.mood === mood && candidate.price <= budget * 100);
+      if (book === undefined) return answer(`There is nothing ${mood} for ${euro(budget * 100)}.`);
+      return answer(`Try ${book.id}: “${book.title}”, ${mood}, ${euro(book.price)}.`);
+    }),
+  );
+}

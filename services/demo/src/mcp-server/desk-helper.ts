@@ -1,0 +1,28 @@
+import { McpServer } from '@modelcontextprotocol/server';
+import type { Gate, ReceiptVerifier } from '@postern/mcp';
+import { registerBookShop } from './book-shop.ts';
+import type { Ledger } from './ledger.ts';
+import { registerPickup } from './pickup.ts';
+import type { PickupDesk } from './pickup-desk.ts';
+import { registerRepositories } from './repositories.ts';
+import { registerWeather } from './weather.ts';
+
+export interface DeskHelperOptions {
+  readonly gate: Gate;
+  readonly forgeUrl: string;
+  readonly weatherUrl: string;
+  readonly receiptVerifier: ReceiptVerifier;
+  readonly ledger: Ledger;
+  readonly pickupDesk: PickupDesk;
+}
+
+/** An MCP server whose tools ask their user for all kinds of things. One instance serves one connection. */
+export function createDeskHelper(options: DeskHelperOptions): McpServer {
+  const mcpServer = new McpServer({ name: 'desk-helper', title: 'Desk Helper', version: '0.1.0' });
+  const gate = options.gate.attach(mcpServer);
+  registerRepositories(mcpServer, { ...options, gate });
+  registerBookShop(mcpServer, { ...options, gate });
+  registerWeather(mcpServer, { ...options, gate });
+  registerPickup(mcpServer, { ...options, gate });
+  return mcpServer;
+}

@@ -1,0 +1,25 @@
+export interface Purchase {
+  /** The subject of the buyer. */
+  readonly buyer: string;
+  readonly reference: string;
+  readonly cents: number;
+}
+
+/** What stands for the shop's payment system: it is told what to charge, and under which name. */
+export interface Ledger {
+  /** The same key charges once, however often it comes. @returns the number of the purchase */
+  charge(idempotencyKey: string, purchase: Purchase): number;
+  purchasesOf(buyer: string): readonly Purchase[];
+}
+
+export function createLedger(): Ledger {
+  const purchases = new Map<string, Purchase & { readonly number: number }>();
+  return {
+    charge(idempotencyKey, purchase) {
+      const charged = purchases.get(idempotencyKey) ?? { ...purchase, number: purchases.size + 1 };
+      purchases.set(idempotencyKey, charged);
+      return charged.number;
+    },
+    purchasesOf: buyer => [...purchases.values()].filter(purchase => purchase.buyer === buyer),
+  };
+}

@@ -1,0 +1,33 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Gate } from '@postern/mcp';
+import { z } from 'zod';
+import type { PickupDesk } from './pickup-desk.ts';
+import { subjectOf } from './subject-of.ts';
+import { answer } from './tool-results.ts';
+
+const pickupSchema = z.object({
+  day: z.iso.date().meta({ title: 'Day' }),
+  code: z.string().min(6).max(20).meta({ title: 'Code for the locker', description: 'Choose one for this time only.' }),
+});
+
+/** A tool with a form that has something secret in it, which must not go through the MCP client. */
+export function registerPickup(mcpServer: McpServer, p: { gate: Gate; pickupDesk: PickupDesk }): void {
+  mcpServer.registerTool(
+    'reserve_locker',
+    {
+      title: 'Reserve a locker',
+      description: 'Reserves a locker from which the user fetches their books. The user chooses day and code.',
+    },
+    p.gate.tool(async (_, ctx) => {
+      const form = await ctx.gate.form(pickupSchema, {
+        title: 'When do you fetch your books?',
+        secretFields: ['code'],
+      });
+      if (form.action !== 'accept') return form.toToolResult();
+
+      const { subject } = subjectOf(ctx.http?.authInfo);
+      const locker = p.pickupDesk.reserve(form.idempotencyKey, { person: subject, ...form.content });
+      return answer(`Locker ${locker} is reserved for ${form.content.day}.`);
+    }),
+  );
+}

@@ -1,0 +1,11 @@
+import type { AuthInfo } from '@modelcontextprotocol/server';
+import type { Subject } from '@postern/mcp';
+import { z } from 'zod';
+
+const extraSchema = z.object({ iss: z.string(), sub: z.string() });
+
+/** Who the verified access token is about; `createAccessTokenVerifier` puts it there. */
+export function subjectOf(authInfo: AuthInfo | undefined): Subject {
+  const { iss, sub } = extraSchema.parse(authInfo?.extra);
+  return { issuer: iss, subject: sub };
+}

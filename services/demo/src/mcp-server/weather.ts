@@ -1,0 +1,45 @@
+import type { McpServer } from '@modelcontextprotocol/server';
+import type { Gate } from '@postern/mcp';
+import { z } from 'zod';
+import { answer, failure } from './tool-results.ts';
+
+const forecastSchema = z.object({ place: z.string(), summary: z.string() });
+
+/** A tool that needs an API key of the user. The model never sees it, and the user types it once. */
+export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUrl: string }): void {
+  const requestForecast = (place: string, apiKey: string) =>
+    fetch(`${p.weatherUrl}/api/forecast?${new URLSearchParams({ place })}`, {
+      headers: { 'x-api-key': apiKey },
+      redirect: 'error',
+    });
+
+  mcpServer.registerTool(
+    'get_forecast',
+    {
+      title: 'Weather forecast',
+      description: 'Tells the weather of tomorrow at a place, from Weather Station.',
+      inputSchema: z.object({ place: z.string().min(1).max(60) }),
+      annotations: { readOnlyHint: true, openWorldHint: true },
+    },
+    p.gate.tool(async ({ place }, ctx) => {
+      const credential = await ctx.gate.credential({
+        name: 'weather-station',
+        title: 'API key of Weather Station',
+        fields: [{ name: 'apiKey', label: 'API key', pattern: 'ws_[A-Za-z0-9_-]+', help: `From ${p.weatherUrl}` }],
+        retention: 'lasting',
+      });
+      if (credential.action !== 'accept') return credential.toToolResult();
+
+      let response = await requestForecast(place, credential.values.apiKey);
+      if (response.status === 401) {
+        // The key was replaced since it was typed. Where Postern has no newer one, this asks for it.
+        const renewed = await credential.rejected();
+        if (renewed.action !== 'accept') return renewed.toToolResult();
+        response = await requestForecast(place, renewed.values.apiKey);
+      }
+      if (!response.ok) return failure(`Weather Station answered ${response.status}.`);
+      const forecast = forecastSchema.parse(await response.json());
+      return answer(`${forecast.place}: ${forecast.summary}`);
+    }),
+  );
+}

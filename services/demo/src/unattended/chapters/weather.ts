@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import { MCP_SERVER_NAME } from '../../constellation.ts';
+import type { Actor } from '../actor.ts';
+import { check, checkEqual } from '../report.ts';
+import type { Cast, Stage } from '../stage.ts';
+
+const TITLE = 'API key of Weather Station';
+const ENTER = 'Desk Helper asks you for access details';
+const SAVED = 'Your access details are saved';
+const OSLO = { place: 'Oslo' };
+
+export async function tellOfWeather(stage: Stage, { alice, bob }: Cast): Promise<void> {
+  stage.report.chapter('The weather: an API key that only Postern and the MCP server get to know');
+  await aliceEntersKey(stage, alice);
+  await aliceReplacesKey(stage, alice);
+  await bobEntersKey(stage, bob);
+  await aliceDeletesKey(stage, alice);
+}
+
+async function aliceEntersKey(stage: Stage, alice: Actor): Promise<void> {
+  const { report, world, typed } = stage;
+  const { browser } = alice;
+  const { call, page } = await report.step(
+    'Alice’s host calls get_forecast; a URL arrives where to enter an API key',
+    () => alice.startAndBeAsked('get_forecast', OSLO),
+  );
+  await report.step('She makes one up: Weather Station says no, and so does the page', async () => {
+    const wrong = `ws_${randomBytes(24).toString('base64url')}`;
+    typed.add(wrong);
+    await alice.open(page, ENTER);
+    await browser.fill('API key', wrong);
+    await browser.press('Save');
+    await browser.read(/did not accept what you entered/);
+    check(!(await browser.everything()).includes(wrong), 'the page repeats what was typed');
+  });
+  await report.step('She fetches hers from Weather Station and enters it; the call returns the forecast', async () => {
+    await enterKey(stage, alice, page.url);
+    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+    checkEqual(world.weatherStation.forecastsFor('alice'), 1, 'forecasts');
+  });
+  await report.step('Another call uses it again; nobody is asked', async () => {
+    check((await alice.call('get_forecast', { place: 'Turin' })).startsWith('Turin: '), 'there is no forecast');
+    checkEqual(world.weatherStation.forecastsFor('alice'), 2, 'forecasts');
+  });
+}
+
+async function aliceReplacesKey(stage: Stage, alice: Actor): Promise<void> {
+  const { report, world } = stage;
+  const { browser } = alice;
+  const { call, page } = await report.step(
+    'She replaces her key at Weather Station: the next call is turned away there, and she is asked',
+    async () => {
+      await browser.open(world.weatherStation.url);
+      await browser.press('Replace the key of Alice');
+      return await alice.startAndBeAsked('get_forecast', OSLO);
+    },
+  );
+  await report.step('She enters the new one, and the call goes on', async () => {
+    await enterKey(stage, alice, page.url);
+    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+  });
+}
+
+async function bobEntersKey(stage: Stage, bob: Actor): Promise<void> {
+  await stage.report.step('Bob’s host is answered −32042: Alice’s key is not his. He enters his own', async () => {
+    const { call, page } = await bob.startAndBeAsked('get_forecast', OSLO);
+    await enterKey(stage, bob, page.url);
+    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+    checkEqual(stage.world.weatherStation.forecastsFor('bob'), 1, 'forecasts');
+  });
+}
+
+async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): Promise<void> {
+  const { browser } = alice;
+  await report.step('At /me Alice sees a fingerprint of it, who may use it and which tool did last', async () => {
+    await browser.open(`${world.posternUrl}/me`);
+    await browser.see('Your connections');
+    check((await browser.textOf('code.fingerprint')).length > 3, 'there is no fingerprint');
+    const document = await browser.everything();
+    for (const trace of [TITLE, MCP_SERVER_NAME, 'get_forecast', 'Passkeys'])
+      check(document.includes(trace), `the page does not say “${trace}”`);
+    check(![...typed].some(key => document.includes(key)), 'the page shows a key');
+  });
+  const { call, page } = await report.step('She deletes it there; her next call asks her again', async () => {
+    await browser.follow(`Delete ${TITLE}`);
+    await browser.see('Delete these access details?');
+    await browser.press('Delete');
+    await browser.see('Your access details are deleted');
+    return await alice.startAndBeAsked('get_forecast', OSLO);
+  });
+  await report.step('This time she declines, and no forecast is given', async () => {
+    const before = world.weatherStation.forecastsFor('alice');
+    await alice.open(page, ENTER);
+    await alice.decline();
+    await call.declined();
+    checkEqual(world.weatherStation.forecastsFor('alice'), before, 'forecasts');
+  });
+}
+
+/** Reads the person's key where they find it, and types it on the page that asks. */
+async function enterKey({ world, typed }: Stage, { browser, role }: Actor, url: string): Promise<void> {
+  await browser.open(world.weatherStation.url);
+  const key = await browser.textOf(`#key-${role.id}`);
+  typed.add(key);
+  await browser.open(url);
+  await browser.see(ENTER);
+  await browser.fill('API key', key);
+  await browser.press('Save');
+  await browser.see(SAVED);
+  check(!(await browser.everything()).includes(key), 'the page repeats the key');
+}
