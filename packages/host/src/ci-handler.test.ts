@@ -80,6 +80,17 @@ describe('the handler for CI', () => {
     expect((await ask({ rules }, request)).answer).toEqual({ action: 'accept', content: { tokenName: 'nightly' } });
   });
 
+  test('what looks like a secret comes from a rule that allows it, and from no other', async () => {
+    const request = formOf({ user: { type: 'string' }, apiKey: { type: 'string' } }, ['apiKey']);
+    const rules = [
+      { mcpServer: context.mcpServer.id, allowSecretLike: true, fields: { user: 'ci' } },
+      { fields: { apiKey: 'meant for another MCP server' } },
+    ];
+    const { answer, record } = await ask({ rules }, request);
+    expect(answer).toEqual({ action: 'decline' });
+    expect(record).toMatchObject({ reason: 'missing', fields: ['apiKey'] });
+  });
+
   test('the line holds no value, and names of others stay inside it', async () => {
     const request = formOf({ title: { type: 'string' } });
     const rules = [{ fields: { title: 'hunter2' } }];

@@ -27,7 +27,8 @@ type Rule = z.output<typeof ruleSchema>;
  * - `rules[].fields`: values by field name.
  * - `rules[].useDefaults`: whether fields without a value may take the form's default. Off: an MCP server would otherwise
  *   answer its own question.
- * - `rules[].allowSecretLike`: whether a form is answered that seems to ask for a secret.
+ * - `rules[].allowSecretLike`: whether a form is answered that seems to ask for a secret. Such a field takes its value from a rule
+ *   that says so, and from no other.
  * - `whenMissing`: the answer to a form with a required field that has no value. Default: `decline`.
  */
 export type CiConfiguration = z.input<typeof configurationSchema>;
@@ -97,7 +98,7 @@ function decide(
   if (secretLike.length > 0 && !holding.some(rule => rule.allowSecretLike))
     return { answer: decline, reason: 'looks_secret', fields: secretLike };
 
-  const { content, configured, defaults, missing } = fill(requestedSchema, holding);
+  const { content, configured, defaults, missing } = fill(requestedSchema, holding, new Set(secretLike));
   if (missing.length > 0) return { answer: { action: whenMissing }, reason: 'missing', fields: missing };
   const checked = parseFormContent(requestedSchema, content);
   if (checked.faults !== undefined)
@@ -124,14 +125,16 @@ function secretLikeFields({ properties }: RequestedSchema, message: string): rea
 
 const isFreeText = (property: object) => !('enum' in property) && !('oneOf' in property);
 
-function fill({ properties, required = [] }: RequestedSchema, rules: readonly Rule[]) {
+function fill({ properties, required = [] }: RequestedSchema, rules: readonly Rule[], secretLike: ReadonlySet<string>) {
   const content: [string, unknown][] = [];
   const configured: string[] = [];
   const defaults: string[] = [];
   const missing: string[] = [];
   const mayUseDefaults = rules.some(rule => rule.useDefaults);
   for (const [name, property] of Object.entries(properties)) {
-    const rule = rules.find(({ fields }) => Object.hasOwn(fields, name));
+    const rule = rules.find(
+      ({ fields, allowSecretLike }) => Object.hasOwn(fields, name) && (allowSecretLike || !secretLike.has(name)),
+    );
     if (rule !== undefined) {
       configured.push(name);
       content.push([name, rule.fields[name]]);
