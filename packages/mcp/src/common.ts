@@ -35,7 +35,6 @@ export type { PrivateKeyAuth } from './gateway-auth.ts';
 export type { PosternOptions } from './options.ts';
 export type { Payment, PaymentAccepted, PaymentTerms } from './pay.ts';
 export * from './receipt/index.ts';
-export * from './receipt/index.ts';
 export type { StateKey } from './request-state.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';

@@ -83,6 +83,16 @@ describe('2026-07-28', () => {
     expect(textOf(other)).toContain(world.gateway.elicitations[1]?.url);
   });
 
+  test('a pattern goes to the MCP client, and what comes back is held against it', async () => {
+    await using world = await modernWorld();
+    const first = await start(world, 'pattern_form');
+    expect(paramsOf(first)?.requestedSchema.properties['code']).toMatchObject({ pattern: '^[A-Z]{2}$' });
+    const second = await goOn(world, 'pattern_form', first, { action: 'accept', content: { code: 'kiel' } });
+    expect(paramsOf(second)?.message).toContain('code');
+    const done = await goOn(world, 'pattern_form', second, { action: 'accept', content: { code: 'KI' } });
+    expect(textOf(done)).toBe('KI by mcp-client');
+  });
+
   test('one value each: a text, a yes or no, one of a list', async () => {
     await using world = await modernWorld();
     const first = await start(world, 'shorthands');
@@ -155,6 +165,12 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect((await host.call('form')).text).toBe('error: form_content_invalid');
     expect(asked).toHaveLength(4);
     expect(new Set(asked).size).toBe(2);
+  });
+
+  test('a pattern does not keep the MCP client from asking', async () => {
+    await using world = await legacyWorld(sdk);
+    const host = await world.connect(sdk, { fill: () => ({ action: 'accept', content: { code: 'KI' } }) });
+    expect((await host.call('pattern_form')).text).toBe('KI by mcp-client');
   });
 
   test('an MCP client that cannot answer opens the page', async () => {

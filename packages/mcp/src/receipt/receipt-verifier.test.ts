@@ -17,7 +17,7 @@ import {
   sign,
   strange,
 } from '../testing/signed-receipts.ts';
-import { createReceiptVerifier, type ReceiptExpectations, termsDigest } from './index.ts';
+import { createReceiptVerifier, type ReceiptExpectations, type ReceiptOf, termsDigest } from './index.ts';
 
 const verifier = createReceiptVerifier({
   issuer: ISSUER,
@@ -40,6 +40,13 @@ describe('a receipt as it should be', () => {
     expect([terms.amount.minorUnits, processor]).toEqual([2490, 'stripe']);
     const confirmed = await verifier.verify(await sign(confirmation), { kind: 'confirmation' });
     expect(confirmed.terms.danger).toBe('destructive');
+  });
+
+  it('is typed as nothing narrower than what was compared', async () => {
+    const receipt = await sign(confirmation);
+    // @ts-expect-error: nothing says that it is a payment.
+    const claimed: Promise<ReceiptOf<'payment'>> = verifier.verify<'payment'>(receipt, {});
+    expect((await claimed).kind).toBe('confirmation');
   });
 
   it('may be signed with any of the published keys', async () => {

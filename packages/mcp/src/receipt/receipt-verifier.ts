@@ -33,10 +33,11 @@ export interface ReceiptVerifier {
    *
    * @throws {ReceiptError}
    */
-  verify<K extends ReceiptKind = ReceiptKind>(
+  verify<K extends ReceiptKind>(
     receipt: string,
-    expected?: ReceiptExpectations<K>,
+    expected: ReceiptExpectations<K> & { readonly kind: K },
   ): Promise<ReceiptOf<K>>;
+  verify(receipt: string, expected?: ReceiptExpectations): Promise<Receipt>;
 }
 
 /** Far above what terms within the gateway's limits can take. */
@@ -71,14 +72,19 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
     return jsonOf(payload);
   }
 
-  return {
-    async verify<K extends ReceiptKind>(receipt: string, expected: ReceiptExpectations<K> = {}) {
-      const verified = claimsOf(await authenticate(receipt));
-      if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer');
-      if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience');
-      return checkExpectations(verified, expected, now());
-    },
-  };
+  // Only what was compared narrows the type.
+  function verify<K extends ReceiptKind>(
+    receipt: string,
+    expected: ReceiptExpectations<K> & { readonly kind: K },
+  ): Promise<ReceiptOf<K>>;
+  function verify(receipt: string, expected?: ReceiptExpectations): Promise<Receipt>;
+  async function verify(receipt: string, expected: ReceiptExpectations = {}): Promise<Receipt> {
+    const verified = claimsOf(await authenticate(receipt));
+    if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer');
+    if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience');
+    return checkExpectations(verified, expected, now());
+  }
+  return { verify };
 }
 
 function keySourceOf({

@@ -102,6 +102,10 @@ const stories = {
     const answered = await gate.form(release, { secretFields: ['branch'] });
     return answered.action === 'accept' ? `accept by ${answered.by}` : answered.reason;
   },
+  async pattern_form(gate) {
+    const answered = await gate.form(z.object({ code: z.string().regex(/^[A-Z]{2}$/) }));
+    return answered.action === 'accept' ? `${answered.content.code} by ${answered.by}` : answered.reason;
+  },
   async shorthands(gate) {
     const branch = await gate.form.text('Which branch?');
     const notify = await gate.form.yesNo('Tell everybody?');
