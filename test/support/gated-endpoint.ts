@@ -2,6 +2,7 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import { type Authorization, isElicitationPending, type PosternOptions, postern } from '@postern/mcp';
 import { z } from 'zod';
 import { bearerIsSubject, type McpEndpoint, startMcpEndpoint } from './mcp-endpoint.ts';
+import { watchHolds } from './watched-holds.ts';
 import { keyOf, type World } from './world.ts';
 
 export interface GatedEndpointOptions {
@@ -23,30 +24,12 @@ export interface GatedEndpoint extends McpEndpoint {
 const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
 export async function startGatedEndpoint(world: World, options: GatedEndpointOptions = {}): Promise<GatedEndpoint> {
-  const holds = new Map<string, number>();
-  const listeners = new Set<() => void>();
-  async function untilHolding(elicitationId: string, count = 1): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const check = () => void ((holds.get(elicitationId) ?? 0) >= count && resolve());
-    listeners.add(check);
-    check();
-    await promise;
-    listeners.delete(check);
-  }
-
+  const holds = watchHolds();
   const shared = postern({
     url: options.gatewayUrl ?? world.gateways[0]?.address ?? world.publicUrl,
     apiKey: keyOf(options.mcpServerId ?? 'tracker'),
     ...options.postern,
-    fetch: (target, init) => {
-      const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)\?wait=/.exec(String(target)) ?? [];
-      const answer = fetch(target, init);
-      if (elicitationId !== undefined) {
-        holds.set(elicitationId, (holds.get(elicitationId) ?? 0) + 1);
-        for (const check of listeners) check();
-      }
-      return answer;
-    },
+    fetch: holds.fetch,
   });
 
   /** Which account the access token is for, asked with the token itself. */
@@ -86,7 +69,7 @@ export async function startGatedEndpoint(world: World, options: GatedEndpointOpt
   });
   return {
     ...endpoint,
-    untilHolding,
+    untilHolding: holds.untilHolding,
     async [Symbol.asyncDispose]() {
       shared.close();
       await endpoint[Symbol.asyncDispose]();

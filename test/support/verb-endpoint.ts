@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { AuthInfo } from '@modelcontextprotocol/server';
+import { type PosternOptions, postern } from '@postern/mcp';
+import { posternV1 } from '@postern/mcp/v1';
+import { listenHttp } from '@postern/testkit/providers';
+import { z } from 'zod';
+import { bearerIsSubject, startMcpEndpoint } from './mcp-endpoint.ts';
+import { type Given, runVerbTool, type VerbArgs, verbArgs, verbTools } from './verb-tools.ts';
+import { watchHolds } from './watched-holds.ts';
+import { keyOf, type World } from './world.ts';
+
+export interface VerbEndpointOptions {
+  /** Of the MCP server. Default `v2`. */
+  readonly sdk?: 'v2' | 'v1';
+  /** How requests of revision 2025-11-25 are served. Default `session`. */
+  readonly legacy?: 'session' | 'stateless';
+  /** Over `url`, `apiKey` and `fetch`. */
+  readonly postern?: Partial<PosternOptions<object>>;
+  /** Index of the gateway that it talks to. Default the first. */
+  readonly replica?: number;
+}
+
+/** An MCP server with one tool for every verb of `@postern/mcp`. */
+export interface VerbEndpoint extends AsyncDisposable {
+  readonly url: URL;
+  /** What its handlers were given, in order. */
+  readonly given: readonly Given[];
+  /** When this MCP server has asked the gateway `count` times (default once) to wait for the end of this elicitation. */
+  untilHolding(elicitationId: string, count?: number): Promise<void>;
+}
+
+export async function startVerbEndpoint(world: World, options: VerbEndpointOptions = {}): Promise<VerbEndpoint> {
+  const holds = watchHolds();
+  const given: Given[] = [];
+  const start = options.sdk === 'v1' ? startV1 : startV2;
+  const endpoint = await start({
+    ...{ options, given },
+    surroundings: { accountUrl: `${world.provider.issuer}/me` },
+    authenticate: bearerIsSubject(world.identityProvider.issuer),
+    posternOptions: {
+      url: world.gateways[options.replica ?? 0]?.address ?? world.publicUrl,
+      apiKey: keyOf('tracker'),
+      ...options.postern,
+      fetch: holds.fetch,
+    },
+  });
+  return { ...endpoint, given, untilHolding: holds.untilHolding };
+}
+
+interface Parts {
+  readonly options: VerbEndpointOptions;
+  readonly given: Given[];
+  readonly surroundings: { readonly accountUrl: string };
+  readonly authenticate: (request: IncomingMessage) => AuthInfo | undefined;
+  readonly posternOptions: PosternOptions<object>;
+}
+
+const partsOf = ({ given, surroundings }: Parts) => ({ surroundings, give: (one: Given) => void given.push(one) });
+
+async function startV2(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
+  const { legacy } = parts.options;
+  const shared = postern(parts.posternOptions);
+  const endpoint = await startMcpEndpoint({
+    authenticate: parts.authenticate,
+    ...(legacy === undefined ? {} : { legacy }),
+    offer: (mcpServer, connection) => {
+      const gate = connection === 'session' ? shared.attach(mcpServer) : shared;
+      for (const tool of verbTools) {
+        const handler = gate.tool((args: VerbArgs, ctx) => runVerbTool({ tool, ...partsOf(parts) }, args, ctx.gate));
+        mcpServer.registerTool(tool, { inputSchema: z.object(verbArgs) }, handler);
+      }
+    },
+  });
+  return {
+    url: endpoint.url,
+    async [Symbol.asyncDispose]() {
+      shared.close();
+      await endpoint[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startV1(parts: Parts): Promise<AsyncDisposable & { url: URL }> {
+  const isStateless = parts.options.legacy === 'stateless';
+  const shared = posternV1(parts.posternOptions);
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const open = new Set<McpServerV1>();
+
+  async function openTransport(): Promise<StreamableHTTPServerTransport> {
+    const mcpServer = new McpServerV1({ name: 'fixture', version: '1.0.0' });
+    const gate = isStateless ? shared : shared.attach(mcpServer);
+    for (const tool of verbTools) {
+      const handler = gate.tool((args: VerbArgs, extra) => runVerbTool({ tool, ...partsOf(parts) }, args, extra.gate));
+      mcpServer.registerTool(tool, { inputSchema: verbArgs }, handler);
+    }
+    const transport = new StreamableHTTPServerTransport(
+      isStateless
+        ? {}
+        : { sessionIdGenerator: randomUUID, onsessioninitialized: id => void sessions.set(id, transport) },
+    );
+    // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
+    await mcpServer.connect(transport as unknown as TransportV1);
+    open.add(mcpServer);
+    return transport;
+  }
+
+  async function route(request: IncomingMessage & { auth?: AuthInfo }, response: ServerResponse): Promise<void> {
+    const auth = parts.authenticate(request);
+    if (auth !== undefined) request.auth = auth;
+    if (isStateless && request.method !== 'POST') return void response.writeHead(405).end();
+    const body = request.method === 'POST' ? await json(request) : undefined;
+    const transport = sessions.get(request.headers['mcp-session-id']?.toString() ?? '') ?? (await openTransport());
+    // The two SDKs' types for what a verified token says are the same but for `readonly`.
+    await transport.handleRequest(request as Parameters<typeof transport.handleRequest>[0], response, body);
+  }
+
+  const listener = await listenHttp((request, response) => {
+    route(request, response).catch(() => response.writeHead(500).end());
+  });
+  return {
+    url: new URL(`http://127.0.0.1:${listener.port}/mcp`),
+    async [Symbol.asyncDispose]() {
+      shared.close();
+      await Promise.all([...open].map(mcpServer => mcpServer.close()));
+      await listener.close();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { FakeStripe } from '@postern/testkit/stripe';
+import { acceptWith } from './asks.ts';
+import { sessionOf } from './payment-world.ts';
+import type { RawAnswer, RawBrowser } from './raw-browser.ts';
+import type { Stage } from './stage.ts';
+
+/** What these people type, by the name of the field. */
+export const typed: Readonly<Record<string, string>> = {
+  account: 'acme-shop',
+  api_key: 'ak_0123456789secret',
+  name: 'Alice',
+  parcels: '2',
+  size: 'large',
+  branch: 'release',
+  token: 'token-0123456789secret',
+};
+
+/** Of what they type, what no MCP message may carry. */
+export const typedSecrets: readonly string[] = ['ak_0123456789secret', 'token-0123456789secret'];
+
+/** A user in front of the pages of whatever they are asked, all in one browser. */
+export interface VerbPerson {
+  readonly user: string;
+  /** Says yes to whatever it is, types what is asked for, and pays where there is something to be paid. */
+  accept(elicitationId: string): Promise<void>;
+  decline(elicitationId: string): Promise<void>;
+}
+
+/** @param p.browser the next request's; all of them share their cookies */
+export function createVerbPerson(p: {
+  readonly stage: Stage;
+  readonly stripe: FakeStripe;
+  readonly user: string;
+  readonly browser: () => RawBrowser;
+}): VerbPerson {
+  const { stage, stripe, user, browser } = p;
+  let isSignedIn = false;
+
+  async function open(elicitationId: string): Promise<RawAnswer> {
+    if (!isSignedIn) await browser().signIn(elicitationId, user);
+    isSignedIn = true;
+    return expectStatus(await browser().get(`/e/${elicitationId}`), 200);
+  }
+
+  async function connect(elicitationId: string): Promise<void> {
+    const callback = await browser().decideAtProvider(await browser().accept(elicitationId), 'alice');
+    expectStatus(await browser().get(callback), 303);
+  }
+
+  async function pay(elicitationId: string): Promise<void> {
+    expectStatus(await acceptWith(browser(), elicitationId), 303);
+    const { status } = (await stage.api.read(elicitationId)).body;
+    if (status !== 'active') return;
+    expectStatus(await browser().get(`/e/${elicitationId}`), 200);
+    stripe.pay(sessionOf(stripe, elicitationId).id);
+    expectStatus(await browser().get(`/e/${elicitationId}/charge`), 303);
+  }
+
+  return {
+    user,
+    async accept(elicitationId) {
+      const page = await open(elicitationId);
+      const { kind } = (await stage.api.read(elicitationId)).body;
+      if (kind === 'authorization') return await connect(elicitationId);
+      if (kind === 'payment') return await pay(elicitationId);
+      const names = [...page.body.matchAll(/ name="field\.(\w+)"/g)].map(([, name = '']) => name);
+      const fields = Object.entries(typed).filter(([name]) => names.includes(name));
+      expectStatus(await acceptWith(browser(), elicitationId, Object.fromEntries(fields)), 303);
+    },
+    async decline(elicitationId) {
+      await open(elicitationId);
+      const form = { csrf_token: await browser().csrfToken(elicitationId) };
+      expectStatus(await browser().post(`/e/${elicitationId}/decline`, { form }), 303);
+    },
+  };
+}
+
+function expectStatus(answer: RawAnswer, status: number): RawAnswer {
+  if (answer.status !== status)
+    throw new Error(`${answer.status} where ${status} was expected: ${answer.location ?? ''}`);
+  return answer;
+}

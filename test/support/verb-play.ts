@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { elicitationIdOf } from './person-at-gateway.ts';
+import type { VerbEndpoint, VerbEndpointOptions } from './verb-endpoint.ts';
+import { connectVerbHost, type ElicitationAction, type Filled, type VerbAnswer, type VerbHost } from './verb-host.ts';
+import type { VerbArgs, VerbTool } from './verb-tools.ts';
+
+/** How an MCP client is connected, and what it declares. */
+export interface Way {
+  readonly name: string;
+  readonly sdk: 'v2' | 'v1';
+  readonly revision: '2026-07-28' | '2025-11-25';
+  readonly elicitation: Record<string, object> | undefined;
+  readonly endpoint: VerbEndpointOptions;
+  /** How whatever has a page is asked. */
+  readonly url: 'elicitation/create' | '-32042' | 'plain';
+  /** Whether a form without secrets is shown by the MCP client. */
+  readonly showsForms: boolean;
+  /** Whether the MCP client hears that the page is done with. */
+  readonly hearsOfEnd: boolean;
+}
+
+const both = { form: {}, url: {} };
+const push = { legacy: 'push' } as const;
+const modern = { sdk: 'v2', revision: '2026-07-28', endpoint: {}, hearsOfEnd: false } as const;
+
+const legacy = (sdk: 'v2' | 'v1'): Way[] => {
+  const session = { sdk, revision: '2025-11-25', elicitation: both, endpoint: { sdk } } as const;
+  const stateless = { sdk, legacy: 'stateless', postern: { assumeUrlCapability: true } } as const;
+  return [
+    {
+      ...{ ...session, name: `2025-11-25 session, push, ${sdk}`, endpoint: { sdk, postern: push } },
+      ...{ url: 'elicitation/create', showsForms: true, hearsOfEnd: true },
+    },
+    {
+      ...{ ...session, name: `2025-11-25 session, −32042, ${sdk}` },
+      ...{ url: '-32042', showsForms: true, hearsOfEnd: true },
+    },
+    {
+      ...{ ...session, name: `2025-11-25 stateless, −32042, ${sdk}`, endpoint: stateless },
+      ...{ url: '-32042', showsForms: false, hearsOfEnd: false },
+    },
+    {
+      ...{ ...session, name: `2025-11-25 session, no capability, ${sdk}`, elicitation: undefined },
+      ...{ url: 'plain', showsForms: false, hearsOfEnd: false },
+    },
+  ];
+};
+
+export const ways: readonly Way[] = [
+  { ...modern, name: '2026-07-28 url and form', elicitation: both, url: 'elicitation/create', showsForms: true },
+  { ...modern, name: '2026-07-28 form only', elicitation: { form: {} }, url: 'plain', showsForms: true },
+  { ...modern, name: '2026-07-28 no capability', elicitation: undefined, url: 'plain', showsForms: false },
+  ...legacy('v2'),
+  ...legacy('v1'),
+];
+
+/** How one question reached the person. */
+export type Reached =
+  | { readonly by: Way['url']; readonly elicitationId: string }
+  | { readonly by: 'form'; readonly requestedSchema: unknown };
+
+/** What the person does about a call. */
+export interface Acting {
+  /** Once for each page, when it is being waited for where the MCP client waits. */
+  readonly atPage: (elicitationId: string) => Promise<void>;
+  /** What the MCP client answers before that. Default `accept`. */
+  readonly opens?: ElicitationAction;
+  readonly fillForm?: () => Filled;
+}
+
+export interface Played {
+  /** What the tool said in the end. */
+  readonly text: string | undefined;
+  readonly reached: readonly Reached[];
+}
+
+/** An MCP client and its person, who play whole calls: ask, act, and call again until there is a result. */
+export interface VerbPlayer extends AsyncDisposable {
+  readonly host: VerbHost;
+  /** One after the other. @throws when somebody is asked in another way than that of this player */
+  play(tool: VerbTool, args: VerbArgs, acting: Acting): Promise<Played>;
+}
+
+/** More than any call of these tests asks. */
+const MAX_CALLS = 10;
+
+/** Answered with form mode: what `deliverySchema` wants. */
+export const filledDelivery: Filled = { action: 'accept', content: { name: 'Alice', parcels: 2, size: 'large' } };
+
+export async function startVerbPlayer(p: {
+  readonly way: Way;
+  readonly subject: string;
+  readonly endpoint: Pick<VerbEndpoint, 'url' | 'untilHolding'>;
+  readonly fetch?: typeof fetch;
+}): Promise<VerbPlayer> {
+  const { way, subject, endpoint } = p;
+  let current:
+    | { acting: Acting; reached: Reached[]; done: Promise<void>[]; fail: (error: unknown) => void }
+    | undefined;
+
+  function now() {
+    if (current === undefined) throw new Error('nobody has called anything');
+    return current;
+  }
+  const host = await connectVerbHost(endpoint.url, {
+    ...{ sdk: way.sdk, revision: way.revision, subject, elicitation: way.elicitation },
+    ...(p.fetch === undefined ? {} : { fetch: p.fetch }),
+    openUrl(url) {
+      const { acting, reached, done, fail } = now();
+      const elicitationId = elicitationIdOf(url);
+      reached.push({ by: 'elicitation/create', elicitationId });
+      const { opens = 'accept' } = acting;
+      if (opens === 'accept') {
+        const acted = endpoint.untilHolding(elicitationId).then(() => acting.atPage(elicitationId));
+        acted.catch(fail);
+        done.push(acted);
+      }
+      return opens;
+    },
+    fillForm(requestedSchema) {
+      const { acting, reached } = now();
+      reached.push({ by: 'form', requestedSchema });
+      return acting.fillForm?.() ?? filledDelivery;
+    },
+  });
+
+  async function toAnswer(answer: VerbAnswer): Promise<string | undefined> {
+    const { acting, reached } = now();
+    const page = pageOf(answer);
+    if (page === undefined) return answer.text;
+    reached.push(page);
+    await acting.atPage(page.elicitationId);
+    if (way.hearsOfEnd) await host.untilCompleted(page.elicitationId);
+    return undefined;
+  }
+
+  return {
+    host,
+    async play(tool, args, acting) {
+      const { promise: failed, reject: fail } = Promise.withResolvers<never>();
+      failed.catch(() => undefined); // Thrown below by whatever races with it.
+      const playing = { acting, reached: [], done: [], fail } as NonNullable<typeof current>;
+      current = playing;
+      for (let calls = 0; calls < MAX_CALLS; calls += 1) {
+        const text = await toAnswer(await Promise.race([host.call(tool, args), failed]));
+        await Promise.all(playing.done);
+        if (text !== undefined) return { text, reached: playing.reached };
+      }
+      throw new Error(`asked again and again: ${JSON.stringify(playing.reached)}`);
+    },
+    [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
+  };
+}
+
+const urlRequiredSchema = z.strictObject({
+  elicitations: z.tuple([
+    z.strictObject({ mode: z.literal('url'), elicitationId: z.string(), url: z.string(), message: z.string() }),
+  ]),
+});
+
+/** @throws for every other error */
+function pageOf({ error, link }: VerbAnswer): Extract<Reached, { elicitationId: string }> | undefined {
+  if (link !== undefined) return { by: 'plain', elicitationId: elicitationIdOf(link) };
+  if (error === undefined) return undefined;
+  if (error.code !== -32042) throw new Error(`an error: ${JSON.stringify(error)}`);
+  const [{ url, elicitationId }] = urlRequiredSchema.parse(error.data).elicitations;
+  if (elicitationId !== elicitationIdOf(url)) throw new Error('an id of another page');
+  return { by: '-32042', elicitationId };
+}

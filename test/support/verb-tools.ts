@@ -1,0 +1,152 @@
+import { type GateContext, isElicitationPending, type PaymentTerms } from '@postern/mcp';
+import { z } from 'zod';
+
+/** What a tool of these tests may be told to do, and in whose words nothing is asked twice. */
+export const verbArgs = {
+  /** Makes the question another one than those of all other tests. */
+  order: z.string(),
+  currency: z.string().optional(),
+  ttlSeconds: z.int().optional(),
+};
+export interface VerbArgs {
+  readonly order: string;
+  readonly currency?: string | undefined;
+  readonly ttlSeconds?: number | undefined;
+}
+
+/** What a handler was given when the user agreed. Kept beside the result: half of it is a secret. */
+export interface Given {
+  readonly order: string;
+  readonly what: Readonly<Record<string, unknown>>;
+}
+
+/** Where the MCP servers of these tests send what they have to do outside. */
+export interface Surroundings {
+  /** Says whose account it is, asked with an access token. */
+  readonly accountUrl: string;
+}
+
+/** Terms with an item whose quantity is left to its default. */
+export function verbTerms(order: string, currency = 'EUR', processor?: string) {
+  return {
+    payee: { name: 'Book Shop' },
+    amount: { currency, minorUnits: 2490 },
+    items: [
+      { label: 'The Side Gate', quantity: 2, unitMinorUnits: 1000 },
+      { label: 'Postage', unitMinorUnits: 490 },
+    ],
+    reference: order,
+    ...(processor === undefined ? {} : { processor }),
+  } satisfies PaymentTerms;
+}
+
+/** The facts leave nothing to a default but the danger. */
+export const verbFacts = [{ type: 'number', label: 'Open issues', value: 3 }] as const;
+
+export const deliverySchema = z.object({
+  name: z.string().min(2).meta({ title: 'Name' }),
+  parcels: z.int().min(1).max(9),
+  size: z.enum(['small', 'large']),
+  express: z.boolean().default(false),
+});
+const deploymentSchema = z.object({ branch: z.string().min(1), token: z.string().min(8) });
+
+const apiKeyFields = [
+  { name: 'account', label: 'Account', secret: false },
+  { name: 'api_key', label: 'API key', pattern: 'ak_[a-z0-9]{8,}' },
+] as const;
+
+type Answered = { readonly action: string; readonly reason?: string };
+type Play = (
+  gate: GateContext,
+  args: VerbArgs,
+  surroundings: Surroundings,
+) => Promise<{ readonly answered: Answered; readonly what: Record<string, unknown> }>;
+
+const isAccepted = <A extends Answered>(answered: A): answered is Extract<A, { action: 'accept' }> =>
+  answered.action === 'accept';
+
+/** Everything that came with an accept but functions. */
+const dataOf = (answered: Answered): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(answered).filter(([, value]) => typeof value !== 'function'));
+
+const options = ({ ttlSeconds }: VerbArgs) => (ttlSeconds === undefined ? {} : { ttlSeconds });
+
+async function pay(gate: GateContext, args: VerbArgs, processor: string) {
+  const answered = await gate.pay(verbTerms(args.order, args.currency, processor), options(args));
+  return { answered, what: dataOf(answered) };
+}
+
+const plays = {
+  async authorize(gate, args, { accountUrl }) {
+    const answered = await gate.authorize('forge', { scopes: ['repo'], ...options(args) });
+    if (!isAccepted(answered)) return { answered, what: {} };
+    const response = await answered.fetch(accountUrl);
+    const { sub } = z.object({ sub: z.string() }).parse(await response.json());
+    return { answered, what: { ...dataOf(answered), account: sub } };
+  },
+  pay_none: (gate, args) => pay(gate, args, 'none'),
+  pay_stripe: (gate, args) => pay(gate, args, 'stripe-main'),
+  async confirm(gate, args) {
+    const answered = await gate.confirm({ title: `Delete ${args.order}`, facts: [...verbFacts] }, options(args));
+    return { answered, what: dataOf(answered) };
+  },
+  async credential(gate, args) {
+    const answered = await gate.credential(
+      { name: args.order, title: 'API key of Acme', fields: apiKeyFields },
+      options(args),
+    );
+    return { answered, what: dataOf(answered) };
+  },
+  async credential_lasting(gate, args) {
+    const answered = await gate.credential(
+      { name: args.order, title: 'API key of Acme', fields: apiKeyFields, retention: 'lasting' },
+      options(args),
+    );
+    if (!isAccepted(answered)) return { answered, what: {} };
+    return { answered, what: { ...dataOf(answered), again: await answered.read() } };
+  },
+  async form(gate, args) {
+    const answered = await gate.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
+    return { answered, what: dataOf(answered) };
+  },
+  async form_secret(gate, args) {
+    const answered = await gate.form(deploymentSchema, {
+      title: `Deployment of ${args.order}`,
+      secretFields: ['token'],
+      ...options(args),
+    });
+    return { answered, what: dataOf(answered) };
+  },
+  /** Three questions, one after the other. */
+  async steps(gate, args) {
+    const yes = await gate.confirm({ title: `Order ${args.order}`, facts: [...verbFacts] }, options(args));
+    if (!isAccepted(yes)) return { answered: yes, what: {} };
+    const payment = await gate.pay(verbTerms(args.order, args.currency, 'stripe-main'), options(args));
+    if (!isAccepted(payment)) return { answered: payment, what: {} };
+    const delivery = await gate.form(deliverySchema, { title: `Delivery of ${args.order}`, ...options(args) });
+    return { answered: delivery, what: { yes: dataOf(yes), payment: dataOf(payment), delivery: dataOf(delivery) } };
+  },
+} satisfies Record<string, Play>;
+
+export type VerbTool = keyof typeof plays;
+export const verbTools = Object.keys(plays) as VerbTool[];
+
+/** Runs a tool; says how it ended, and hands to `give` what came of it. */
+export async function runVerbTool(
+  p: { readonly tool: VerbTool; readonly surroundings: Surroundings; readonly give: (given: Given) => void },
+  args: VerbArgs,
+  gate: GateContext,
+) {
+  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+  try {
+    const play: Play = plays[p.tool];
+    const { answered, what } = await play(gate, args, p.surroundings);
+    if (!isAccepted(answered)) return say(`${answered.action} ${answered.reason}`);
+    p.give({ order: args.order, what });
+    return say('accept');
+  } catch (error) {
+    if (isElicitationPending(error)) throw error;
+    return say(`error ${error instanceof Error && 'code' in error ? error.code : error}`);
+  }
+}

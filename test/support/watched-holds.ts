@@ -1,0 +1,31 @@
+/** Counts how often an MCP server has asked the gateway to wait for the end of an elicitation. */
+export interface WatchedHolds {
+  /** What the MCP server is to call the gateway with. */
+  readonly fetch: typeof fetch;
+  /** When it has asked so `count` times (default once). */
+  untilHolding(elicitationId: string, count?: number): Promise<void>;
+}
+
+export function watchHolds(): WatchedHolds {
+  const holds = new Map<string, number>();
+  const listeners = new Set<() => void>();
+  return {
+    fetch: (target, init) => {
+      const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)\?wait=/.exec(String(target)) ?? [];
+      const answer = fetch(target, init);
+      if (elicitationId !== undefined) {
+        holds.set(elicitationId, (holds.get(elicitationId) ?? 0) + 1);
+        for (const check of listeners) check();
+      }
+      return answer;
+    },
+    async untilHolding(elicitationId, count = 1) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const check = () => void ((holds.get(elicitationId) ?? 0) >= count && resolve());
+      listeners.add(check);
+      check();
+      await promise;
+      listeners.delete(check);
+    },
+  };
+}
