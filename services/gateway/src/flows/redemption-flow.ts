@@ -2,16 +2,18 @@ import type { RedeemedElicitationBody, RedeemRequest } from '@postern/api';
 import {
   DomainError,
   digestOf,
+  type Elicitation,
   type ElicitationId,
   type ElicitationService,
   type Entropy,
+  NotFoundError,
   newOperationId,
 } from '@postern/elicitation';
 import type { Receipts } from '@postern/payment';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
 import { ProblemError } from '../http/problem-error.ts';
-import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { mayAsk, type RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { resultContext } from './result-context.ts';
 import { sealFor } from './sealed-delivery.ts';
 
@@ -42,6 +44,7 @@ export function createRedemptionFlow(p: {
       const redemption = digestOf(
         JSON.stringify(['redeem', caller.mcpServerId, idempotencyKey ?? newOperationId(p.entropy)]),
       );
+      assertMayHave(caller, await p.service.read(caller, elicitationId));
       const { elicitation, sealed } = await p.service.redeem(caller, elicitationId, redemption);
       const redeemedAt = new Date(elicitation.redeemedAt ?? elicitation.endedAt).toISOString();
       const { kind } = elicitation.request;
@@ -73,3 +76,13 @@ export function createRedemptionFlow(p: {
 }
 
 export type RedemptionFlow = ReturnType<typeof createRedemptionFlow>;
+
+/**
+ * What a person typed goes only to an MCP server that the operator (still) lets ask for it, as with lasting credentials. A receipt says
+ * what has happened, and stays due to whom it happened for: a payment may have been made.
+ * @throws NotFoundError
+ */
+function assertMayHave(caller: RegisteredMcpServer, { request, subject }: Elicitation): void {
+  const isTyped = request.kind === 'credential' || request.kind === 'form';
+  if (isTyped && (!mayAsk(caller, request) || !caller.issuers.includes(subject.issuer))) throw new NotFoundError();
+}
