@@ -115,6 +115,22 @@ describe('T31, S37: the same decision again', () => {
     await expectOneResult(person);
   });
 
+  it('credential that lasts: of what was typed in many tabs at once one is kept, and read by everybody', async () => {
+    const person = await world.asked({ kind: 'credential', credential: { ...apiKeyRequest, retention: 'lasting' } });
+    const { accept } = await atTheButton(person);
+    const typed = Array.from({ length: AT_ONCE }, (_, n) => `ak_lasting${n}`);
+    const answers = await all(AT_ONCE, n => accept({ 'field.api_key': typed[n] ?? '' }));
+    for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
+    const { outcome } = await person.read();
+    const read = await all(4, n =>
+      world.stage.world.api({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''),
+    );
+    expect(typed).toContain(read[0]?.body.values?.['api_key']);
+    // The generation too: nothing was saved over it.
+    for (const { body } of read) expect(body).toEqual(read[0]?.body);
+    expect(ends(person)).toEqual(['elicitation.completed']);
+  });
+
   it('payment by Stripe: both tabs lead to the same charge', async () => {
     const person = await world.asked();
     const browsers = await everywhere(person);
