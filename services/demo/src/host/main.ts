@@ -20,7 +20,12 @@ async function main(): Promise<number> {
   await using host = await connectHost({
     mcpUrl: values.url,
     era,
-    handler: rateLimited(terminal.handler, { max: 10, perMs: 60_000 }),
+    handler: rateLimited(terminal.handler, {
+      max: 20,
+      perMs: 60_000,
+      onLimited: () =>
+        terminal.tell('', 'The MCP server asks too often; this time it is cancelled without asking you.'),
+    }),
     completionPrompt: terminal.completionPrompt,
     openSignIn: url => askToSignIn(terminal, url, openUrl),
   });

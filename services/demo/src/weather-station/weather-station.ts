@@ -28,7 +28,6 @@ export async function startWeatherStation(p: {
   port: number;
   people: readonly { readonly id: string; readonly name: string }[];
 }): Promise<WeatherStation> {
-  const url = `http://localhost:${p.port}`;
   const issued = new Set<string>();
   const keys = new Map<string, string>();
   const forecasts = new Map<string, number>();
@@ -74,7 +73,7 @@ export async function startWeatherStation(p: {
   }
 
   const listener = await listenHttp(p.port, (request, response) => {
-    const target = new URL(request.url ?? '/', url);
+    const target = new URL(request.url ?? '/', 'http://localhost');
     const replaced = p.people.find(({ id }) => target.pathname === `/keys/${id}`);
     if (target.pathname.startsWith('/api/') && request.method === 'GET') {
       answerApi(request, response, target);
@@ -89,7 +88,7 @@ export async function startWeatherStation(p: {
   });
   return {
     ...listener,
-    url,
+    url: `http://localhost:${listener.port}`,
     issuedKeys: () => issued,
     forecastsFor: person => forecasts.get(person) ?? 0,
   };
