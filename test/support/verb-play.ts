@@ -74,6 +74,11 @@ export interface Played {
   readonly reached: readonly Reached[];
 }
 
+/** Of the pages, in the order in which they were asked for; twice where the same was shown twice. */
+export function elicitationIdsOf({ reached }: Played): string[] {
+  return reached.flatMap(one => ('elicitationId' in one ? [one.elicitationId] : []));
+}
+
 /** An MCP client and its person, who play whole calls: ask, act, and call again until there is a result. */
 export interface VerbPlayer extends AsyncDisposable {
   readonly host: VerbHost;
