@@ -37,7 +37,7 @@ export function parseHostOptions(options: HostOptions) {
   const { mcpServer, modes = ['form', 'url'], clock = systemClock } = options;
   if (mcpServer.id.trim() === '') throw new HostError('invalid_options', 'the MCP server needs an id');
   return {
-    handler: checked(options.handler),
+    handler: checked(options.handler, modes),
     capabilities: elicitationCapabilities(modes),
     completionPrompt: options.completionPrompt,
     fulfilInput: options.fulfilInput,

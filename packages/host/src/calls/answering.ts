@@ -1,9 +1,15 @@
 import type { ElicitationAnswer, ElicitationHandler, ElicitationRequest, McpServerIdentity } from '../elicitation.ts';
+import { HostError } from '../errors.ts';
 import { checkAnswer } from '../requests.ts';
 
-/** A handler whose answers are checked, and which answers `cancel` as soon as nobody waits any longer. */
-export function checked(handler: ElicitationHandler): ElicitationHandler {
+/**
+ * A handler whose answers are checked, and which answers `cancel` as soon as nobody waits any longer. It is not asked in a mode
+ * that was not declared.
+ */
+export function checked(handler: ElicitationHandler, modes: readonly ElicitationRequest['mode'][]): ElicitationHandler {
   return async (request, context) => {
+    if (!modes.includes(request.mode))
+      throw new HostError('invalid_request', `${request.mode} mode was not declared to the MCP server`);
     const { promise: aborted, resolve } = Promise.withResolvers<ElicitationAnswer>();
     const abort = () => resolve({ action: 'cancel' });
     context.signal.addEventListener('abort', abort, { once: true });

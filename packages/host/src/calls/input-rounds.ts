@@ -34,6 +34,9 @@ export interface InputRoundsOptions {
 
 const inputRequest = z.object({ method: z.string(), params: z.record(z.string(), z.unknown()).optional() });
 
+/** As many as a −32042 may name (2025-11-25). */
+const MAX_INPUT_REQUESTS = 20;
+
 /** The rounds of one call. Requests of one round are answered one after the other: one person has one attention. */
 export class InputRounds {
   readonly #options: InputRoundsOptions;
@@ -56,6 +59,8 @@ export class InputRounds {
     const entries = Object.entries(round.inputRequests).map(([key, entry]) => [key, parseEntry(entry)] as const);
     if (entries.length === 0 && round.requestState === undefined)
       throw new HostError('invalid_request', 'the MCP server needs input and does not say which');
+    if (entries.length > MAX_INPUT_REQUESTS)
+      throw new HostError('too_many_rounds', 'the MCP server asks for too much at once');
 
     const { limits } = this.#options;
     const isWaiting = entries.every(([, entry]) => this.#isConsented(entry));

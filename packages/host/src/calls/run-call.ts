@@ -28,6 +28,9 @@ export interface CallOptions<Result> {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The SDKs set timers as they are told, and Node.js fires at once beyond this. */
+const MAX_TIMER_MS = 2_147_483_647;
+
 /**
  * One tool call with everything that the person has to do meanwhile, whichever revision the MCP server speaks: −32042 with
  * retries (2025-11-25) and rounds of `input_required` (2026-07-28).
@@ -61,7 +64,7 @@ export async function runCall<Result>(options: CallOptions<Result>): Promise<Res
     for (let retries = 0; ; ) {
       const sentAt = clock.now();
       try {
-        const timeoutMs = Math.max(1, limits.totalMs - (sentAt - startedAt));
+        const timeoutMs = Math.min(Math.max(1, limits.totalMs - (sentAt - startedAt)), MAX_TIMER_MS);
         const outcome = await options.leg({ answer, timeoutMs, signal });
         if ('result' in outcome) return outcome.result;
         answer = await rounds.answer(outcome.inputRequired, context, clock.now() - sentAt);

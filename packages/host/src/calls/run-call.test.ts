@@ -1,0 +1,47 @@
+import { expect, test, vi } from 'vitest';
+import { Completions } from '../completions.ts';
+import { type HostOptions, parseHostOptions } from '../host-options.ts';
+import { accept, urlElicitationRequiredError } from '../requests.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { type Leg, runCall } from './run-call.ts';
+
+const page = { mode: 'url', message: 'Open it', url: 'https://gate.example/e/1', elicitationId: 'el-1' } as const;
+const asking = (params: object) => ({ method: 'elicitation/create', params });
+
+function run(leg: Leg<string>, options: Partial<HostOptions> = {}) {
+  const handler = vi.fn(async () => accept());
+  const {
+    identity,
+    capabilities: _,
+    ...host
+  } = parseHostOptions({
+    ...{ handler, mcpServer: { id: 'issues' }, clock: new ManualClock() },
+    ...options,
+  });
+  const completions = new Completions();
+  completions.finish('el-1');
+  const facts = { mcpServer: identity(undefined), toolName: 'greet', completions, signal: undefined };
+  return { handler, result: runCall({ leg, ...host, ...facts }) };
+}
+
+test('a call may take longer than a timer of Node.js counts', async () => {
+  const leg = vi.fn<Leg<string>>(async () => ({ result: 'done' }));
+  await expect(run(leg, { limits: { totalMs: 2 ** 40 } }).result).resolves.toBe('done');
+  expect(leg.mock.calls[0]?.[0].timeoutMs).toBe(2 ** 31 - 1);
+});
+
+test.each<[string, Leg<string>]>([
+  ['2026-07-28', async () => ({ inputRequired: { inputRequests: { gate: asking(page) } } })],
+  ['2025-11-25', async () => Promise.reject(urlElicitationRequiredError([page]))],
+])('nobody is asked in a mode that was not declared: %s', async (_revision, leg) => {
+  const { handler, result } = run(leg, { modes: ['form'] });
+  await expect(result).rejects.toMatchObject({ code: 'invalid_request' });
+  expect(handler).not.toHaveBeenCalled();
+});
+
+test('nobody is asked for hundreds of things at once', async () => {
+  const entries = Array.from({ length: 21 }, (_, at) => [`k${at}`, asking({ ...page, url: `${page.url}${at}` })]);
+  const { handler, result } = run(async () => ({ inputRequired: { inputRequests: Object.fromEntries(entries) } }));
+  await expect(result).rejects.toMatchObject({ code: 'too_many_rounds' });
+  expect(handler).not.toHaveBeenCalled();
+});
