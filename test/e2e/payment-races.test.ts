@@ -126,7 +126,6 @@ describe('T31, S37: the same decision again', () => {
       world.stage.world.api({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''),
     );
     expect(typed).toContain(read[0]?.body.values?.['api_key']);
-    // The generation too: nothing was saved over it.
     for (const { body } of read) expect(body).toEqual(read[0]?.body);
     expect(ends(person)).toEqual(['elicitation.completed']);
   });
