@@ -19,7 +19,7 @@ export interface AuthInfo {
 /**
  * Where the user of a call comes from:
  * - omitted: `authInfo.extra.iss` and `authInfo.extra.sub`, put there by the MCP server's token verifier;
- * - `'access-token'`: the token is passed on and the gateway verifies it again (the token must be a JWT, RFC 9068, so
+ * - `'access-token'`: the token, which the MCP server has verified, is passed on and the gateway verifies it again (it must be a JWT, RFC 9068, so
  *   that issuer and subject can be read from it here as well);
  * - an object: one fixed person, for stdio and loopback; refused as soon as a request carries an access token;
  * - a function of the SDK's handler context.
@@ -71,8 +71,8 @@ function known(subject: Subject | undefined, text: string): Principal {
 }
 
 /**
- * The claims only bind a `requestState` to its user here; they decide nothing. The MCP server has already validated the
- * token, and the gateway validates it again before it believes a word of it.
+ * The claims say whose `requestState` and whose earlier answers a call may go on with. They are believed because the MCP server
+ * has verified the token of this request; the gateway verifies it again before it asks or looks up anything for somebody.
  */
 function fromAccessToken(authInfo: AuthInfo | undefined): Principal {
   if (authInfo === undefined) throw new SubjectUnavailableError('The request carries no verified access token.');
