@@ -35,9 +35,8 @@ export async function readWebhook(
 ): Promise<ChargeEvent | undefined> {
   const signature = headers['stripe-signature'] ?? '';
   for (const secret of secrets) {
-    const event = await verifiedEvent(body, signature, secret, now());
-    if (event === undefined) continue;
-    const parsed = eventSchema.safeParse(event);
+    if (!(await isSigned(body, signature, secret, now()))) continue;
+    const parsed = eventSchema.safeParse(jsonOf(body));
     if (!parsed.success) return undefined;
     const { id, metadata } = parsed.data.data.object;
     return { reference: id, elicitationId: metadata.elicitationId };
@@ -45,11 +44,21 @@ export async function readWebhook(
   throw new ProcessorError('signature_invalid');
 }
 
-async function verifiedEvent(body: Uint8Array, signature: string, secret: string, at: number): Promise<unknown> {
+/** Whatever the library makes of a header that anybody may have written, it is no signature. */
+async function isSigned(body: Uint8Array, signature: string, secret: string, at: number): Promise<boolean> {
   try {
-    return await Stripe.webhooks.constructEventAsync(body, signature, secret, TOLERANCE, undefined, at);
-  } catch (error) {
-    if (error instanceof Stripe.errors.StripeSignatureVerificationError) return undefined;
-    throw error;
+    return (
+      (await Stripe.webhooks.signature?.verifyHeaderAsync(body, signature, secret, TOLERANCE, undefined, at)) === true
+    );
+  } catch {
+    return false;
+  }
+}
+
+function jsonOf(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
   }
 }

@@ -1,0 +1,47 @@
+import { createHmac } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { readWebhook } from './stripe-webhook.ts';
+
+const SECRET = 'whsec_dGVzdA==';
+const NOW = Date.UTC(2026, 0, 1);
+
+function read(payload: string | Uint8Array, signature?: string, at = NOW) {
+  const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
+  const time = Math.floor(NOW / 1000);
+  const v1 = createHmac('sha256', SECRET).update(`${time}.`).update(body).digest('hex');
+  const headers = { 'stripe-signature': signature ?? `t=${time},v1=${v1}` };
+  return readWebhook({ body, headers }, { secrets: ['whsec_b3RoZXI=', SECRET], now: () => at });
+}
+
+const event = (change: object = {}) =>
+  JSON.stringify({
+    ...{ object: 'event', type: 'checkout.session.completed' },
+    data: { object: { id: 'cs_1', object: 'checkout.session', metadata: { elicitationId: 'el_1' } } },
+    ...change,
+  });
+
+test('a signed event says which charge it is about', async () => {
+  expect(await read(event())).toEqual({ reference: 'cs_1', elicitationId: 'el_1' });
+});
+
+// The library throws errors of other classes for some of them.
+test.each(['', 't=', 't=,v1=', 't=1,v1=', 'v1=', 't=NaN,v1=00', ',', '=', 't=1,v0=00', 't=1,v1=é'])(
+  'the header %j is no signature',
+  async signature => {
+    await expect(read(event(), signature)).rejects.toMatchObject({ code: 'signature_invalid' });
+  },
+);
+
+test('nor is one that is old', async () => {
+  await expect(read(event(), undefined, NOW + 301_000)).rejects.toMatchObject({ code: 'signature_invalid' });
+});
+
+test.each([
+  ['of another type', event({ type: 'charge.refunded' })],
+  ['of the second version of events, which the library throws at', JSON.stringify({ object: 'v2.core.event' })],
+  ['that is no JSON', '{'],
+  ['that is no text', new Uint8Array([0x7b, 0x22])],
+  ['without an elicitation', event({ data: { object: { id: 'cs_1', object: 'checkout.session', metadata: {} } } })],
+])('what is signed, and %s, is none of ours', async (_, payload) => {
+  expect(await read(payload)).toBeUndefined();
+});
