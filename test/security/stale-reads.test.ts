@@ -1,0 +1,59 @@
+import type { Elicitation } from '@postern/elicitation';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+
+let world: PaymentWorld;
+beforeAll(async () => {
+  world = await startPaymentWorld();
+});
+afterEach(() => void vi.restoreAllMocks());
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+function service() {
+  const { deps } = world.stage.world.gateways[0] ?? {};
+  if (deps === undefined) throw new Error('no gateway');
+  return deps.service;
+}
+const record = ({ elicitationId }: AskedPerson) => service().find(elicitationId as Elicitation['elicitationId']);
+
+/** The next request looks at the elicitation as it was then, and goes on when it is no longer so. */
+const nextSees = (then: Elicitation | undefined) => void vi.spyOn(service(), 'find').mockResolvedValueOnce(then);
+
+it('a payment that is approved in another tab: declining ends it at the processor, too', async () => {
+  const person = await world.asked();
+  const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
+  const pending = await record(person);
+  await person.approve();
+  nextSees(pending);
+  expect(await person.raw.post(`${person.page}/decline`, { form })).toMatchObject({
+    ...{ status: 303, location: person.page },
+  });
+  expect((await person.read()).status).toBe('declined');
+  expect(sessionOf(world.stripe, person.elicitationId).status).toBe('expired');
+});
+
+it('a payment that comes back unpaid: a press of the old button approves nothing anew', async () => {
+  const person = await world.asked();
+  const form = await person.raw.acceptForm(person.elicitationId);
+  await person.approve();
+  const charging = await record(person);
+  world.stripe.expire(sessionOf(world.stripe, person.elicitationId).id);
+  await person.comeBack();
+  expect((await person.read()).status).toBe('pending');
+  nextSees(charging);
+  expect((await person.raw.post(`${person.page}/accept`, { form })).status).toBe(303);
+  expect((await person.read()).status).toBe('pending');
+  expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toHaveLength(1);
+});
+
+it('a payment that is paid meanwhile: cancelling it says so', async () => {
+  const person = await world.asked();
+  await person.approve();
+  const charging = await record(person);
+  world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
+  await person.comeBack();
+  vi.spyOn(service(), 'read').mockResolvedValueOnce(charging ?? expect.fail('gone'));
+  const cancelled = await world.stage.api.cancel(person.elicitationId);
+  expect(cancelled).toMatchObject({ status: 409, body: { code: 'already_ended' } });
+  expect((await person.read()).status).toBe('completed');
+});
