@@ -1,0 +1,274 @@
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiKeyRequest, deletion, issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { addAuthenticator } from '../support/authenticator.ts';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type AskedKind, askedKinds } from '../support/every-kind.ts';
+import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+let stripe: FakeStripe;
+beforeAll(async () => {
+  stripe = await startFakeStripe();
+  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { KWD: 100 } });
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({ config: { processors }, mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } } }),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await stripe?.close();
+});
+
+const WIDE = 'W'.repeat(60);
+const large = { currency: 'KWD', minorUnits: 199_990 };
+
+/** Asks with everything that takes room. */
+const asks = {
+  payment: () =>
+    paymentOf({
+      processor: 'none',
+      payee: { name: WIDE },
+      amount: { currency: 'JPY', minorUnits: 50_000 },
+      items: [
+        { label: WIDE, quantity: 1000, unitMinorUnits: 49 },
+        { label: 'x', unitMinorUnits: 1000 },
+      ],
+    }),
+  confirmation: () =>
+    ({
+      kind: 'confirmation',
+      confirmation: {
+        title: `${WIDE}${WIDE}`,
+        danger: 'destructive',
+        facts: [
+          { type: 'text', label: WIDE, value: `${WIDE}${WIDE}${WIDE}` },
+          { type: 'number', label: 'Number', value: -1234567890.125 },
+          { type: 'amount', label: 'Amount', value: large },
+          { type: 'time', label: 'Time', value: '2026-02-28T23:59:59+05:45' },
+          { type: 'host', label: 'Host', value: `${'a'.repeat(60)}.${'b'.repeat(60)}.example` },
+        ],
+      },
+    }) as const,
+  credential: () =>
+    ({
+      kind: 'credential',
+      credential: {
+        name: `key-${crypto.randomUUID().slice(0, 8)}`,
+        title: WIDE,
+        retention: 'lasting',
+        fields: [
+          { name: 'username', label: WIDE, secret: false, help: `${WIDE} ${WIDE}`, example: WIDE },
+          { name: 'password', label: 'Password', pattern: '[a-z]+' },
+          { name: 'pem', label: 'Private key', multiline: true },
+        ],
+      },
+    }) as const,
+  form: () =>
+    ({
+      kind: 'form',
+      form: {
+        title: WIDE,
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            text: { type: 'string', title: WIDE, description: `${WIDE} ${WIDE}`, minLength: 2 },
+            long: { type: 'string', maxLength: 2000, default: WIDE },
+            email: { type: 'string', format: 'email' },
+            day: { type: 'string', format: 'date' },
+            moment: { type: 'string', format: 'date-time' },
+            number: { type: 'number', minimum: 0.5 },
+            yes: { type: 'boolean', title: WIDE },
+            few: { type: 'string', enum: ['a', WIDE] },
+            many: { type: 'string', enum: ['a', 'b', 'c', 'd', 'e', `${WIDE}${WIDE}`] },
+            several: {
+              type: 'array',
+              items: {
+                anyOf: [
+                  { const: 'a', title: WIDE },
+                  { const: 'b', title: 'B' },
+                ],
+              },
+            },
+          },
+          required: ['text'],
+        },
+      },
+    }) as const,
+} satisfies Record<AskedKind, () => Parameters<typeof issueFor>[2]>;
+
+const extras = { message: WIDE.repeat(4), requestedBy: { mcpClient: WIDE, tool: WIDE } };
+
+async function fillIn(page: Page, kind: AskedKind, isRight: boolean): Promise<void> {
+  const field = (name: string) => page.locator(`[name="field.${name}"]`);
+  if (kind === 'credential') {
+    await field('username').fill('alice');
+    await field('password').fill(isRight ? 'secret' : 'SECRET');
+    await field('pem').fill('-----BEGIN-----\nx\n-----END-----');
+  } else if (kind === 'form') {
+    await field('text').fill(isRight ? 'text' : 'x');
+  }
+}
+
+const press = (page: Page, action: string) => page.locator(`form[action$="/${action}"] button`).click();
+
+type Inspect = (page: Page, name: string) => Promise<void>;
+
+/** Up to the end, with a look at every page on the way. */
+async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect): Promise<void> {
+  const { url, elicitationId } = await issueFor(stage, user, { ...asks[kind](), ...extras });
+  await page.goto(url);
+  if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
+  await page.locator('form[action$="/accept"]').waitFor();
+  await inspect(page, `${kind}: question`);
+  if (kind === 'credential' || kind === 'form') {
+    await fillIn(page, kind, false);
+    await press(page, 'accept');
+    await page.locator('.field-fault').first().waitFor();
+    await inspect(page, `${kind}: question with faults`);
+  }
+  await fillIn(page, kind, true);
+  await press(page, 'accept');
+  await page.waitForURL(url);
+  await inspect(page, `${kind}: done`);
+  expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+}
+
+describe('S34: without JavaScript, 320 pixels wide, light and dark', () => {
+  const found: string[] = [];
+  const inspect: Inspect = async (page, name) => {
+    found.push(...(await layoutFaults(page)).map(fault => `${name}: ${fault}`));
+  };
+
+  it.each(askedKinds.flatMap(kind => (['light', 'dark'] as const).map(colorScheme => [kind, colorScheme] as const)))(
+    '%s, %s',
+    async (kind, colorScheme) => {
+      const user = stage.subject();
+      await using person = await newPerson(browser, user, { javaScriptEnabled: false, colorScheme, ...NARROW });
+      found.length = 0;
+      await walk(person.page, user, kind, inspect);
+      expect(found).toEqual([]);
+    },
+  );
+
+  it.each(askedKinds)('%s: declined', async kind => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
+    const { page } = person;
+    const { url, elicitationId } = await issueFor(stage, user, asks[kind]());
+    await page.goto(url);
+    await signIn(page, user);
+    await press(page, 'decline');
+    await page.waitForURL(url);
+    expect(await layoutFaults(page)).toEqual([]);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('declined');
+  });
+
+  it('a payment at a processor', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
+    const { page } = person;
+    const { url, elicitationId } = await issueFor(stage, user, paymentOf());
+    await page.goto(url);
+    await signIn(page, user);
+    await press(page, 'accept');
+    await page.locator('a.button.accent').waitFor();
+    expect(await layoutFaults(page)).toEqual([]);
+    const [session] = stripe.checkoutSessionsOf(elicitationId);
+    expect(await page.locator('a.button.accent').getAttribute('href')).toBe(session?.url);
+    stripe.pay(session?.id ?? '');
+    await page.goto(`${url}/charge`);
+    await page.waitForURL(url);
+    expect(await layoutFaults(page)).toEqual([]);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+  });
+
+  it('the passkey step is the exception: it says so, offers no button that does nothing, and a way back and a no', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
+    const { page } = person;
+    const { url, elicitationId } = await issueFor(
+      stage,
+      user,
+      paymentOf({ processor: 'none', amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] }),
+    );
+    await page.goto(url);
+    await signIn(page, user);
+    await press(page, 'accept');
+    await page.waitForURL(/\/passkey$/);
+    expect(await layoutFaults(page)).toEqual([]);
+    expect(await page.locator('noscript p').isVisible()).toBe(true);
+    expect(await page.locator('form[data-passkey] button').isVisible()).toBe(false);
+    await page.getByRole('link', { name: 'Go back' }).click();
+    await page.waitForURL(url);
+    await press(page, 'accept');
+    await press(page, 'decline');
+    await page.waitForURL(url);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('declined');
+  });
+});
+
+describe('S34: axe finds nothing on any page of the real flows', () => {
+  it.each(['light', 'dark'] as const)('in %s', { timeout: 240_000 }, async colorScheme => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { bypassCSP: true, colorScheme, ...NARROW });
+    const { page } = person;
+    const authenticator = await addAuthenticator(page);
+    const findings: string[] = [];
+    const inspect: Inspect = async (inspected, name) => {
+      const found = [...(await axeFindings(inspected)), ...(await layoutFaults(inspected))];
+      findings.push(...found.map(finding => `${name}: ${finding}`));
+    };
+    for (const kind of askedKinds) await walk(page, user, kind, inspect);
+
+    const ofStripe = () => paymentOf({ amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] });
+    const payment = await issueFor(stage, user, ofStripe());
+    await page.goto(payment.url);
+    await press(page, 'accept');
+    await page.locator('form[data-passkey="register"] button').waitFor();
+    await inspect(page, 'passkey: add');
+    await page.locator('form[data-passkey="register"] button').click();
+    await page.locator('form[data-passkey="assert"] button').waitFor();
+    await inspect(page, 'passkey: use');
+    await authenticator.recognises(false);
+    await page.locator('form[data-passkey="assert"] button').click();
+    await expect.poll(() => page.locator('[role="status"]').textContent()).not.toBe('');
+    await inspect(page, 'passkey: not used');
+    await authenticator.recognises(true);
+    await page.locator('form[data-passkey="assert"] button').click();
+    await page.locator('a.button.accent').waitFor();
+    await inspect(page, 'charge');
+    await page.goto(`${payment.url}/charge`);
+    await inspect(page, 'charge: not paid yet');
+    stripe.pay(stripe.checkoutSessionsOf(payment.elicitationId)[0]?.id ?? '');
+    await page.goto(`${payment.url}/charge`);
+    await inspect(page, 'paid');
+
+    await page.goto(`${stage.world.publicUrl}/me`);
+    await inspect(page, '/me');
+    for (const link of ['/me/credentials/', '/me/passkeys/']) {
+      await page.goto(`${stage.world.publicUrl}/me`);
+      await page.locator(`a[href^="${link}"]`).first().click();
+      await inspect(page, link);
+      await page.locator(`form[action^="${link}"] button`).click();
+      await page.locator(`a[href="/me"]`).first().waitFor();
+      await inspect(page, `${link} gone`);
+    }
+    const stale = await issueFor(stage, user, { kind: 'confirmation', confirmation: deletion });
+    await stage.api.cancel(stale.elicitationId);
+    await page.goto(stale.url);
+    await inspect(page, 'cancelled');
+    const credential = { ...apiKeyRequest, name: 'another', title: 'Another' };
+    const last = await issueFor(stage, user, { kind: 'credential', credential });
+    await page.goto(last.url);
+    await press(page, 'decline');
+    await page.waitForURL(last.url);
+    await inspect(page, 'declined');
+    expect(findings).toEqual([]);
+  });
+});

@@ -1,0 +1,265 @@
+import { randomBytes } from 'node:crypto';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
+import { issueFor } from '../support/asks.ts';
+import { launchBrowser, newPerson, type Person, signIn } from '../support/browser.ts';
+import { watchServedText } from '../support/served-text.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+let api: ApiToCheck;
+let served: ReturnType<typeof watchServedText>;
+beforeAll(async () => {
+  api = await startApiToCheck();
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({ mcpServer: { credentialChecks: { checked: { url: api.url, bearer: 'password' } } } }),
+  ]);
+  served = watchServedText(stage.world.gateways[0]?.address ?? '');
+});
+afterAll(async () => {
+  served?.[Symbol.dispose]();
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+  await api?.[Symbol.asyncDispose]();
+});
+
+/** A private key of its own for every test: the API gives some of them to the MCP server. */
+function newPem(): { readonly pem: string; readonly line: string } {
+  const line = `${randomBytes(24).toString('base64')}+/==`;
+  return { pem: `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----`, line };
+}
+
+/** Basic auth and a private key, each time under another name. */
+function login(name = `login-${crypto.randomUUID().slice(0, 8)}`): Parameters<typeof issueFor>[2] {
+  return {
+    kind: 'credential',
+    credential: {
+      name,
+      title: 'Account at Acme',
+      fields: [
+        { name: 'username', label: 'User name', secret: false },
+        { name: 'password', label: 'Password', pattern: '[ -~]{8,}' },
+        { name: 'private_key', label: 'Private key', multiline: true },
+      ],
+    },
+  };
+}
+
+interface Sent {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Everything that leaves this browser from now on. */
+function sentBy(page: Page): readonly Sent[] {
+  const sent: Sent[] = [];
+  page.on('request', request =>
+    sent.push({
+      method: request.method(),
+      url: request.url(),
+      headers: request.headers(),
+      body: request.postData() ?? '',
+    }),
+  );
+  return sent;
+}
+
+const field = (page: Page, name: string) => page.locator(`[name="field.${name}"]`);
+const send = (page: Page) => page.locator('form[action$="/accept"] button').click();
+const typedOn = (page: Page): Promise<string[]> =>
+  page
+    .locator('input, textarea')
+    .evaluateAll(elements => elements.map(element => ('value' in element ? String(element.value) : '')));
+
+async function opened(person: Person, ask: Parameters<typeof issueFor>[2]) {
+  const issued = await issueFor(stage, person.name, ask);
+  await person.page.goto(issued.url);
+  if (await person.page.getByRole('link', { name: 'Continue to sign-in' }).isVisible())
+    await signIn(person.page, person.name);
+  await person.page.locator('form[action$="/accept"]').waitFor();
+  return issued;
+}
+
+/** Nowhere in the page, its source, its fields or its address, nor in anything that the gateway ever sent. */
+async function expectNotShown(page: Page, secrets: readonly string[]): Promise<void> {
+  const seen = [page.url(), await page.content(), ...(await typedOn(page)), served.text()].join('\n');
+  for (const secret of secrets)
+    for (const form of [secret, encodeURIComponent(secret)]) expect(seen).not.toContain(form);
+}
+
+describe('S35: a secret that a person types', () => {
+  it('is masked, in one line and in several', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    await opened(person, login());
+    expect(await field(page, 'password').getAttribute('type')).toBe('password');
+    const mask = await page.evaluate(
+      "getComputedStyle(document.querySelector('textarea')).getPropertyValue('-webkit-text-security')",
+    );
+    expect(mask).toBe('disc');
+    expect(await field(page, 'username').getAttribute('type')).toBe('text');
+  });
+
+  it('may be pasted and filled in by a password manager, and is filled in by nobody else', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    await opened(person, login());
+    expect(await field(page, 'username').getAttribute('autocomplete')).toBe('username');
+    expect(await field(page, 'password').getAttribute('autocomplete')).toBe('new-password');
+    expect(await field(page, 'private_key').getAttribute('autocomplete')).toBe('off');
+    for (const name of ['username', 'password', 'private_key']) {
+      const input = field(page, name);
+      for (const banned of ['maxlength', 'readonly', 'onpaste', 'oncopy', 'value'])
+        expect([name, banned, await input.getAttribute(banned)]).toEqual([name, banned, null]);
+      expect(await input.inputValue()).toBe('');
+      expect(await page.locator(`label[for="field-${name}"]`).count()).toBe(1);
+    }
+    // Cut out of one field and pasted into another, with the keys that people press.
+    await field(page, 'username').fill('pasted-with-keys');
+    await field(page, 'username').press('Control+a');
+    await field(page, 'username').press('Control+x');
+    await field(page, 'password').press('Control+v');
+    expect(await field(page, 'password').inputValue()).toBe('pasted-with-keys');
+  });
+
+  it('goes out once, in the body of one POST, and is nowhere afterwards', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    const { pem, line } = newPem();
+    const { elicitationId, url } = await opened(person, login());
+    const sent = sentBy(page);
+    const secrets = ['correct horse battery', line];
+    await field(page, 'username').fill('alice@acme.example');
+    await field(page, 'password').fill('correct horse battery');
+    await field(page, 'private_key').fill(pem);
+    await send(page);
+    await page.waitForURL(url);
+    await expectNotShown(page, secrets);
+
+    const carrying = sent.filter(request =>
+      secrets.some(secret => JSON.stringify(request).includes(encodeURIComponent(secret).replaceAll('%20', '+'))),
+    );
+    expect(carrying.map(({ method, url: target }) => [method, new URL(target).pathname])).toEqual([
+      ['POST', `/e/${elicitationId}/accept`],
+    ]);
+    expect(carrying[0]?.url).not.toContain('?');
+    for (const { url: target, headers } of sent)
+      for (const secret of secrets) expect(`${target} ${headers['referer'] ?? ''}`).not.toContain(secret);
+
+    // Back to the form that was sent, and forward again: empty, or not there.
+    await page.goBack();
+    await expectNotShown(page, secrets);
+    await page.goForward();
+    await page.reload();
+    await expectNotShown(page, secrets);
+    expect(served.text()).toContain(elicitationId);
+    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({
+      values: { username: 'alice@acme.example', password: 'correct horse battery', private_key: pem },
+    });
+  });
+
+  it('is gone from the page after a fault, a reload and the way back; what is no secret stays', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    const { pem, line } = newPem();
+    const { url } = await opened(person, login());
+    const secrets = ['\u00e9 not ASCII, no match', line];
+    await field(page, 'username').fill('alice@acme.example');
+    await field(page, 'password').fill(secrets[0] ?? '');
+    await field(page, 'private_key').fill(pem);
+    await send(page);
+    await page.locator('.field-fault').first().waitFor();
+    expect(await field(page, 'password').getAttribute('aria-invalid')).toBe('true');
+    expect(await field(page, 'username').inputValue()).toBe('alice@acme.example');
+    await expectNotShown(page, secrets);
+    await page.goto(url);
+    await expectNotShown(page, secrets);
+    // The answer to a form is kept nowhere: the browser would have to send the form again, which it does not do by itself.
+    await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS');
+    for (const secret of secrets) expect(served.text()).not.toContain(secret);
+  });
+
+  it('typed and not sent, then left: nothing of it is there on the way back', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    const { pem, line } = newPem();
+    await opened(person, login());
+    await field(page, 'password').fill('left without sending');
+    await field(page, 'private_key').fill(pem);
+    await page.goto(`${stage.world.publicUrl}/me`);
+    await page.goBack();
+    await page.locator('form[action$="/accept"]').waitFor();
+    await expectNotShown(page, ['left without sending', line]);
+    await page.reload();
+    await expectNotShown(page, ['left without sending', line]);
+  });
+
+  it.each([
+    ['that the check turns down', 401],
+    ['that could not be checked', 500],
+  ] as const)('%s is not shown again', async (_, status) => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    const { pem, line } = newPem();
+    const { elicitationId } = await opened(person, login('checked'));
+    api.answerNext(status);
+    await field(page, 'username').fill('alice@acme.example');
+    await field(page, 'password').fill('refused by the API');
+    await field(page, 'private_key').fill(pem);
+    await send(page);
+    await page.locator('.notice').waitFor();
+    expect(await page.locator('.notice').textContent()).toContain('localhost');
+    expect(await field(page, 'username').inputValue()).toBe('alice@acme.example');
+    await expectNotShown(page, ['refused by the API', line, 'text of the API']);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('and a question of a form that is secret is treated the same', async () => {
+    await using person = await newPerson(browser, stage.subject());
+    const { page } = person;
+    const { elicitationId, url } = await opened(person, {
+      kind: 'form',
+      form: {
+        requestedSchema: {
+          type: 'object',
+          properties: { pin: { type: 'string', title: 'PIN', minLength: 4 }, name: { type: 'string', minLength: 3 } },
+          required: ['pin', 'name'],
+        },
+        secretFields: ['pin'],
+      },
+    });
+    expect(await field(page, 'pin').getAttribute('type')).toBe('password');
+    await field(page, 'pin').fill('pin-4711-0815');
+    await field(page, 'name').fill('Al');
+    await send(page);
+    await page.locator('.field-fault').first().waitFor();
+    expect(await field(page, 'name').inputValue()).toBe('Al');
+    await expectNotShown(page, ['pin-4711-0815']);
+    await field(page, 'pin').fill('pin-4711-0815');
+    await field(page, 'name').fill('Alice');
+    await send(page);
+    await page.waitForURL(url);
+    await expectNotShown(page, ['pin-4711-0815']);
+    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({
+      content: { pin: 'pin-4711-0815', name: 'Alice' },
+    });
+  });
+});
+
+describe('S35: a secret in an address', () => {
+  it('fills in nothing and is not repeated', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, login());
+    const raw = stage.raw();
+    await raw.signIn(elicitationId, user);
+    const page = await raw.get(`/e/${elicitationId}?field.password=from-an-address&password=from-an-address`);
+    expect(page.body).not.toContain('from-an-address');
+    expect((await raw.get(`/e/${elicitationId}/accept?field.password=from-an-address`)).status).toBe(404);
+    expect(stage.world.log()).not.toContain('from-an-address');
+  });
+});

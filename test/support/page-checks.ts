@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** As wide as the narrowest screens that people use (WCAG 2.2, criterion 1.4.10). */
+export const NARROW = { viewport: { width: 320, height: 640 } };
+
+/** What sticks out of a window 320 px wide, and what is wrong with the landmarks. */
+export async function layoutFaults(page: Page): Promise<string[]> {
+  const sticking = await page
+    .locator('body *')
+    .evaluateAll(
+      (elements, width) =>
+        elements
+          .filter(element => element.getBoundingClientRect().right > width && !element.closest('.unseen'))
+          .map(element => `sticks out: ${element.outerHTML.slice(0, 120)}`),
+      NARROW.viewport.width,
+    );
+  const scrolls = await page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+  const headings = await page.locator('main h1').count();
+  return [
+    ...sticking,
+    ...(scrolls === true ? ['scrolls sideways'] : []),
+    ...(headings === 1 ? [] : [`${headings} headings in main`]),
+  ];
+}
+
+/** What axe-core finds. The page's context must bypass the content security policy. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate<string[]>(
+    "axe.run().then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))",
+  );
+}
