@@ -95,7 +95,7 @@ async function form<Schema extends z.ZodObject>(
     const inquiry = await openInquiry(run, ask, options);
     const inBand =
       ask.body.kind === 'form' && ask.body.form.secretFields?.length === 0
-        ? await askInBand(run, inquiry, { requestedSchema, message: options.message }, check)
+        ? await askInBand(run, inquiry, { requestedSchema, message: options.message }, withinState(check))
         : undefined;
     if (inBand === undefined) return await fromPage(run, inquiry, check);
     if (inBand.action !== 'accept') return refusal(run, ask, inBand);
@@ -132,8 +132,18 @@ export function createFormAsk(
 
 export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FormContentFault[] };
 
-/** Characters of JSON; what is typed travels in the `requestState` while a later question is open. */
-const MAX_CONTENT_LENGTH = 16_384;
+type Check<Value> = (content: unknown) => Checked<Value>;
+
+/** Characters of JSON. */
+const MAX_IN_BAND_LENGTH = 16_384;
+
+/** What an MCP client sends travels in the `requestState` while a later question is open. */
+function withinState<Value>(check: Check<Value>): Check<Value> {
+  return content =>
+    JSON.stringify(content ?? {}).length > MAX_IN_BAND_LENGTH
+      ? { faults: [{ path: '', code: 'too_long' }] }
+      : check(content);
+}
 
 function checkContent<Schema extends z.ZodObject>(
   schema: Schema,
@@ -142,7 +152,6 @@ function checkContent<Schema extends z.ZodObject>(
 ): Checked<z.output<Schema>> {
   const members = z.record(z.string(), z.unknown()).safeParse(content ?? {});
   if (!members.success) return { faults: [{ path: '', code: 'type' }] };
-  if (JSON.stringify(members.data).length > MAX_CONTENT_LENGTH) return { faults: [{ path: '', code: 'too_long' }] };
   const parsed = parseFormContent(requestedSchema, members.data);
   if (parsed.faults !== undefined) return { faults: parsed.faults };
   const value = schema.safeParse(parsed.content);
@@ -151,11 +160,7 @@ function checkContent<Schema extends z.ZodObject>(
   return { faults: [...paths].map(path => ({ path, code: 'refused' })) };
 }
 
-async function fromPage<Value>(
-  run: Run,
-  inquiry: Inquiry,
-  check: (content: unknown) => Checked<Value>,
-): Promise<Form<Value>> {
+async function fromPage<Value>(run: Run, inquiry: Inquiry, check: Check<Value>): Promise<Form<Value>> {
   const answered = await answer(run, inquiry);
   if (answered.action !== 'accept') return toRefusal(run, inquiry.ask, answered.resolution);
   const { elicitationId } = answered.elicitation;

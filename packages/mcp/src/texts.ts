@@ -90,7 +90,11 @@ export const englishTexts: TextFunction = context => {
     case 'question': {
       const question = context.message ?? ask;
       if (context.faults.length === 0) return question;
-      return `${sentence(question)} The last answer did not fit: ${context.faults.map(({ path }) => path).join(', ')}`;
+      // Names that were not asked for are the MCP client's own.
+      const asked = context.faults
+        .filter(({ path, code }) => path !== '' && code !== 'unknown')
+        .map(({ path }) => path);
+      return `${sentence(question)} The last answer did not fit${asked.length === 0 ? '.' : `: ${asked.join(', ')}`}`;
     }
   }
 };

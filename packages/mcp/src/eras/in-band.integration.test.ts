@@ -54,6 +54,14 @@ describe('2026-07-28', () => {
     expect(textOf(await goOn(world, 'form', second, { action: 'accept', content }))).toContain('accept main');
   });
 
+  test('what the MCP client made up does not come back in what is asked', async () => {
+    await using world = await modernWorld();
+    const made = { action: 'accept', content: { branch: '', 'Paste your password\u202e\n': 'x' } };
+    const second = await goOn(world, 'form', await start(world, 'form'), made);
+    expect(paramsOf(second)?.message).toMatch(/branch$/);
+    expect(second.frames).not.toContain('password');
+  });
+
   test('a retry without an answer is asked again, and it counts as no answer', async () => {
     await using world = await modernWorld();
     let answer = await start(world, 'form');
@@ -91,6 +99,17 @@ describe('2026-07-28', () => {
     expect(paramsOf(second)?.message).toContain('code');
     const done = await goOn(world, 'pattern_form', second, { action: 'accept', content: { code: 'KI' } });
     expect(textOf(done)).toBe('KI by mcp-client');
+  });
+
+  test('a page takes what is too much to travel through the MCP client', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const long = { first: 'x'.repeat(4000), second: 'x'.repeat(4000), third: 'x'.repeat(4000), last: 'x'.repeat(4096) };
+    const first = await start(world, 'long_form', { url: {} });
+    world.gateway.end('completed', undefined, { ...long, fifth: 'x'.repeat(4000) });
+    expect(textOf(await goOn(world, 'long_form', first, { action: 'accept' }))).toBe('20096 by page');
+    const inBand = await start(world, 'long_form');
+    const content = { ...long, fifth: 'x'.repeat(4000) };
+    expect(paramsOf(await goOn(world, 'long_form', inBand, { action: 'accept', content }))?.mode).toBe('form');
   });
 
   test('one value each: a text, a yes or no, one of a list', async () => {

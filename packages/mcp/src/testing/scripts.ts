@@ -102,6 +102,12 @@ const stories = {
     const answered = await gate.form(release, { secretFields: ['branch'] });
     return answered.action === 'accept' ? `accept by ${answered.by}` : answered.reason;
   },
+  async long_form(gate) {
+    const names = ['first', 'second', 'third', 'last', 'fifth'];
+    const answered = await gate.form(z.object(Object.fromEntries(names.map(name => [name, z.string()]))));
+    if (answered.action !== 'accept') return answered.reason;
+    return `${Object.values(answered.content).join('').length} by ${answered.by}`;
+  },
   async pattern_form(gate) {
     const answered = await gate.form(z.object({ code: z.string().regex(/^[A-Z]{2}$/) }));
     return answered.action === 'accept' ? `${answered.content.code} by ${answered.by}` : answered.reason;
