@@ -1,4 +1,8 @@
-import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import {
+  type ClientCapabilities,
+  Client as ClientV2,
+  StreamableHTTPClientTransport as TransportV2,
+} from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport as TransportInterfaceV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -16,12 +20,14 @@ export interface Filled {
   readonly content?: Record<string, string | number | boolean | string[]>;
 }
 
+export type DeclaredModes = NonNullable<ClientCapabilities['elicitation']>;
+
 export interface VerbHostOptions {
   readonly sdk: 'v2' | 'v1';
   readonly revision: '2026-07-28' | '2025-11-25';
   readonly subject: string;
-  /** What is declared under `elicitation`; undefined declares nothing. */
-  readonly elicitation: Record<string, object> | undefined;
+  /** Undefined declares nothing. */
+  readonly elicitation: DeclaredModes | undefined;
   /** Says whether the URL was opened. */
   readonly openUrl: (url: string) => ElicitationAction;
   readonly fillForm: (requestedSchema: unknown) => Filled;

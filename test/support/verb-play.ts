@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { elicitationIdOf } from './person-at-gateway.ts';
 import type { VerbEndpoint, VerbEndpointOptions } from './verb-endpoint.ts';
-import { connectVerbHost, type ElicitationAction, type Filled, type VerbAnswer, type VerbHost } from './verb-host.ts';
+import {
+  connectVerbHost,
+  type DeclaredModes,
+  type ElicitationAction,
+  type Filled,
+  type VerbAnswer,
+  type VerbHost,
+} from './verb-host.ts';
 import type { VerbArgs, VerbTool } from './verb-tools.ts';
 
 /** How an MCP client is connected, and what it declares. */
@@ -9,7 +16,7 @@ export interface Way {
   readonly name: string;
   readonly sdk: 'v2' | 'v1';
   readonly revision: '2026-07-28' | '2025-11-25';
-  readonly elicitation: Record<string, object> | undefined;
+  readonly elicitation: DeclaredModes | undefined;
   readonly endpoint: VerbEndpointOptions;
   /** How whatever has a page is asked. */
   readonly url: 'elicitation/create' | '-32042' | 'plain';
@@ -53,6 +60,13 @@ export const ways: readonly Way[] = [
   ...legacy('v2'),
   ...legacy('v1'),
 ];
+
+/** @throws when there is none */
+export function wayNamed(name: string): Way {
+  const found = ways.find(way => way.name === name);
+  if (found === undefined) throw new Error(`no such way: ${name}`);
+  return found;
+}
 
 /** How one question reached the person. */
 export type Reached =
