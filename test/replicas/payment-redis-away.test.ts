@@ -1,0 +1,64 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type PaymentWorld, payLinkIn, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+
+let world: PaymentWorld;
+beforeAll(async () => {
+  world = await startPaymentWorld({ config: () => ({ outbound: { timeoutSeconds: 1 } }) });
+});
+afterEach(() => world.stripe.clearFaults());
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+describe('R1, R6, S37: Redis away between the charge and its note', () => {
+  const redis = () => {
+    const { server } = world.stage.world.redis;
+    if (server === undefined) throw new Error('this world has no Redis of its own');
+    return server;
+  };
+  const ways = [
+    { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
+    { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
+  ];
+  const readiness = async () => (await fetch(`${world.stage.world.gateways[0]?.address}/readyz`)).status;
+
+  it.each(ways)('$how: the same charge afterwards, paid once', async ({ away, back }) => {
+    const person = await world.asked();
+    const creating = world.stripe.hold('create', 'after');
+    const approved = person.approve();
+    await creating.reached;
+    await away();
+    creating.release();
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+    await back();
+    const { status, headers } = await approved;
+    if (status === 503) expect(headers['retry-after']).toMatch(/^\d+$/);
+    else expect(status).toBe(303);
+    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    if (payLinkIn(await person.raw.get(person.page)) === undefined)
+      expect((await person.press('charge')).status).toBe(303);
+    world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
+    await person.comeBack();
+    expect(await person.read()).toMatchObject({ status: 'completed' });
+    expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+  });
+
+  it.each(ways)(
+    '$how between what Stripe says and its settlement: asked again, it is the same',
+    async ({ away, back }) => {
+      const person = await world.asked();
+      await person.approve();
+      world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
+      const asking = world.stripe.hold('retrieve', 'after');
+      const returned = person.comeBack();
+      await asking.reached;
+      await away();
+      asking.release();
+      await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+      await back();
+      expect([303, 503]).toContain((await returned).status);
+      await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+      expect((await person.comeBack()).status).toBe(303);
+      expect(await person.read()).toMatchObject({ status: 'completed' });
+      expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
+    },
+  );
+});
