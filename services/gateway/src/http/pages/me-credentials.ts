@@ -1,11 +1,23 @@
 import { type BrowserSession, type Credential, NotFoundError, parseCredentialId } from '@postern/elicitation';
 import type { CredentialItemView } from '@postern/pages';
+import { VaultError } from '@postern/vault';
 import { mayRead } from '../../registered-mcp-server.ts';
 import type { PageDeps } from './page-routes.ts';
 
 /** Where a credential is deleted. */
 export const deleteCredentialPath = ({ credentialId }: Pick<Credential, 'credentialId'>) =>
   `/me/credentials/${credentialId}/delete`;
+
+const UNREADABLE = '????-????';
+
+/**
+ * What cannot be opened any more (its key is gone, or it was altered) is still its person's to see and to delete, and hides nothing else
+ * of theirs. That there is such a value is `postern vault status`'s to say.
+ */
+function unlessReadable(error: unknown): string {
+  if (error instanceof VaultError && error.code !== 'key_service_unavailable') return UNREADABLE;
+  throw error;
+}
 
 /** A person's lasting credentials, as far as this sign-in may see them. */
 export function createMeCredentials({ deps, views }: PageDeps) {
@@ -23,7 +35,7 @@ export function createMeCredentials({ deps, views }: PageDeps) {
     return {
       title,
       mcpServers: views.credentialReaders(credential),
-      fingerprint: await deps.credentialFlow.fingerprint(credential),
+      fingerprint: await deps.credentialFlow.fingerprint(credential).catch(unlessReadable),
       savedAt: new Date(updatedAt),
       ...(lastUse === undefined
         ? {}
