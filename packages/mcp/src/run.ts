@@ -11,7 +11,7 @@ import {
   SubjectUnavailableError,
 } from './errors.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import type { RecentCalls } from './recent-calls.ts';
+import type { CallKey, RecentCalls } from './recent-calls.ts';
 import type { RequestState, RequestStateCodec } from './request-state.ts';
 import type { SealedOpener } from './sealed-delivery.ts';
 import { Steps } from './steps.ts';
@@ -113,10 +113,9 @@ async function findSteps(run: Omit<Run, 'steps' | 'progress'>): Promise<Steps> {
   return new Steps(remembered ?? [], remembered !== undefined);
 }
 
-/** Names a call across retries that carry nothing of ours: same user, tool and arguments. */
-async function callKey(run: Pick<Run, 'principal' | 'call' | 'argsDigest'>): Promise<string> {
+async function callKey(run: Pick<Run, 'principal' | 'call' | 'argsDigest'>): Promise<CallKey> {
   const { issuer, subject } = await run.principal();
-  return digest([issuer, subject, run.call.toolName ?? '', run.argsDigest]);
+  return { user: digest([issuer, subject]), call: digest([run.call.toolName ?? '', run.argsDigest]) };
 }
 
 /** For the call that is made again. @param keys of those that it may go on with; default: all */

@@ -337,13 +337,13 @@ export class ContractGateway implements AsyncDisposable {
   }
 }
 
-/** What makes two asks the same; not how the money is taken, nor which values of a credential did not work. */
+/** What makes two asks the same; not which values of a credential did not work. */
 function essenceOf(request: IssueElicitation): unknown {
   switch (request.kind) {
     case 'authorization':
       return request.authorization;
     case 'payment':
-      return { ...request.payment, processor: undefined };
+      return request.payment;
     case 'confirmation':
       return request.confirmation;
     case 'credential':
