@@ -58,7 +58,7 @@ export type SignInResult =
  * nothing; it is claimed once when the answer comes.
  */
 export function createSignInFlow(p: {
-  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
+  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession' | 'mcpServers'>;
   events: Events;
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
@@ -68,9 +68,20 @@ export function createSignInFlow(p: {
 }) {
   const redirectUri = new URL('/login/callback', p.config.publicUrl);
   const lifetime = sessionLifetime(p.config.browserSession);
+  const needsAuthTime = p.config.mcpServers.some(
+    ({ payment, confirmation }) => payment !== undefined || confirmation.freshSignInSeconds !== undefined,
+  );
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
   const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, CONTEXT);
+
+  /**
+   * Many identity providers say when a person signed in only where `max_age` was asked (OpenID Connect Core 3.1.2.1). Where something may
+   * need to know, it is asked at every sign-in, with the longest life of a browser session: nobody signs in more often for it.
+   */
+  function defaultMaxAge({ config: { maxAgeSeconds } }: IdentityProvider): number | undefined {
+    return maxAgeSeconds ?? (needsAuthTime ? lifetime.absoluteMs / 1000 : undefined);
+  }
 
   return {
     /** The identity provider of an elicitation's subject; for anything else the first one, so that ids are not told apart. */
@@ -96,12 +107,13 @@ export function createSignInFlow(p: {
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
       const nonce = random();
+      const maxAge = request.maxAge ?? defaultMaxAge(request.identityProvider);
       const { authorizationUrl, codeVerifier } = await request.identityProvider.signIn.start({
         redirectUri,
         state,
         nonce,
         ...(request.again ? { prompt: 'login' as const } : {}),
-        ...(request.maxAge === undefined ? {} : { maxAge: request.maxAge }),
+        ...(maxAge === undefined ? {} : { maxAge }),
       });
       const transaction: LoginTransaction = {
         state,
@@ -110,7 +122,7 @@ export function createSignInFlow(p: {
         issuer: request.identityProvider.config.issuer,
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
         ...(request.returnTo === undefined ? {} : { returnTo: request.returnTo }),
-        ...(request.maxAge === undefined ? {} : { maxAge: request.maxAge }),
+        ...(maxAge === undefined ? {} : { maxAge }),
       };
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
     },
