@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { plainText } from './plain-text.ts';
+import { plainName, plainText } from './plain-text.ts';
 
 /** Far above any payment that a person approves with a button, and far below what a double counts exactly. */
 const MAX_MINOR_UNITS = 999_999_999_999;
@@ -17,7 +17,7 @@ export const amountSchema = z.strictObject({
 
 export const paymentRequestSchema = z
   .strictObject({
-    payee: z.strictObject({ name: plainText(80) }),
+    payee: z.strictObject({ name: plainName(80) }),
     amount: amountSchema,
     items: z
       .array(

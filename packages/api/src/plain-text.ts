@@ -45,3 +45,19 @@ export function plainText(max: number) {
       )
   );
 }
+
+/** Alphabets with letters that look alike. Nobody writes two of them in one word but to imitate another word. */
+const ALPHABETS = ['Latin', 'Cyrillic', 'Greek', 'Armenian', 'Cherokee', 'Coptic', 'Georgian'].map(
+  script => new RegExp(`\\p{Script=${script}}`, 'u'),
+);
+
+/** Whether a word mixes alphabets, as "Pаypal" with a Cyrillic "а" does (UTS 39 section 5.2; moderately restrictive, by word). */
+function mixesAlphabets(text: string): boolean {
+  const words = text.match(/[\p{L}\p{M}]+/gu) ?? [];
+  return words.some(word => ALPHABETS.filter(alphabet => alphabet.test(word)).length > 1);
+}
+
+/** {@link plainText} that names somebody: it must not be taken for somebody else's name. */
+export function plainName(max: number) {
+  return plainText(max).refine(name => !mixesAlphabets(name), { error: 'a word mixes letters of different alphabets' });
+}
