@@ -202,7 +202,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     accessTokenFlow: createAccessTokenFlow({ ...parts, openedTokens: createOpenedTokens(parts) }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
-    externalVerification: createExternalVerification({ ...parts, authorizationFlow, approvalPolicy }),
+    externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     approvalPolicy,
     approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),
     passkeyFlow: createPasskeyFlow({ ...parts, passkeys }),

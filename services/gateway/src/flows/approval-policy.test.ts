@@ -64,6 +64,20 @@ describe('who must sign in again', () => {
     expect(stage.approvalPolicy.mustSignInAgain(asked, browserSession)).toBe(must);
   });
 
+  test('to add a passkey: right before, though an hour suffices to approve', async () => {
+    const stage = createAsksStage({ payment: { passkeyAbove: { EUR: 0 }, freshSignInSeconds: 3600 } });
+    const asked = await stage.pay();
+    for (const [ago, must] of [
+      [4 * MINUTE, false],
+      [6 * MINUTE, true],
+    ] as const) {
+      const browserSession = await stage.browserSession(stage.clock.now() - ago);
+      expect(stage.approvalPolicy.mustSignInAgain(asked, browserSession)).toBe(false);
+      expect(stage.approvalPolicy.mustSignInToAddPasskey(asked, browserSession)).toBe(must);
+    }
+    expect(stage.approvalPolicy.mustSignInToAddPasskey({ ...asked, identityMode: 'loopback' }, undefined)).toBe(false);
+  });
+
   test('not the one person of a machine, whom nobody signs in', async () => {
     const stage = createAsksStage({ payment: { passkeyAbove: { EUR: 0 } } });
     const asked: Elicitation = { ...(await stage.pay()), identityMode: 'loopback' };

@@ -1,6 +1,6 @@
 import type { BrowserSession, Clock, Elicitation, ElicitationOf } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
-import { isFresh } from './freshness.ts';
+import { FRESH_SECONDS, isFresh } from './freshness.ts';
 
 /** What a person must have proved before an approval counts (OWASP transaction authorisation 1.4). */
 export interface ApprovalRequirements {
@@ -44,6 +44,14 @@ export function createApprovalPolicy(p: { mcpServers: ReadonlyMap<string, Regist
       const { freshSignInMs } = requirementsOf(elicitation);
       if (freshSignInMs === undefined) return false;
       return !isFresh(browserSession?.authTime, freshSignInMs, p.now());
+    },
+
+    /**
+     * A passkey is added only right after a sign-in, however long one suffices to approve: whoever finds the browser open later would
+     * make it theirs.
+     */
+    mustSignInToAddPasskey({ identityMode }: Elicitation, browserSession: BrowserSession | undefined): boolean {
+      return identityMode !== 'loopback' && !isFresh(browserSession?.authTime, FRESH_SECONDS * 1000, p.now());
     },
   };
 }

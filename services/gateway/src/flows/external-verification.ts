@@ -26,7 +26,6 @@ import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import { elicitationUrl } from '../http/api/present.ts';
 import { mayAsk, type RegisteredMcpServer } from '../registered-mcp-server.ts';
-import type { ApprovalPolicy } from './approval-policy.ts';
 import type { AuthorizationFlow } from './authorization-flow.ts';
 import { sessionLifetime } from './session-lifetime.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
@@ -68,7 +67,6 @@ export function createExternalVerification(p: {
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
   authorizationFlow: AuthorizationFlow;
-  approvalPolicy: ApprovalPolicy;
   now: Clock;
   entropy: Entropy;
 }) {
@@ -123,7 +121,13 @@ export function createExternalVerification(p: {
 
   return {
     /** Where to send a browser that opened the link. Writes nothing. */
-    async opening(verifyUrl: string, elicitation: Elicitation, browserBinding: string): Promise<URL> {
+    async opening(
+      verifyUrl: string,
+      elicitation: Elicitation,
+      browserBinding: string,
+      /** Oldest sign-in that will do, in seconds. */
+      maxAge: number | undefined,
+    ): Promise<URL> {
       const opening: z.infer<typeof openSchema> = {
         elicitationId: elicitation.elicitationId,
         browserBinding,
@@ -136,9 +140,8 @@ export function createExternalVerification(p: {
         'verificationId',
         await p.vault.seal(JSON.stringify(opening), openContext(elicitation.mcpServerId)),
       );
-      const { freshSignInMs } = p.approvalPolicy.requirementsOf(elicitation);
       // A hint to the application; what counts is the `authTime` that it reports.
-      if (freshSignInMs !== undefined) url.searchParams.set('max_age', String(freshSignInMs / 1000));
+      if (maxAge !== undefined) url.searchParams.set('max_age', String(maxAge));
       return url;
     },
 

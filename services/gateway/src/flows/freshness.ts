@@ -1,3 +1,6 @@
+/** What changes who a person is to us is done only by somebody who signed in this recently. */
+export const FRESH_SECONDS = 300;
+
 /** By how much the clock of an identity provider or an application may run ahead of ours. */
 const AHEAD_MS = 60_000;
 

@@ -3,6 +3,7 @@ import { type Elicitation, parseElicitationId } from '@postern/elicitation';
 import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
+import { FRESH_SECONDS } from '../../flows/freshness.ts';
 import type { ReturnTo } from '../../flows/sign-in-flow.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
@@ -17,9 +18,6 @@ const loginQuerySchema = z.object({
 });
 const ticketQuerySchema = z.object({ ticket: z.string().min(1).max(4096) });
 const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
-
-/** What changes who a person is to us, at `/me`, is done only by somebody who signed in this recently. */
-export const FRESH_SECONDS = 300;
 
 /** Signing in and out of this browser. */
 export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
@@ -49,19 +47,22 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     const returnTo = query.data.to ?? elicitationId;
     const elicitation = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
 
+    const maxAge = query.data.fresh === '1' ? FRESH_SECONDS : freshSecondsFor(elicitation);
     if (elicitation?.identityMode === 'loopback') return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
     if (elicitation?.identityMode === 'external') {
       const identity = deps.mcpServers.get(elicitation.mcpServerId)?.config.identity;
       if (identity?.mode !== 'external') return reply.code(404).send(notFoundPage(views.context(request)));
       const binding = browser.digest(browser.ensureId(request, reply));
-      return reply.redirect((await externalVerification.opening(identity.verifyUrl, elicitation, binding)).href, 303);
+      return reply.redirect(
+        (await externalVerification.opening(identity.verifyUrl, elicitation, binding, maxAge)).href,
+        303,
+      );
     }
 
     const identityProvider =
       query.data.to === 'me'
         ? signInFlow.identityProviderNamed(query.data.idp)
         : signInFlow.identityProviderFor(elicitation);
-    const maxAge = query.data.fresh === '1' ? FRESH_SECONDS : freshSecondsFor(elicitation);
     if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
     try {
       const { authorizationUrl, cookie } = await signInFlow.start({

@@ -1,8 +1,7 @@
 import { type BrowserSession, digestOf, NotFoundError, type Passkey } from '@postern/elicitation';
 import type { PasskeyItemView } from '@postern/pages';
-import { isFresh } from '../../flows/freshness.ts';
+import { FRESH_SECONDS, isFresh } from '../../flows/freshness.ts';
 import { passkeyHolderIn } from '../../flows/passkey-holder.ts';
-import { FRESH_SECONDS } from './login-routes.ts';
 import type { PageDeps } from './page-routes.ts';
 
 /** A passkey in an address: its own id is long, and nobody else's business. */

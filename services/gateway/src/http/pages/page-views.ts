@@ -68,6 +68,10 @@ export function createPageViews(p: {
     /** Where a person signs in anew for this elicitation. */
     signInHref: ({ elicitationId }: Elicitation): string => `/login?${new URLSearchParams({ e: elicitationId })}`,
 
+    /** Likewise, so that the sign-in is fresh enough for what changes who they are to us. */
+    freshSignInHref: ({ elicitationId }: Elicitation): string =>
+      `/login?${new URLSearchParams({ e: elicitationId, fresh: '1' })}`,
+
     isDevice: ({ request }: ElicitationOf<'authorization'>): boolean =>
       p.providers.get(request.provider)?.flow === 'device',
 

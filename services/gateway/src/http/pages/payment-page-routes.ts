@@ -31,6 +31,8 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
     // Decided, not asked for, or to be preceded by a sign-in: the page says so.
     if (!isAskedFor) return reply.redirect(page, 303);
     const { mode, optionsJson, ceremony } = await passkeyFlow.begin(elicitation, { browserSession, secret });
+    if (mode === 'register' && approvalPolicy.mustSignInToAddPasskey(elicitation, browserSession))
+      return reply.redirect(views.freshSignInHref(elicitation), 303);
     return reply.headers(passkeyPageHeaders).send(
       passkeyPage(views.context(request), {
         mcpServer: views.mcpServer(elicitation),
@@ -79,7 +81,10 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
       const asked = ofPayment(present);
       const { elicitation, visitor, browserSession, secret } = asked;
       service.assertSamePerson(elicitation, visitor);
-      if (approvalPolicy.mustSignInAgain(elicitation, browserSession)) return reply.redirect(pageOf(asked), 303);
+      const mustSignIn =
+        approvalPolicy.mustSignInAgain(elicitation, browserSession) ||
+        approvalPolicy.mustSignInToAddPasskey(elicitation, browserSession);
+      if (mustSignIn) return reply.redirect(pageOf(asked), 303);
       const added = await passkeyFlow.register(elicitation, { ...answerIn(form), secret });
       return added.result === 'verified'
         ? reply.redirect(`${pageOf(asked)}/passkey`, 303)
