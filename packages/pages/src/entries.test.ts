@@ -166,6 +166,17 @@ describe('faults', () => {
   });
 });
 
+test('a text of another form than asked for, and a secret that was pasted wrong, have words of their own', () => {
+  const field = { control: 'text', name: 'x', label: 'x', required: true, fault: 'pattern' } as const;
+  const words = [field, { ...field, secret: true as const }].map(
+    one =>
+      /id="fault-x">.*?<span>(.*?)<\/span><\/p>/.exec(
+        formPage(english, { ...sampleForm, form: { fields: [one] } }),
+      )?.[1],
+  );
+  expect(new Set(words).size).toBe(2);
+});
+
 describe('a form', () => {
   test('leaves the checking to us, unless a way back would cost typing a secret again', () => {
     expect(formPage(english, sampleForm)).toContain(' id="answer" novalidate>');

@@ -57,6 +57,8 @@ export function formFaultText(field: FormFieldView, fault: FieldFault, t: Transl
   switch (field.control) {
     case 'text':
       if (fault === 'format' && field.format !== undefined) return formatFault(field.format, t);
+      // A secret is pasted, and what went wrong is then another thing.
+      if (fault === 'pattern' && field.secret !== true) return t.html('fault.otherForm');
       return textFault(field, fault, t);
     case 'number':
     case 'integer':

@@ -40,6 +40,7 @@ export const entriesEn = {
   'fault.too_few': 'These are too few. Choose {min} or more.',
   'fault.too_many': 'These are too many. Choose {max} at most.',
   'fault.pattern': 'This does not look right. Check that it is complete, and that nothing else was copied with it.',
+  'fault.otherForm': 'This is not written as it should be. Check it for characters that are missing, or too many.',
   'fault.other': 'This cannot be used. Please enter it again.',
 
   'credential.heading': '{mcpServer} asks you for access details',

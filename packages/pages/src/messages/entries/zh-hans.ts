@@ -42,6 +42,7 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'fault.too_few': '选择的项太少，请至少选择 {min} 项。',
   'fault.too_many': '选择的项太多，请最多选择 {max} 项。',
   'fault.pattern': '内容看起来不对。请检查是否完整，是否多复制了其他内容。',
+  'fault.otherForm': '内容的写法不符合要求。请检查是否有缺少或多余的字符。',
   'fault.other': '此内容无法使用，请重新填写。',
 
   'credential.heading': '{mcpServer} 请您提供访问凭据',
