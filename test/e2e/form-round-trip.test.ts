@@ -1,0 +1,311 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, issueFor, visitorFor } from '../support/asks.ts';
+import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let browser: Browser;
+let stage: Stage;
+beforeAll(async () => {
+  [browser, stage] = await Promise.all([
+    launchBrowser(),
+    startStage({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
+  ]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+type Ask = Parameters<typeof issueFor>[2];
+type FormAsk = Extract<Ask, { kind: 'form' }>['form'];
+type Schema = FormAsk['requestedSchema'];
+
+const field = (page: Page, name: string) => page.locator(`[name="field.${name}"]`);
+const send = (page: Page) => page.locator('form[action$="/accept"] button').click();
+
+async function opened(page: Page, user: string, form: FormAsk) {
+  const issued = await issueFor(stage, user, { kind: 'form', form });
+  await page.goto(issued.url);
+  if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
+  await page.locator('form[action$="/accept"]').waitFor();
+  return issued;
+}
+
+const everything: Schema = {
+  type: 'object',
+  properties: {
+    text: { type: 'string', title: 'Text', minLength: 2, maxLength: 10 },
+    long: { type: 'string', maxLength: 1000 },
+    email: { type: 'string', format: 'email' },
+    link: { type: 'string', format: 'uri' },
+    day: { type: 'string', format: 'date' },
+    moment: { type: 'string', format: 'date-time' },
+    number: { type: 'number', minimum: -1.5, maximum: 1.5 },
+    integer: { type: 'integer', minimum: -3 },
+    yes: { type: 'boolean' },
+    no: { type: 'boolean' },
+    few: { type: 'string', enum: ['red', 'green'] },
+    named: { type: 'string', enum: ['r', 'g'], enumNames: ['Red', 'Green'] },
+    titled: {
+      type: 'string',
+      oneOf: [
+        { const: '#f00', title: 'Red' },
+        { const: '#0f0', title: 'Green' },
+      ],
+    },
+    many: { type: 'string', enum: ['a', 'b', 'c', 'd', 'e', 'f', 'g'] },
+    several: { type: 'array', items: { type: 'string', enum: ['x', 'y', 'z'] }, minItems: 1 },
+    severalTitled: {
+      type: 'array',
+      items: {
+        anyOf: [
+          { const: '1', title: 'One' },
+          { const: '2', title: 'Two' },
+        ],
+      },
+    },
+    left: { type: 'string' },
+    leftNumber: { type: 'number' },
+  },
+  required: ['text', 'yes', 'several'],
+};
+
+describe('S34: a form that a person fills in', () => {
+  it('gives every kind of answer back as it was typed, without JavaScript', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false });
+    const { page } = person;
+    const { elicitationId, url } = await opened(page, user, { title: 'Everything', requestedSchema: everything });
+    await field(page, 'text').fill('  tëxt 🙂 ');
+    await field(page, 'long').fill('first line\nsecond "line" <b>&amp;</b>');
+    await field(page, 'email').fill('alice@example.com');
+    await field(page, 'link').fill('https://example.com/a?b=c#d');
+    await field(page, 'day').fill('2028-02-29');
+    await page.locator('input[name="field.moment"]').fill('2026-12-31T23:59');
+    await page.locator('select[name="field.moment"]').selectOption('+05:45');
+    await field(page, 'number').fill('-0.125');
+    await field(page, 'integer').fill('-3');
+    await field(page, 'yes').check();
+    await page.locator('[name="field.few"][value="green"]').check();
+    await page.locator('[name="field.named"][value="g"]').check();
+    await page.locator('[name="field.titled"][value="#0f0"]').check();
+    await field(page, 'many').selectOption('f');
+    for (const value of ['x', 'z']) await page.locator(`[name="field.several"][value="${value}"]`).check();
+    await page.locator('[name="field.severalTitled"][value="2"]').check();
+    await send(page);
+    await page.waitForURL(url);
+    const { content } = (await stage.api.redeem(elicitationId)).body;
+    expect(content).toMatchObject({
+      long: 'first line\nsecond "line" <b>&amp;</b>',
+      email: 'alice@example.com',
+      link: 'https://example.com/a?b=c#d',
+      day: '2028-02-29',
+      number: -0.125,
+      integer: -3,
+      yes: true,
+      no: false,
+      few: 'green',
+      named: 'g',
+      titled: '#0f0',
+      many: 'f',
+      several: ['x', 'z'],
+      severalTitled: ['2'],
+    });
+    expect(String(content?.['text']).trim()).toBe('tëxt 🙂');
+    expect(Date.parse(String(content?.['moment']))).toBe(Date.parse('2026-12-31T23:59:00+05:45'));
+    // What was left out is absent, not empty.
+    expect(content).not.toHaveProperty('left');
+    expect(content).not.toHaveProperty('leftNumber');
+  });
+
+  it('stands filled in with its defaults, which are sent when nobody changes them', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false });
+    const { page } = person;
+    const content = {
+      text: 'a "quoted" <default>',
+      number: 0.1,
+      integer: 42,
+      yes: true,
+      day: '2026-01-31',
+      few: 'green',
+      titled: '#f00',
+      many: 'g',
+      several: ['y', 'z'],
+    };
+    const properties = Object.fromEntries(
+      Object.entries(content).map(([name, value]) => [name, { ...everything.properties[name], default: value }]),
+    );
+    properties['text'] = { type: 'string', default: content.text };
+    properties['number'] = { type: 'number', default: content.number };
+    const { elicitationId, url } = await opened(page, user, {
+      requestedSchema: { type: 'object', properties } as Schema,
+    });
+    expect(await field(page, 'text').inputValue()).toBe(content.text);
+    expect(await field(page, 'yes').isChecked()).toBe(true);
+    await send(page);
+    await page.waitForURL(url);
+    expect((await stage.api.redeem(elicitationId)).body.content).toEqual(content);
+  });
+
+  it('comes back with what was typed and with every fault beside its field', async () => {
+    const user = stage.subject();
+    await using person = await newPerson(browser, user, { javaScriptEnabled: false });
+    const { page } = person;
+    const { elicitationId, url } = await opened(page, user, { requestedSchema: everything });
+    await field(page, 'text').fill('x');
+    await field(page, 'email').fill('not an address');
+    await field(page, 'link').fill('example');
+    await field(page, 'number').fill('two');
+    await field(page, 'integer').fill('1.5');
+    await send(page);
+    await page.locator('.field-fault').first().waitFor();
+    const faults = await page
+      .locator('.field-fault')
+      .evaluateAll(elements => elements.map(element => element.id.replace('fault-', '')));
+    expect(faults).toEqual(['text', 'email', 'link', 'number', 'integer', 'several']);
+    expect(await page.locator('.notice a').count()).toBe(faults.length);
+    for (const [name, value] of [
+      ['text', 'x'],
+      ['email', 'not an address'],
+      ['number', 'two'],
+      ['integer', '1.5'],
+    ] as const)
+      expect(await field(page, name).inputValue()).toBe(value);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    await field(page, 'text').fill('xx');
+    for (const name of ['email', 'link', 'number', 'integer']) await field(page, name).fill('');
+    await page.locator('[name="field.several"][value="y"]').check();
+    await send(page);
+    await page.waitForURL(url);
+    expect((await stage.api.redeem(elicitationId)).body.content).toEqual({
+      text: 'xx',
+      yes: false,
+      no: false,
+      several: ['y'],
+    });
+  });
+
+  it('twenty questions', async () => {
+    const user = stage.subject();
+    const names = Array.from({ length: 20 }, (_, n) => `field_${n}`);
+    const properties = Object.fromEntries(names.map(name => [name, { type: 'integer' as const }]));
+    const { elicitationId } = await issueFor(stage, user, {
+      kind: 'form',
+      form: { requestedSchema: { type: 'object', properties, required: names } },
+    });
+    const raw = await visitorFor(stage, user, elicitationId);
+    const values = Object.fromEntries(names.map((name, n) => [name, String(n)]));
+    expect((await acceptWith(raw, elicitationId, values)).status).toBe(303);
+    expect((await stage.api.redeem(elicitationId)).body.content).toEqual(
+      Object.fromEntries(names.map((name, n) => [name, n])),
+    );
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['an option that is none', { few: 'blue' }],
+    ['one of several that is none', { several: 'w' }],
+    ['a number beyond its range', { number: '1.6' }],
+    ['no number', { integer: '0x10' }],
+    ['a number that is none', { number: 'NaN' }],
+    ['an endless one', { number: '1e999' }],
+    ['a day that does not exist', { day: '2027-02-29' }],
+    ['a text that is too long', { text: 'x'.repeat(11) }],
+    ['an answer nobody asked for', { surprise: 'x' }],
+    ['a member that every object has', { __proto__x: 'x', constructor: 'x' }],
+  ])('a browser that sends %s is refused', async (_, values) => {
+    const user = stage.subject();
+    const { elicitationId } = await issueFor(stage, user, { kind: 'form', form: { requestedSchema: everything } });
+    const raw = await visitorFor(stage, user, elicitationId);
+    const right = { text: 'xx', several: 'x' };
+    expect((await acceptWith(raw, elicitationId, { ...right, ...values })).status).toBe(422);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await acceptWith(raw, elicitationId, right)).status).toBe(303);
+  });
+});
+
+describe('S44: a schema outside of MCP’s restrictions is refused when it is asked, with the path of the fault', () => {
+  const at = (rest: string) => `body.form.requestedSchema.${rest}`;
+  const string = { type: 'string' };
+  it.each<[string, unknown, string]>([
+    ['an object within', { type: 'object', properties: { a: { type: 'object', properties: {} } } }, at('properties.a')],
+    [
+      'a list of objects',
+      { type: 'object', properties: { a: { type: 'array', items: { type: 'object' } } } },
+      at('properties.a.items'),
+    ],
+    [
+      'a list of texts',
+      { type: 'object', properties: { a: { type: 'array', items: string } } },
+      at('properties.a.items'),
+    ],
+    ['$ref', { type: 'object', properties: { a: { $ref: '#/x' } } }, at('properties.a')],
+    ['$defs', { type: 'object', properties: { a: string }, $defs: {} }, at('$defs')],
+    ['an unknown type', { type: 'object', properties: { a: { type: 'null' } } }, at('properties.a')],
+    ['two types', { type: 'object', properties: { a: { type: ['string', 'null'] } } }, at('properties.a')],
+    [
+      'a keyword that MCP leaves out',
+      { type: 'object', properties: { a: { ...string, contentEncoding: 'base64' } } },
+      at('properties.a.contentEncoding'),
+    ],
+    [
+      'an unknown format',
+      { type: 'object', properties: { a: { ...string, format: 'ipv4' } } },
+      at('properties.a.format'),
+    ],
+    [
+      'a default of another type',
+      { type: 'object', properties: { a: { ...string, default: 7 } } },
+      at('properties.a.default'),
+    ],
+    [
+      'a default that is no option',
+      { type: 'object', properties: { a: { ...string, enum: ['x'], default: 'y' } } },
+      at('properties.a.default'),
+    ],
+    ['required and unknown', { type: 'object', properties: { a: string }, required: ['b'] }, at('required.0')],
+    [
+      'twenty-one questions',
+      { type: 'object', properties: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`f${n}`, string])) },
+      at('properties'),
+    ],
+    [
+      'a name that every object has',
+      { type: 'object', properties: { constructor: string } },
+      at('properties.constructor'),
+    ],
+    ['no object', { type: 'array' }, at('type')],
+    [
+      'a text that turns the line',
+      { type: 'object', properties: { a: { ...string, title: 'a\u202eb' } } },
+      at('properties.a.title'),
+    ],
+  ])('%s', async (_, requestedSchema, path) => {
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
+    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
+      kind: 'form',
+      subject,
+      form: { requestedSchema },
+    });
+    expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
+    expect(answer.body.errors?.some(error => error.path === path || error.path.startsWith(`${path}.`))).toBe(true);
+  });
+
+  it.each([
+    ['a question that is not there', ['b']],
+    ['a question that is no text', ['n']],
+  ])('secretFields naming %s', async (_, secretFields) => {
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
+    const requestedSchema = { type: 'object', properties: { a: string, n: { type: 'integer' } } };
+    const answer = await stage.api.call('POST', '/v1/elicitations', {
+      kind: 'form',
+      subject,
+      form: { requestedSchema, secretFields },
+    });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: expect.stringContaining('body.form.secretFields') }] },
+    });
+  });
+});
