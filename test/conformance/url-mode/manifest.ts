@@ -1,3 +1,5 @@
+import { kindsManifest } from './kinds-manifest.ts';
+
 /** `MUST` and the like as the specification uses them; `ours` where it leaves the choice and this is the one we made. */
 export type Level = 'MUST' | 'MUST NOT' | 'SHOULD' | 'MAY' | 'ours';
 
@@ -240,4 +242,5 @@ export const manifest: readonly Requirement[] = [
     text: 'no third-party credential and no credential of the MCP server is in any MCP message, in either era',
     spec: `${MODERN}#url-mode-elicitation-for-oauth-flows`,
   },
+  ...kindsManifest,
 ];

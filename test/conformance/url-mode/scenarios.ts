@@ -1,5 +1,7 @@
 import { manifest, type Requirement } from './manifest.ts';
 import type { Scenario } from './scenario.ts';
+import { kindsAsking } from './scenarios/kinds-asking.ts';
+import { kindsEnding } from './scenarios/kinds-ending.ts';
 import { legacyAsking } from './scenarios/legacy-asking.ts';
 import { legacyCompletion } from './scenarios/legacy-completion.ts';
 import { modernAsking } from './scenarios/modern-asking.ts';
@@ -16,6 +18,8 @@ const all: readonly Scenario[] = [
   ...legacyAsking,
   ...legacyCompletion,
   ...urlAndCredentials,
+  ...kindsAsking,
+  ...kindsEnding,
 ];
 
 export type CitedScenario = Scenario & { readonly requirement: Requirement };

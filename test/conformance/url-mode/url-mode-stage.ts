@@ -2,6 +2,7 @@ import { type GatedEndpoint, type GatedEndpointOptions, startGatedEndpoint } fro
 import { connectAccount, declineOnPage } from '../../support/person-at-gateway.ts';
 import { createRawBrowser, type RawBrowser } from '../../support/raw-browser.ts';
 import { startStage } from '../../support/stage.ts';
+import { startVerbWorld, type VerbWorld } from '../../support/verb-world.ts';
 import { type Api, keyOf, type World } from '../../support/world.ts';
 
 export type TerminalStatus = 'completed' | 'declined' | 'cancelled' | 'expired' | 'failed';
@@ -16,6 +17,8 @@ export interface UrlModeStage extends AsyncDisposable {
   browser(): RawBrowser;
   /** The MCP endpoint with these options, which lives as long as the stage; equal options share one. */
   endpoint(options?: GatedEndpointOptions): Promise<GatedEndpoint>;
+  /** Another gateway, with payments, and MCP servers with a tool for every kind; started when first asked for. */
+  verbs(): Promise<VerbWorld>;
   /** Brings an elicitation of `user` to this end, in the way it really gets there. */
   end(status: TerminalStatus, elicitationId: string, user: string): Promise<void>;
   /** Runs `action` while the gateway's clock is wrong by `offsetMs`. */
@@ -62,6 +65,7 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
     if (status !== 200) throw new Error(`not cancelled: ${status}`);
   }
 
+  let verbs: Promise<VerbWorld> | undefined;
   const endpoints = new Map<string, Promise<GatedEndpoint>>();
   const owned = stack.move();
   return {
@@ -70,6 +74,7 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
     subject: stage.subject,
     browser,
     withClock,
+    verbs: () => (verbs ??= startVerbWorld().then(started => owned.use(started))),
     endpoint(options = {}) {
       const key = JSON.stringify(options);
       const endpoint = endpoints.get(key) ?? startGatedEndpoint(world, options).then(started => owned.use(started));
