@@ -6,7 +6,7 @@ import { askInBand } from './eras/in-band.ts';
 import { FormContentError, type FormContentFault } from './errors.ts';
 import { toRequestedSchema } from './form-schema.ts';
 import { answer } from './resolve.ts';
-import { type Inquiry, inTurn, openInquiry, type Run } from './run.ts';
+import { asked, type Inquiry, inTurn, openInquiry, type Run } from './run.ts';
 import { typedOf } from './typed-result.ts';
 
 export interface FormOptions<Name extends string = string> extends AskOptions {
@@ -72,15 +72,15 @@ export function createFormVerb(run: Run): FormVerb {
     return { ...rest, value: (content as { value: Value }).value };
   }
 
-  const verb = <Schema extends z.ZodObject>(schema: Schema, options?: FormOptions) => form(run, schema, options);
+  const verb = <Schema extends z.ZodObject>(schema: Schema, options?: FormOptions) => asked(form(run, schema, options));
   return Object.assign(verb, {
-    text: (question: string, options?: AskOptions) => one(question, z.string().min(1), options),
-    yesNo: (question: string, options?: AskOptions) => one(question, z.boolean(), options),
+    text: (question: string, options?: AskOptions) => asked(one(question, z.string().min(1), options)),
+    yesNo: (question: string, options?: AskOptions) => asked(one(question, z.boolean(), options)),
     choice: <const Option extends string>(
       question: string,
       options: readonly Option[],
       askOptions?: AskOptions,
-    ): Promise<OneValue<Option>> => one(question, z.enum(options), askOptions),
+    ): Promise<OneValue<Option>> => asked(one(question, z.enum(options), askOptions)),
   });
 }
 

@@ -4,7 +4,7 @@ import { type Confirmation, type ConfirmationTerms, confirm } from './confirm.ts
 import { type CredentialRequest, type CredentialVerb, credential } from './credential.ts';
 import { createFormVerb, type FormVerb } from './form.ts';
 import { type Payment, type PaymentTerms, pay } from './pay.ts';
-import type { Run } from './run.ts';
+import { asked, type Run } from './run.ts';
 
 /**
  * What a tool handler finds in `ctx.gate`. Every verb answers at once when the answer is known: from an earlier run of the same
@@ -40,12 +40,12 @@ export interface GateContext {
 
 export function createGateContext(run: Run): GateContext {
   return {
-    authorize: (provider, options) => authorize(run, provider, options),
-    pay: (terms, options) => pay(run, terms, options),
-    confirm: (terms, options) => confirm(run, terms, options),
+    authorize: (provider, options) => asked(authorize(run, provider, options)),
+    pay: (terms, options) => asked(pay(run, terms, options)),
+    confirm: (terms, options) => asked(confirm(run, terms, options)),
     // One implementation for both overloads: what it answers follows from `retention`.
     credential: ((request: CredentialRequest, options?: AskOptions) =>
-      credential(run, request, options)) as CredentialVerb,
+      asked(credential(run, request, options))) as CredentialVerb,
     form: createFormVerb(run),
   };
 }

@@ -154,6 +154,15 @@ export async function inTurn<T>({ progress }: Run, work: () => Promise<T>): Prom
   return await turn;
 }
 
+/**
+ * Whoever waits for the answer gets the failure. A handler that asked several things at once and stopped at the first waits for
+ * the others no longer; that they are suspended as well must not end the process as an unhandled rejection.
+ */
+export function asked<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined);
+  return answer;
+}
+
 export async function openInquiry(
   run: Run,
   ask: Ask,

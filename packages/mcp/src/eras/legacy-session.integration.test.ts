@@ -82,6 +82,32 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect([...one.completions, ...other.completions]).toEqual(['el-1', 'el-1']);
     });
 
+    test('each question of a call has a notice of its own', async () => {
+      await using world = await legacyWorld(server);
+      const host = await world.connect(client);
+      await host.call('pay_then_confirm');
+      world.gateway.end('completed', 'el-1');
+      await host.untilCompleted(1);
+      await host.call('pay_then_confirm');
+      world.gateway.end('completed', 'el-2');
+      await host.untilCompleted(2);
+      expect(host.completions).toEqual(['el-1', 'el-2']);
+      expect((await host.call('pay_then_confirm')).text).toBe('receipt-of-el-1 receipt-of-el-2');
+    });
+
+    test('what was approved for one session serves one, and no other user', async () => {
+      await using world = await legacyWorld(server);
+      const hosts = [await world.connect(client), await world.connect(client)] as const;
+      const stranger = await world.connect(client, { subject: 'bob' });
+      for (const host of [...hosts, stranger]) await host.call('pay_once');
+      expect(world.gateway.elicitations).toHaveLength(2);
+      world.gateway.end('completed', 'el-1');
+      const answers = await Promise.all([...hosts, stranger].map(host => host.call('pay_once')));
+      expect(answers.filter(({ text }) => text?.startsWith('receipt-of-el-1'))).toHaveLength(1);
+      expect(answers.filter(({ error }) => error?.code === -32042)).toHaveLength(2);
+      expect(answers[2]?.text?.startsWith('receipt')).not.toBe(true);
+    });
+
     test('a closed session is waited for no longer', async () => {
       await using world = await legacyWorld(server);
       const host = await world.connect(client);

@@ -105,6 +105,26 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'at_once', second))).toBe('receipt-of-el-1 receipt-of-el-2');
   });
 
+  test('a question that a handler no longer waits for ends no process', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      await using world = await modernWorld({ holdMs: 0 });
+      const first = await call(world, 'started_at_once');
+      expect(urlOf(first)).toBe(world.gateway.elicitations[0]?.url);
+      world.gateway.end('completed');
+      const second = await call(world, 'started_at_once', first);
+      const third = await call(world, 'started_at_once', second, { gate: { action: 'decline' } });
+      world.gateway.end('completed', 'el-2');
+      expect(textOf(await call(world, 'started_at_once', third))).toBe('receipt-of-el-1 decline receipt-of-el-2');
+      await new Promise(resolve => setImmediate(resolve));
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+    expect(unhandled).toEqual([]);
+  });
+
   test('an answer that is lost on its way is asked for again, under the same name', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');

@@ -66,6 +66,13 @@ const stories = {
     const [payment, yes] = await Promise.all([gate.pay(terms), gate.confirm('Send it')]);
     return `${receiptOf(payment)} ${receiptOf(yes)}`;
   },
+  async started_at_once(gate) {
+    const payment = gate.pay(terms);
+    const form = gate.form(release);
+    const yes = gate.confirm('Send it');
+    const said = receiptOf(await payment);
+    return `${said} ${(await form).action} ${receiptOf(await yes)}`;
+  },
   async form_then_confirm(gate) {
     const answered = await gate.form(release);
     const yes = await gate.confirm('Release it');
