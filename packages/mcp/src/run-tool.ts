@@ -2,7 +2,7 @@ import { digest } from './digest.ts';
 import { CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
-import { type Environment, type Run, rememberSteps, startRun } from './run.ts';
+import { type Environment, endQuestions, type Run, rememberSteps, startRun } from './run.ts';
 import type { Principal } from './subject.ts';
 import { findError, findSuspension } from './suspension.ts';
 import type { LegacySessionCall, ToolAnswer, ToolCall } from './tool-call.ts';
@@ -43,6 +43,7 @@ async function settle<Result>(
   try {
     result = await handler(createGateContext(run));
   } catch (error) {
+    await endQuestions(run);
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
       if (suspension.answer.type !== 'input_required') await rememberSteps(run);
@@ -54,6 +55,7 @@ async function settle<Result>(
     if (missing !== undefined) return refusalOf(run.call, missing);
     throw error;
   }
+  await endQuestions(run);
   if (run.progress.suspension !== undefined) throw swallowed(undefined);
   // What the handler was given is used up with its result, whatever that says; what it was not given is not.
   if (needsMemory(run)) await rememberSteps(run, run.progress.interrupted);

@@ -70,6 +70,8 @@ export interface Progress {
   overdue: string | undefined;
   /** Settles when the question before has. */
   turn: Promise<unknown>;
+  /** Aborted with the end of the handler, which leaves nobody to answer. */
+  readonly ended: AbortController;
 }
 
 /** One question of a run. */
@@ -99,6 +101,7 @@ export function startRun<Call extends ToolCall>(p: Omit<Run<Call>, 'steps' | 'pr
       unsettled: new Set(),
       overdue: undefined,
       turn: Promise.resolve(),
+      ended: new AbortController(),
     },
   };
 }
@@ -154,6 +157,12 @@ export async function inTurn<T>({ progress }: Run, work: () => Promise<T>): Prom
   return await turn;
 }
 
+/** Ends the questions that the handler left behind, so that it is known how far they got. */
+export async function endQuestions({ progress }: Run): Promise<void> {
+  progress.ended.abort();
+  await progress.turn;
+}
+
 /**
  * Whoever waits for the answer gets the failure. A handler that asked several things at once and stopped at the first waits for
  * the others no longer; that they are suspended as well must not end the process as an unhandled rejection.
@@ -173,7 +182,7 @@ export async function openInquiry(
   return {
     ask,
     key,
-    signal: signal ? AbortSignal.any([run.call.signal, signal]) : run.call.signal,
+    signal: AbortSignal.any([run.call.signal, run.progress.ended.signal, ...(signal === undefined ? [] : [signal])]),
     timeoutMs,
   };
 }

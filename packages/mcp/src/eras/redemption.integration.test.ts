@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { accepted, modernWorld, type RawAnswer, textOf } from '../testing/modern-world.ts';
+import { beside } from '../testing/scripts.ts';
 
 type World = Awaited<ReturnType<typeof modernWorld>>;
 
@@ -123,6 +124,22 @@ describe('2026-07-28', () => {
       process.off('unhandledRejection', note);
     }
     expect(unhandled).toEqual([]);
+  });
+
+  test('what was taken while the handler failed beside it is there for the call that is made anew', async () => {
+    await using world = await modernWorld({ holdMs: 0 });
+    const first = await call(world, 'pay_beside');
+    world.gateway.end('completed');
+    const work = Promise.withResolvers<void>();
+    beside.work = work.promise;
+    world.gateway.results.tamper = answer => {
+      work.reject(new Error('out of stock'));
+      return answer;
+    };
+    expect(textOf(await call(world, 'pay_beside', first))).toContain('out of stock');
+    beside.work = Promise.resolve();
+    expect(textOf(await call(world, 'pay_beside'))).toBe('receipt-of-el-1');
+    expect(keysOf(world, 'el-1').size).toBe(1);
   });
 
   test('an answer that is lost on its way is asked for again, under the same name', async () => {

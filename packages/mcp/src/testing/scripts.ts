@@ -11,6 +11,9 @@ export const terms = {
 const apiKey = { name: 'acme', title: 'API key of Acme', fields: [{ name: 'key', label: 'API key' }] } as const;
 export const release = z.object({ branch: z.string().min(1).max(5000), notify: z.boolean().default(true) });
 
+/** What `pay_beside` does while the user is asked. */
+export const beside = { work: Promise.resolve() };
+
 type Script = (gate: GateContext) => Promise<string>;
 
 const receiptOf = (answered: { action: string; receipt?: string; reason?: string }) =>
@@ -65,6 +68,10 @@ const stories = {
   async at_once(gate) {
     const [payment, yes] = await Promise.all([gate.pay(terms), gate.confirm('Send it')]);
     return `${receiptOf(payment)} ${receiptOf(yes)}`;
+  },
+  async pay_beside(gate) {
+    const [payment] = await Promise.all([gate.pay(terms), beside.work]);
+    return receiptOf(payment);
   },
   async started_at_once(gate) {
     const payment = gate.pay(terms);
