@@ -8,6 +8,7 @@ import {
   type ElicitationService,
   isCharging,
   isPaidBy,
+  isShownBy,
   parseElicitationId,
 } from '@postern/elicitation';
 import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
@@ -51,6 +52,8 @@ export function createPaymentFlow(p: {
   async function chargeOf(elicitation: Charging, processor: PaymentProcessor): Promise<Charge | Elicitation> {
     if (elicitation.charge !== undefined) return elicitation.charge;
     const { elicitationId, attempt, request, mcpServerId } = elicitation;
+    // Terms that somebody has changed in the store were approved by nobody. That is for the operator to look into, not to be settled here.
+    if (!isShownBy(request.digest, request)) throw new TypeError('The terms are not those that were approved.');
     const page = elicitationUrl(p.config.publicUrl, elicitationId);
     let charge: Charge;
     try {
