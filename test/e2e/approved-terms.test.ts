@@ -107,7 +107,7 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
 
 /** Changes of the stored record that a person or an MCP server would pay for. */
 const tampered: readonly [AskedKind, string, string, string][] = [
-  ['payment', 'the amount', '"minorUnits":2490', '"minorUnits":249000'],
+  ['payment', 'the amount', '"minorUnits":2490', '"minorUnits":24900'],
   ['payment', 'the currency', '"currency":"EUR"', '"currency":"KWD"'],
   ['payment', 'the payee', '"name":"Book Shop"', '"name":"Evil Shop"'],
   ['payment', 'an item', '"label":"Postage"', '"label":"Nothing"'],
@@ -145,10 +145,10 @@ describe('S36, T30: a record that was changed behind our back is not agreed to',
     const { elicitationId } = await askKind(stage, user, 'payment');
     const raw = await visitorFor(stage, user, elicitationId);
     await acceptWith(raw, elicitationId);
-    await tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":249000');
+    await tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
     const redeemed = await stage.api.redeem(elicitationId);
     expect(redeemed.status).toBe(500);
-    expect(JSON.stringify(redeemed.body)).not.toContain('249000');
+    expect(JSON.stringify(redeemed.body)).not.toContain('24900');
   });
 });
 

@@ -1,0 +1,60 @@
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { tamper } from '../support/stored-elicitation.ts';
+
+let stage: Stage;
+let stripe: FakeStripe;
+beforeAll(async () => {
+  stripe = await startFakeStripe();
+  const { processors, payment } = paymentConfig(stripe);
+  stage = await startStage({ config: { processors }, mcpServer: { payment } });
+});
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await stripe?.close();
+});
+
+async function asked() {
+  const user = stage.subject();
+  const { elicitationId } = await issueFor(stage, user, paymentOf());
+  return { elicitationId, raw: await visitorFor(stage, user, elicitationId) };
+}
+const dearer = (elicitationId: string) => tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
+const readOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+
+describe('S36, T30: terms that were changed in the store are never charged', () => {
+  it('changed before the approval: not approved, and the processor hears nothing', async () => {
+    const { elicitationId, raw } = await asked();
+    const form = await raw.acceptForm(elicitationId);
+    await dearer(elicitationId);
+    expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(409);
+    expect((await readOf(elicitationId)).status).toBe('pending');
+    expect(stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
+  });
+
+  it('changed between the approval and the charge: no charge comes into being', async () => {
+    const { elicitationId, raw } = await asked();
+    stripe.fault({ kind: 'create', times: 10, does: { status: 500 } });
+    await acceptWith(raw, elicitationId);
+    stripe.clearFaults();
+    expect((await readOf(elicitationId)).status).toBe('active');
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    await dearer(elicitationId);
+    expect((await raw.post(`/e/${elicitationId}/charge`, { form })).status).toBe(500);
+    expect(stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
+    expect((await readOf(elicitationId)).status).toBe('active');
+  });
+
+  it('changed while it is being paid: what was paid is not what is asked, and must be paid back', async () => {
+    const { elicitationId, raw } = await asked();
+    await acceptWith(raw, elicitationId);
+    await dearer(elicitationId);
+    stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
+    await raw.get(`/e/${elicitationId}/charge`);
+    expect(await readOf(elicitationId)).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
+    expect(stage.world.log()).toMatch(new RegExp(`payment\\.refund_needed.*${elicitationId}`));
+    expect(stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490 }]);
+  });
+});
