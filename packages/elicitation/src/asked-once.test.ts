@@ -120,7 +120,7 @@ describe('the same ask', () => {
   test.each(redeemable)('%s: meets the answer until it is redeemed, and is asked anew afterwards', async sample => {
     const bench = createBench();
     const elicitation = await answered(bench, sample);
-    bench.clock.set(elicitation.expiresAt + TTL_MS);
+    bench.clock.set(elicitation.expiresAt - 1);
     const audits = await bench.audited(async () => {
       expect(await again(bench, requests[sample])).toEqual({ disposition: 'answered', elicitation });
     });
@@ -129,6 +129,15 @@ describe('the same ask', () => {
     const next = await again(bench, requests[sample]);
     expect(next).toMatchObject({ disposition: 'created' });
     expect(issuedIn(next).elicitationId).not.toBe(elicitation.elicitationId);
+  });
+
+  const unpaid = redeemable.filter(sample => sample !== 'payment');
+  test.each(unpaid)('%s: an answer nobody took serves no later ask, and can still be redeemed', async sample => {
+    const bench = createBench();
+    const { elicitationId, expiresAt } = await answered(bench, sample);
+    bench.clock.set(expiresAt);
+    expect(await again(bench, requests[sample])).toMatchObject({ disposition: 'created' });
+    expect(await bench.service.redeem(mcpServer(), elicitationId, 'one')).toMatchObject({ isFirst: true });
   });
 
   test.each(samples)('%s: is asked anew after it was declined', async sample => {

@@ -33,7 +33,8 @@ export type AuditEvent = {
   readonly subject: Subject;
 } & AuditFact;
 
-export type Audit = (event: AuditEvent) => void;
+/** @param of the elicitation as it stands after what happened */
+export type Audit = (event: AuditEvent, of: Elicitation) => void;
 
 export function about(elicitation: Pick<Elicitation, 'elicitationId' | 'mcpServerId' | 'subject'>) {
   return {

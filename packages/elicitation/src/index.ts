@@ -8,6 +8,7 @@ export * from './elicitation.ts';
 export * from './elicitation-service.ts';
 export * from './errors.ts';
 export * from './events.ts';
+export * from './feed.ts';
 export * from './ids.ts';
 export * from './mcp-server.ts';
 export * from './passkey.ts';

@@ -76,7 +76,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
       const created = await elicitations.create({ ...ask, seen });
       switch (created.result) {
         case 'created':
-          audit({ type: 'issued', ...about(created.elicitation) });
+          audit({ type: 'issued', ...about(created.elicitation) }, created.elicitation);
           return { disposition: 'created', elicitation: created.elicitation };
         case 'connected':
           if (request.kind === 'authorization' && answers(created.connection, request, now()))
@@ -108,7 +108,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
         ? await widened(elicitationId, request.scopes)
         : await elicitations.read(elicitationId);
     if (elicitation === undefined) return undefined;
-    if (isUnredeemed(elicitation)) return { disposition: 'answered', elicitation };
+    if (isUnredeemed(elicitation) && answersStill(elicitation, now())) return { disposition: 'answered', elicitation };
     return isTerminal(elicitation) ? undefined : { disposition: 'open', elicitation };
   }
 
@@ -209,6 +209,16 @@ function whatIsAsked(request: ElicitationRequest): readonly (string | null)[] {
     default:
       return [request.digest];
   }
+}
+
+/**
+ * What a person has answered is found by a repeated call for as long as they could have answered it, and no longer: a yes that nobody
+ * took must not serve another run of the same tool on the next day. Money that was paid is found until it is forgotten, or it would be
+ * paid twice.
+ */
+function answersStill({ outcome, expiresAt }: CompletedElicitation, now: number): boolean {
+  const isPaid = outcome.kind === 'payment' && outcome.processorReference !== undefined;
+  return isPaid || now < expiresAt;
 }
 
 function answers(connection: Connection, request: AuthorizationRequest, now: number): boolean {

@@ -44,7 +44,7 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
       const result = await elicitations.transition({ current, operationId: `${operationId}${attempt}`, ...effects });
       switch (result.result) {
         case 'applied':
-          audit({ ...about(result.elicitation), ...auditedAs });
+          audit({ ...about(result.elicitation), ...auditedAs }, result.elicitation);
           return result.elicitation;
         case 'missing':
           throw new NotFoundError();

@@ -37,7 +37,7 @@ export function createRedemption({ elicitations, audit }: RedemptionDeps) {
     switch (answer.result) {
       case 'redeemed': {
         const { result: _, ...redeemed } = answer;
-        if (redeemed.isFirst) audit({ type: 'redeemed', ...about(redeemed.elicitation) });
+        if (redeemed.isFirst) audit({ type: 'redeemed', ...about(redeemed.elicitation) }, redeemed.elicitation);
         return redeemed;
       }
       case 'spent':

@@ -8,11 +8,14 @@ export function createSamePersonCheck(audit: Audit) {
   /** For callers that go on in another way when it is somebody else. */
   function checkSamePerson(elicitation: Elicitation, visitor: Visitor): boolean {
     if (isSamePerson(elicitation, visitor)) return true;
-    audit({
-      type: 'wrong_person',
-      ...about(elicitation),
-      ...(visitor.kind === 'signed_in' ? { visitor: visitor.subject } : {}),
-    });
+    audit(
+      {
+        type: 'wrong_person',
+        ...about(elicitation),
+        ...(visitor.kind === 'signed_in' ? { visitor: visitor.subject } : {}),
+      },
+      elicitation,
+    );
     return false;
   }
 

@@ -1,0 +1,201 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { describe, expect, test } from 'vitest';
+import { type Elicitation, isPaidBy } from './elicitation.ts';
+import type { Settlement } from './elicitation-service.ts';
+import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
+import {
+  answered,
+  approval,
+  asked,
+  chargeAt,
+  charging,
+  person,
+  requests,
+  type Sample,
+  shown,
+} from './testing/kind-bench.ts';
+import { alice } from './testing/samples.ts';
+import { createServiceBench } from './testing/service-bench.ts';
+
+function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+type Bench = ReturnType<typeof createBench>;
+
+const unknownId = newElicitationId(shardOf(alice), systemEntropy);
+const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
+  service.approve(elicitationId, visitor, { shown: shown(sample), approval });
+
+async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Promise<unknown>, refusal: object) {
+  const announced = bench.stores.events.length;
+  const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
+  expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
+  expect(bench.stores.events).toHaveLength(announced);
+  expect(await bench.service.find(before.elicitationId)).toEqual(before);
+}
+
+describe('settle', () => {
+  const paid: Settlement = { result: 'paid', processorReference: 'pi_1' };
+  const settle = ({ service }: Bench, { elicitationId }: Elicitation, attempt: string, settlement: Settlement) =>
+    service.settle(elicitationId, attempt, settlement);
+
+  const outcomes: { settlement: Settlement; early: object; late: object; audit: object }[] = [
+    { settlement: paid, early: { status: 'completed' }, late: { status: 'completed' }, audit: { type: 'completed' } },
+    ...(['decline', 'cancel'] as const).map(as => {
+      const status = as === 'decline' ? ('declined' as const) : ('cancelled' as const);
+      return {
+        settlement: { result: 'closed', as } as const,
+        early: { status },
+        late: { status },
+        audit: { type: status },
+      };
+    }),
+    ...(['retry', 'expire'] as const).map(as => ({
+      settlement: { result: 'closed', as } as const,
+      early: { status: 'pending', trouble: 'payment_not_finished' },
+      late: { status: 'expired' },
+      audit: { type: 'returned', trouble: 'payment_not_finished' },
+    })),
+    ...(
+      [
+        ['refused', 'processor_refused'],
+        ['mismatch', 'payment_mismatch'],
+      ] as const
+    ).map(([result, failure]) => {
+      const failed = { status: 'failed', failure };
+      return { settlement: { result }, early: failed, late: failed, audit: { type: 'failed', failure } };
+    }),
+  ];
+
+  test.each(outcomes)('$settlement in time: $early', async ({ settlement, early, audit }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    bench.clock.set(before.expiresAt - 1);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...early, version: 3 });
+    });
+    expect(audits).toMatchObject([audit]);
+  });
+
+  test.each(outcomes)('$settlement after its time: $late', async ({ settlement, late }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    // What the processor refuses has no charge there.
+    const isCharged = settlement.result !== 'refused';
+    if (isCharged) await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    bench.clock.set(before.expiresAt);
+    const version = isCharged ? 4 : 3;
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toMatchObject({ ...late, version });
+    });
+    expect(audits).toHaveLength(1);
+    expect(bench.announced(before)).toHaveLength(version);
+  });
+
+  test('refused after the charge was noted by another replica changes nothing, and paid still completes', async () => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const noted = await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, { result: 'refused' })).toEqual(noted);
+    });
+    expect(audits).toEqual([]);
+    expect(bench.announced(noted)).toHaveLength(noted.version);
+    expect(await settle(bench, before, before.attempt, paid)).toMatchObject({ status: 'completed' });
+  });
+
+  test('refused and the charge noted at once: whichever is first, nobody who was led to pay is failed', async () => {
+    for (const order of [0, 1]) {
+      const bench = createBench();
+      const before = await charging(bench);
+      const note = () => bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+      const refuse = () => settle(bench, before, before.attempt, { result: 'refused' });
+      const [first] = await Promise.allSettled((order === 0 ? [note, refuse] : [refuse, note]).map(act => act()));
+      expect(first?.status).toBe('fulfilled');
+      expect(await bench.service.find(before.elicitationId)).toMatchObject(
+        order === 0 ? { status: 'active', charge: chargeAt } : { status: 'failed', failure: 'processor_refused' },
+      );
+    }
+  });
+
+  test('paid: the outcome holds what was approved and how the processor names it', async () => {
+    const bench = createBench();
+    const { digest, kind } = requests.payment;
+    const outcome = { kind, digest, approval, processor: 'stripe', processorReference: 'pi_1' };
+    const end = await answered(bench, 'payment');
+    expect(end).toMatchObject({ status: 'completed', outcome });
+    expect(isPaidBy(end, 'pi_1')).toBe(true);
+    expect(isPaidBy(end, 'pi_2')).toBe(false);
+  });
+
+  test.each(outcomes)('a repeat of $settlement is answered with the record as it is', async ({ settlement }) => {
+    const bench = createBench();
+    const before = await charging(bench);
+    const first = await settle(bench, before, before.attempt, settlement);
+    const audits = await bench.audited(async () => {
+      expect(await settle(bench, before, before.attempt, settlement)).toEqual(first);
+    });
+    expect(audits).toEqual([]);
+  });
+
+  test.each(outcomes.slice(1))(
+    'money that comes after $settlement is told from money that counted',
+    async ({ settlement }) => {
+      const bench = createBench();
+      const before = await charging(bench);
+      const closed = await settle(bench, before, before.attempt, settlement);
+      const after = await settle(bench, before, before.attempt, paid);
+      expect(after).toEqual(closed);
+      expect(isPaidBy(after, 'pi_1')).toBe(false);
+    },
+  );
+
+  test('money for an attempt that was closed does not count for the next one', async () => {
+    const bench = createBench();
+    const first = await charging(bench);
+    await settle(bench, first, first.attempt, { result: 'closed', as: 'retry' });
+    const second = await approve(bench, first, 'payment');
+    expect(second).toMatchObject({ status: 'active', version: 4 });
+    if (second.status !== 'active') throw new Error('Not charging.');
+    expect(second.attempt).not.toBe(first.attempt);
+    expect(await settle(bench, first, first.attempt, paid)).toEqual(second);
+    const other = { result: 'paid', processorReference: 'pi_2' } as const;
+    const end = await settle(bench, second, second.attempt, other);
+    expect([isPaidBy(end, 'pi_2'), isPaidBy(await settle(bench, first, first.attempt, paid), 'pi_1')]).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('of paid and closed at once the first counts, and every caller sees which', async () => {
+    for (const order of [0, 1]) {
+      const bench = createBench();
+      const before = await charging(bench);
+      const settlements: Settlement[] = [paid, { result: 'closed', as: 'expire' }, { result: 'closed', as: 'decline' }];
+      if (order === 1) settlements.reverse();
+      const ends = await Promise.all(
+        Array.from({ length: 48 }, (_, nth) =>
+          settle(bench, before, before.attempt, settlements[nth % settlements.length] ?? paid),
+        ),
+      );
+      expect(new Set(ends.map(end => JSON.stringify(end))).size).toBe(1);
+      expect(isPaidBy(ends[0] ?? before, 'pi_1')).toBe(order === 0);
+      expect(bench.audits).toHaveLength(3);
+    }
+  });
+
+  test('of another kind is refused, and an unknown one is not found', async () => {
+    const bench = createBench();
+    const form = await asked(bench, 'form');
+    await expectUnchanged(bench, form, () => settle(bench, form, '', paid), { code: 'illegal_transition' });
+    await expect(bench.service.settle(unknownId, '', paid)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('of one that nobody has approved changes nothing', async () => {
+    const bench = createBench();
+    const before = await asked(bench, 'payment');
+    for (const { settlement } of outcomes) expect(await settle(bench, before, '', settlement)).toEqual(before);
+  });
+});
