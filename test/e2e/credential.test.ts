@@ -54,7 +54,12 @@ describe('a form', () => {
   it('holds what is typed against a pattern, and nobody but the person against a default that does not fit it', async () => {
     const user = stage.subject();
     const contact = {
-      ...{ type: 'string', title: 'Contact', minLength: 3, maxLength: 50, pattern: '^[A-Za-z]+$', format: 'email' },
+      type: 'string',
+      title: 'Contact',
+      minLength: 3,
+      maxLength: 50,
+      pattern: '^[A-Za-z]+$',
+      format: 'email',
       default: 'ada@northwind.example',
     } as const;
     const word = { type: 'string', title: 'Word', pattern: '^(a+)+$', default: 'Ada 1' } as const;
