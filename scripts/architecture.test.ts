@@ -23,6 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'packages/authorization': ['@postern/elicitation'],
   'packages/payment': ['@postern/elicitation'],
   'packages/vault': ['@postern/elicitation'],
+  'packages/webhooks': ['@postern/elicitation'],
   'packages/store-redis': ['@postern/elicitation'],
   'packages/testkit': ['@postern/elicitation'],
   'packages/mcp': ['@postern/api'],
@@ -35,6 +36,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     '@postern/payment',
     '@postern/store-redis',
     '@postern/vault',
+    '@postern/webhooks',
   ],
   'services/demo': ['@postern/gateway', '@postern/host', '@postern/mcp'],
   test: [
@@ -63,6 +65,7 @@ const owners: readonly { readonly library: RegExp; readonly places: RegExp }[] =
   { library: /^(?:fastify|fastify-plugin|@fastify\/.+)$/, places: /^services\/gateway\/|^test\// },
   { library: /^@modelcontextprotocol\//, places: /^packages\/(?:mcp|host)\/|^services\/demo\/|^test\// },
   { library: /^(?:stripe|@simplewebauthn\/.+)$/, places: /^packages\/payment\// },
+  { library: /^bullmq$/, places: /^services\/gateway\/src\/webhooks\// },
   { library: /^oidc-provider$/, places: /^packages\/testkit\/|^services\/demo\/|^test\// },
 ];
 

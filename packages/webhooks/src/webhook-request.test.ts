@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { expect, it } from 'vitest';
+import { hmacSigner } from './signer.ts';
+import type { WebhookEvent } from './webhook-event.ts';
+import { webhookRequest } from './webhook-request.ts';
+
+const event: WebhookEvent = {
+  eventId: 'ev_00abc.4',
+  elicitationId: 'el_00abc',
+  mcpServerId: 'tracker',
+  kind: 'payment',
+  status: 'completed',
+  occurredAt: Date.UTC(2026, 0, 1, 12),
+};
+const secrets = ['old', 'new'].map(() => `whsec_${randomBytes(32).toString('base64')}`);
+const [oldSecret = '', newSecret = ''] = secrets;
+
+it('carries the thin payload and nothing else', () => {
+  const { body } = webhookRequest(event, [hmacSigner(newSecret)], Date.now());
+  expect(JSON.parse(body)).toEqual({
+    type: 'elicitation.completed',
+    timestamp: '2026-01-01T12:00:00.000Z',
+    data: {
+      eventId: 'ev_00abc.4',
+      elicitationId: 'el_00abc',
+      kind: 'payment',
+      status: 'completed',
+      mcpServerId: 'tracker',
+    },
+  });
+});
+
+it('takes no member of the event that it does not know', () => {
+  const { body } = webhookRequest({ ...event, ...{ subject: 'canary' } }, [hmacSigner(newSecret)], Date.now());
+  expect(body).not.toContain('canary');
+});
+
+it('keeps id and body over attempts; time and signature are of the attempt', () => {
+  const [first, second] = [0, 60_000].map(ms => webhookRequest(event, [hmacSigner(newSecret)], event.occurredAt + ms));
+  expect(second?.body).toBe(first?.body);
+  expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
+  expect(second?.headers['webhook-timestamp']).not.toBe(first?.headers['webhook-timestamp']);
+  expect(second?.headers['webhook-signature']).not.toBe(first?.headers['webhook-signature']);
+});
+
+it('is verified by the reference library with either secret while they are exchanged', () => {
+  const { headers, body } = webhookRequest(event, secrets.map(hmacSigner), Date.now());
+  for (const secret of secrets) expect(new Webhook(secret).verify(body, { ...headers })).toMatchObject({ data: {} });
+  const alone = webhookRequest(event, [hmacSigner(newSecret)], Date.now());
+  expect(() => new Webhook(oldSecret).verify(alone.body, { ...alone.headers })).toThrow();
+});
+
+it('is refused by the reference library when anything was changed, or when it is old', () => {
+  const webhook = new Webhook(newSecret);
+  const { headers, body } = webhookRequest(event, [hmacSigner(newSecret)], Date.now());
+  expect(() => webhook.verify(`${body} `, { ...headers })).toThrow();
+  expect(() => webhook.verify(body, { ...headers, 'webhook-id': 'ev_other' })).toThrow();
+  const old = webhookRequest(event, [hmacSigner(newSecret)], Date.now() - 6 * 60_000);
+  expect(() => webhook.verify(old.body, { ...old.headers })).toThrow();
+});
+
+it('is never unsigned', () => {
+  expect(() => webhookRequest(event, [], Date.now())).toThrow(TypeError);
+});
