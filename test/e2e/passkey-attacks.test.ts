@@ -1,9 +1,9 @@
-import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import type { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, deletion, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
-import { askKind } from '../support/every-kind.ts';
+import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
 import { answerCeremony, type CeremonyPage, ceremonyOf } from '../support/passkey-ceremony.ts';
-import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import { createPasskeyPeople, type PasskeyPerson } from '../support/passkey-person.ts';
+import type { RawAnswer } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
 import { keyOf } from '../support/world.ts';
@@ -25,41 +25,10 @@ afterAll(() => stage?.[Symbol.asyncDispose]());
 
 const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
 const methodOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.outcome?.approval?.method;
-const newAuthenticator = (options?: { counts?: boolean }) => new SoftwareAuthenticator(stage.world.publicUrl, options);
-const paymentFor = async (user: string) =>
-  (await issueFor(stage, user, paymentOf({ processor: 'none' }))).elicitationId;
-
-async function passkeysOf(user: string): Promise<readonly string[]> {
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
-  const passkeys = (await stage.world.gateways[0]?.deps.stores.passkeys.list(subject)) ?? [];
-  return passkeys.map(({ passkeyId }) => passkeyId);
-}
-
-async function enrol(raw: RawBrowser, elicitationId: string, authenticator: SoftwareAuthenticator): Promise<void> {
-  const page = await ceremonyOf(raw, elicitationId);
-  const { status, location } = await answerCeremony(raw, page, authenticator.create(page.options));
-  if (status !== 303 || location !== `/e/${elicitationId}/passkey`) throw new Error(`not enrolled: ${status}`);
-}
-
-interface Enrolled {
-  readonly user: string;
-  readonly raw: RawBrowser;
-  readonly authenticator: SoftwareAuthenticator;
-  readonly elicitationId: string;
-}
-
-/** Somebody with a passkey, and a payment that waits for it. */
-async function enrolled(options?: { counts?: boolean }): Promise<Enrolled> {
-  const user = stage.subject();
-  const elicitationId = await paymentFor(user);
-  const raw = await visitorFor(stage, user, elicitationId);
-  const authenticator = newAuthenticator(options);
-  await enrol(raw, elicitationId, authenticator);
-  return { user, raw, authenticator, elicitationId };
-}
+const { newAuthenticator, paymentFor, enrol, enrolled, passkeysOf } = createPasskeyPeople(() => stage);
 
 /** Turned away on the passkey page, and nothing of the payment has moved. */
-async function expectRefused({ elicitationId }: Pick<Enrolled, 'elicitationId'>, act: () => Promise<RawAnswer>) {
+async function expectRefused({ elicitationId }: Pick<PasskeyPerson, 'elicitationId'>, act: () => Promise<RawAnswer>) {
   const before = await storedElicitation(stage, elicitationId);
   const refusedBefore = refusalsOf(elicitationId);
   expect((await act()).status).toBe(422);
@@ -333,101 +302,5 @@ describe('T34: adding a passkey', () => {
     ahead = 61_000;
     await answerCeremony(raw, using, authenticator.get(using.options));
     expect((await strict.read(elicitationId)).body.status).toBe('pending');
-  });
-});
-
-describe('T34: removing a passkey at /me', () => {
-  const removal = async (raw: RawBrowser) =>
-    /href="(\/me\/passkeys\/[^"]+\/remove)"/.exec((await raw.get('/me')).body)?.[1] ?? '';
-  const tokenIn = (page: RawAnswer) => /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
-
-  it('takes a fresh sign-in; afterwards the next payment asks for a new one', async () => {
-    const one = await enrolled();
-    const path = await removal(one.raw);
-    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
-    ahead = 301_000;
-    for (const late of [await one.raw.get(path), await one.raw.post(path, { form })]) {
-      expect(late.status).toBe(303);
-      expect(late.location).toMatch(/^\/login\?.*fresh=1/);
-    }
-    expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
-    ahead = 0;
-    expect((await one.raw.post(path, { form })).status).toBe(200);
-    expect(await passkeysOf(one.user)).toEqual([]);
-    expect(stage.world.log()).toContain('passkey.removed');
-    expect((await ceremonyOf(one.raw, one.elicitationId)).mode).toBe('register');
-    expect(await one.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
-  });
-
-  it('an answer of the removed one approves nothing', async () => {
-    const one = await enrolled();
-    const page = await ceremonyOf(one.raw, one.elicitationId);
-    const path = await removal(one.raw);
-    await one.raw.post(path, { form: { csrf_token: tokenIn(await one.raw.get(path)) } });
-    expect((await answerCeremony(one.raw, page, one.authenticator.get(page.options))).status).toBe(422);
-    expect(await statusOf(one.elicitationId)).toBe('pending');
-  });
-
-  it('nobody else sees it or removes it', async () => {
-    const [one, other] = [await enrolled(), await enrolled()];
-    const path = await removal(one.raw);
-    expect((await other.raw.get('/me')).body).not.toContain(path);
-    expect((await other.raw.get(path)).status).toBe(404);
-    const form = { csrf_token: tokenIn(await other.raw.get(await removal(other.raw))) };
-    expect(await other.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
-    expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
-  });
-
-  it('is no way around the token of the form', async () => {
-    const one = await enrolled();
-    const path = await removal(one.raw);
-    expect((await one.raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(403);
-    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
-    expect((await one.raw.post(path, { form, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
-    expect(await passkeysOf(one.user)).toHaveLength(1);
-  });
-});
-
-describe('passkey answers where none is asked for', () => {
-  it('below the threshold: the page has no such step, and an answer approves nothing', async () => {
-    const one = await enrolled();
-    const amount = { currency: 'EUR', minorUnits: 2000 };
-    const items = [{ label: 'Book', unitMinorUnits: 2000 }];
-    const { elicitationId } = await issueFor(stage, one.user, paymentOf({ processor: 'none', amount, items }));
-    expect(await one.raw.get(`/e/${elicitationId}/passkey`)).toMatchObject({
-      status: 303,
-      location: `/e/${elicitationId}`,
-    });
-    const above = await ceremonyOf(one.raw, one.elicitationId);
-    const { shown = '' } = await one.raw.acceptForm(elicitationId);
-    const before = await storedElicitation(stage, elicitationId);
-    for (const path of ['passkey', 'passkey/new']) {
-      const page = { action: `/e/${elicitationId}/${path}`, form: { ...above.form, shown } };
-      const answer = await answerCeremony(one.raw, page, one.authenticator.get(above.options));
-      expect(answer.location ?? 'no redirect').toBe(`/e/${elicitationId}`);
-    }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
-  });
-
-  it.each(['confirmation', 'credential', 'form'] as const)('%s: there is no such page', async kind => {
-    const one = await enrolled();
-    const { elicitationId } = await askKind(stage, one.user, kind);
-    const { form, options } = await ceremonyOf(one.raw, one.elicitationId);
-    const before = await storedElicitation(stage, elicitationId);
-    expect((await one.raw.get(`/e/${elicitationId}/passkey`)).status).toBe(404);
-    for (const path of ['passkey', 'passkey/new', 'charge']) {
-      const page = { action: `/e/${elicitationId}/${path}`, form };
-      expect((await answerCeremony(one.raw, page, one.authenticator.get(options))).status).toBe(404);
-    }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
-  });
-
-  it('an ordinary approval is not made stronger by what is sent along', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, { kind: 'confirmation', confirmation: deletion });
-    const raw = await visitorFor(stage, user, elicitationId);
-    const form = { ...(await raw.acceptForm(elicitationId)), ceremony: 'x', response: '{}' };
-    await raw.post(`/e/${elicitationId}/accept`, { form });
-    expect(await methodOf(elicitationId)).toBe('button');
   });
 });
