@@ -120,8 +120,9 @@ export class ReferenceModel {
     const isOpen = newest !== undefined && open.includes(newest.status) && newest.expiresAt > this.now;
     if (what !== 'authorization') {
       if (what === 'lasting' && this.#credentials.has(whose)) return 'kept';
-      if (newest && once.includes(what) && newest.status === 'completed' && newest.redemption === undefined)
-        return 'answered';
+      const isUnredeemed = newest?.status === 'completed' && once.includes(what) && newest.redemption === undefined;
+      // Money that was paid is found however late.
+      if (isUnredeemed && (what === 'payment' || newest.expiresAt > this.now)) return 'answered';
       return isOpen || (newest && isCharging(newest)) ? 'open' : 'created';
     }
     const connected = this.#connections.get(whose);
