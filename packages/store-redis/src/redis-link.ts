@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { type CommandName, commandKeys, methodOf } from './commands.ts';
-import { faultOf, storeErrorOf } from './redis-fault.ts';
+import { faultOf, type RedisFault, storeErrorOf } from './redis-fault.ts';
 
 export type Scalar = string | number;
 
@@ -9,6 +9,12 @@ export interface RunOptions {
   /** The script is guarded by an operation id (or the like): after a lost answer it is sent once more. */
   readonly repeatable?: boolean;
 }
+
+/**
+ * Told of every command as it is sent, by the name of the script or of the command, never with its arguments. What it returns
+ * is called when the command is over; with the fault where it failed. A repeat after a lost answer belongs to the same command.
+ */
+export type CommandObserver = (name: string) => (fault?: RedisFault) => void;
 
 type Method = (...values: readonly string[]) => Promise<unknown>;
 
@@ -23,12 +29,21 @@ export class RedisLink {
   readonly #redis: Redis | Cluster;
   readonly #clock: (() => number) | undefined;
   readonly #repeatWithinMs: number;
+  readonly #observe: CommandObserver | undefined;
 
   /** @param repeatWithinMs how long a repeat waits for the connection to come back. */
-  constructor(redis: Redis | Cluster, options: { now?: (() => number) | undefined; repeatWithinMs: number }) {
+  constructor(
+    redis: Redis | Cluster,
+    options: {
+      now?: (() => number) | undefined;
+      repeatWithinMs: number;
+      observe?: CommandObserver | undefined;
+    },
+  ) {
     this.#redis = redis;
     this.#clock = options.now;
     this.#repeatWithinMs = options.repeatWithinMs;
+    this.#observe = options.observe;
   }
 
   /** First argument of every script that has to do with time: empty means the clock of Redis. */
@@ -45,29 +60,44 @@ export class RedisLink {
     if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
     const sent = [...keys, ...values].map(scalar);
     const method = Reflect.get(this.#redis, methodOf(name)) as Method;
+    const over = this.#observe?.(name);
     this.#gatherWrites();
     try {
-      return await method.apply(this.#redis, sent);
+      const answer = await method.apply(this.#redis, sent);
+      over?.();
+      return answer;
     } catch (error) {
       const fault = faultOf(error);
-      if (options.repeatable !== true || fault.kind !== 'ambiguous') throw storeErrorOf(fault);
+      if (options.repeatable !== true || fault.kind !== 'ambiguous') {
+        over?.(fault);
+        throw storeErrorOf(fault);
+      }
     }
     await this.#reconnected();
     try {
-      return await method.apply(this.#redis, sent);
+      const answer = await method.apply(this.#redis, sent);
+      over?.();
+      return answer;
     } catch (error) {
-      throw storeErrorOf(faultOf(error));
+      const fault = faultOf(error);
+      over?.(fault);
+      throw storeErrorOf(fault);
     }
   }
 
   /** A single Redis command, where one is enough. The key comes first. */
   async call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
     const sent = values.map(scalar);
+    const over = this.#observe?.(command);
     this.#gatherWrites();
     try {
-      return await this.#redis.call(command, ...sent);
+      const answer = await this.#redis.call(command, ...sent);
+      over?.();
+      return answer;
     } catch (error) {
-      throw storeErrorOf(faultOf(error));
+      const fault = faultOf(error);
+      over?.(fault);
+      throw storeErrorOf(fault);
     }
   }
 

@@ -23,7 +23,7 @@ import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { faultOf, type RedisFault } from './redis-fault.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
-import { RedisLink } from './redis-link.ts';
+import { type CommandObserver, RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
@@ -48,6 +48,7 @@ export type RedisStoresOptions = RedisAddress & {
   readonly connectionName?: string;
   /** Told about lost connections and the like, with a code and without arguments. */
   readonly onFault?: (fault: RedisFault) => void;
+  readonly onCommand?: CommandObserver;
   /** Replaces the clock of Redis; for tests. */
   readonly now?: () => number;
 };
@@ -112,7 +113,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     throw error;
   }
 
-  const link = new RedisLink(redis, { now: options.now, repeatWithinMs: commandTimeoutMs });
+  const link = new RedisLink(redis, { now: options.now, repeatWithinMs: commandTimeoutMs, observe: options.onCommand });
   return {
     elicitations: new RedisElicitationStore(link, keys, {
       retentionMs: options.retentionMs ?? DAY_MS,

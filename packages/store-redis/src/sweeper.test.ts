@@ -39,6 +39,16 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
+  test('says how long a round took, once per round', async () => {
+    const rounds: number[] = [];
+    const { sweeper } = setUp([], { onRound: tookMs => rounds.push(tookMs) });
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(rounds).toEqual([]);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(rounds).toEqual([8_000, 8_000]);
+    await sweeper.stop();
+  });
+
   test('takes the shards in another order every round', async () => {
     const asked: Shard[] = [];
     const sweeper = startSweeper({

@@ -8,6 +8,8 @@ export interface SweeperOptions<T> {
   readonly handle: (item: T) => Promise<unknown>;
   /** A failure ends neither the tick nor the sweeper; what was left is due again in the next round. */
   readonly onError: (error: unknown) => void;
+  /** Told when every shard has been looked at once more, with the milliseconds since the round before. */
+  readonly onRound?: (tookMs: number) => void;
   /** Pause between two ticks. Default 1000 ms: with the default share, every shard is looked at every 8 seconds. */
   readonly intervalMs?: number;
   /** Shards per tick. Default 32. */
@@ -29,9 +31,19 @@ export interface Sweeper extends AsyncDisposable {
  * changes nothing; a revocation is claimed.
  */
 export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
-  const { due, handle, onError, intervalMs = 1_000, shardsPerTick = 32, batch = 100, shuffle = shuffled } = options;
+  const {
+    due,
+    handle,
+    onError,
+    onRound,
+    intervalMs = 1_000,
+    shardsPerTick = 32,
+    batch = 100,
+    shuffle = shuffled,
+  } = options;
   let isStopped = false;
   let round: Shard[] = [];
+  let roundEndedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let tick = Promise.resolve();
 
@@ -52,6 +64,9 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
       if (isStopped) return;
       await sweep(shard);
     }
+    if (round.length > 0) return;
+    onRound?.(performance.now() - roundEndedAt);
+    roundEndedAt = performance.now();
   }
 
   /** The next tick is set only after this one is done, so ticks never overlap. */

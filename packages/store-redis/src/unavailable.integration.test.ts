@@ -38,6 +38,22 @@ describe('Redis that is gone', () => {
     expect(await moved(stores.elicitations, active, samples.complete(active))).toMatchObject({ status: 'completed' });
   });
 
+  test('an observer hears of every command by name, and why one failed', async () => {
+    await using redis = await startRedis();
+    const heard: string[] = [];
+    await using stores = await createRedisStores({
+      url: redis.url,
+      onCommand: name => fault => heard.push(`${name} ${fault?.kind ?? 'fine'}`),
+    });
+    const { elicitationId } = await created(stores.elicitations, ask(somebody()));
+    await stores.elicitations.read(elicitationId);
+    await redis.kill();
+    await expect(stores.elicitations.read(elicitationId)).rejects.toMatchObject(unavailable);
+    expect(heard.slice(0, 2)).toEqual(['createElicitation fine', 'hmget fine']);
+    expect(heard[2]).toMatch(/^hmget (refused|ambiguous)$/);
+    expect(heard).toHaveLength(3);
+  });
+
   test('a cluster node killed and restarted: its users wait, the others do not notice', async () => {
     await using cluster = await startRedisCluster({ args: ['--appendfsync', 'always'] });
     await using stores = await createRedisStores({ nodes: cluster.urls });
