@@ -2,7 +2,7 @@ import { createReceiptVerifier, termsDigest } from '@postern/mcp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { elicitationIdsOf, filledDelivery, type Way, ways } from '../support/verb-play.ts';
-import { type VerbTool, verbTerms } from '../support/verb-tools.ts';
+import { takenOnce, verbTerms } from '../support/verb-tools.ts';
 import { startVerbWorld, type VerbWorld } from '../support/verb-world.ts';
 
 /** Currencies with none, two, three and four decimals. */
@@ -75,13 +75,11 @@ describe('three questions in one handler', () => {
 });
 
 describe('two equal calls at the same time need two approvals', () => {
-  const tools = ['pay_stripe', 'confirm', 'credential', 'form_secret'] as const satisfies readonly VerbTool[];
-
   it.each(everyWay)('%s', async (_name, way) => {
     const person = world.person();
     const players = await Promise.all([world.player(way, person), world.player(way, person)]);
     const endpoint = await world.endpoint(way.endpoint);
-    for (const tool of tools) {
+    for (const tool of takenOnce) {
       const order = world.order();
       const accepted = new Map<string, Promise<void>>();
       // Both show the same link at first, and the person follows it once.
@@ -103,7 +101,7 @@ describe('two equal calls at the same time need two approvals', () => {
 });
 
 describe('an MCP client that answers for its user', () => {
-  const tools = ['authorize', 'pay_none', 'confirm', 'credential', 'form_secret'] as const;
+  const tools = ['authorize', ...takenOnce] as const;
 
   it.each(asking)('%s: reaches the tool, and leaves the page open', async (_name, way) => {
     const person = world.person();

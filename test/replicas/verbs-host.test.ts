@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elicitationIdOf } from '../support/person-at-gateway.ts';
 import { connectAttachedHost } from '../support/verb-attached-host.ts';
 import { filledDelivery, type Way, wayNamed, ways } from '../support/verb-play.ts';
-import type { VerbTool } from '../support/verb-tools.ts';
+import { oneQuestion, type VerbTool } from '../support/verb-tools.ts';
 import { startVerbWorld, type VerbWorld } from '../support/verb-world.ts';
 
 let world: VerbWorld;
@@ -11,17 +11,6 @@ beforeAll(async () => {
   world = await startVerbWorld();
 });
 afterAll(() => world[Symbol.asyncDispose]());
-
-const tools = [
-  'authorize',
-  'pay_none',
-  'pay_stripe',
-  'confirm',
-  'credential',
-  'credential_lasting',
-  'form',
-  'form_secret',
-] as const satisfies readonly VerbTool[];
 
 const asking = ways.filter(({ url }) => url !== 'plain').map(way => [way.name, way] as const);
 
@@ -60,7 +49,7 @@ async function hostOf(way: Way, user: string, atPage: (elicitationId: string) =>
 }
 
 describe.each(asking)('%s', (_name, way) => {
-  it.each(tools)('%s: one call, one question, one result', async tool => {
+  it.each(oneQuestion)('%s: one call, one question, one result', async tool => {
     const person = world.person();
     await using host = await hostOf(way, person.user, person.accept);
     const order = world.order();
@@ -83,7 +72,7 @@ describe.each(asking)('%s', (_name, way) => {
   it('a no on the page is the answer of the tool', async () => {
     const person = world.person();
     await using host = await hostOf(way, person.user, person.decline);
-    for (const tool of tools.filter(name => name !== 'form'))
+    for (const tool of oneQuestion.filter(name => name !== 'form'))
       expect(await host.call(tool, world.order()), tool).toBe('decline declined');
   });
 

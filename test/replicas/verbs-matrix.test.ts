@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { typed, typedSecrets, type VerbPerson } from '../support/verb-person.ts';
 import { type Acting, filledDelivery, type Played, type VerbPlayer, type Way, ways } from '../support/verb-play.ts';
-import { type VerbTool, verbFacts, verbTerms } from '../support/verb-tools.ts';
+import { lasts, type OneQuestion, oneQuestion, verbFacts, verbTerms } from '../support/verb-tools.ts';
 import { startVerbWorld, TTL_SECONDS, type VerbWorld } from '../support/verb-world.ts';
 
 let world: VerbWorld;
@@ -15,24 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const tools = [
-  'authorize',
-  'pay_none',
-  'pay_stripe',
-  'confirm',
-  'credential',
-  'credential_lasting',
-  'form',
-  'form_secret',
-] as const satisfies readonly VerbTool[];
-type Tool = (typeof tools)[number];
-
-/** What is kept answers the next call as well. */
-const lasts: readonly Tool[] = ['authorize', 'credential_lasting'];
-
 interface Scene {
   readonly way: Way;
-  readonly tool: Tool;
+  readonly tool: OneQuestion;
   readonly person: VerbPerson;
   readonly player: VerbPlayer;
   readonly endpoint: VerbEndpoint;
@@ -41,7 +26,7 @@ interface Scene {
   play(acting: Partial<Acting>): Promise<Played>;
 }
 
-async function openScene(way: Way, tool: Tool): Promise<Scene> {
+async function openScene(way: Way, tool: OneQuestion): Promise<Scene> {
   const person = world.person();
   const player = await world.player(way, person);
   const order = world.order();
@@ -144,7 +129,7 @@ async function callAgain(scene: Scene): Promise<string[]> {
     atPage: async elicitationId => expect(await api.cancel(elicitationId)).toMatchObject({ status: 200 }),
     fillForm: () => ({ action: 'cancel' }),
   });
-  if (lasts.includes(tool)) {
+  if (lasts(tool)) {
     expect(again).toEqual({ text: 'accept', reached: [] });
     expect(endpoint.given.filter(one => one.order === order)).toHaveLength(2);
     return [];
@@ -156,7 +141,7 @@ async function callAgain(scene: Scene): Promise<string[]> {
 }
 
 describe.each(ways.map(way => [way.name, way] as const))('%s', (_name, way) => {
-  it.each(tools)('%s: refused, out of time, agreed to, and called again', async tool => {
+  it.each(oneQuestion)('%s: refused, out of time, agreed to, and called again', async tool => {
     const scene = await openScene(way, tool);
     const { player, person, play, isInBand } = scene;
     const refused = await refuseTwice(scene);
@@ -166,11 +151,11 @@ describe.each(ways.map(way => [way.name, way] as const))('%s', (_name, way) => {
     expect(agreed.text).toBe('accept');
     const elicitationId = expectAsked(scene, agreed);
     await expectGiven(scene, elicitationId);
-    if (elicitationId !== undefined && !lasts.includes(tool)) await expectTaken(elicitationId);
+    if (elicitationId !== undefined && !lasts(tool)) await expectTaken(elicitationId);
     const cancelled = await callAgain(scene);
 
     const ids = [...refused, elicitationId, ...cancelled].filter(id => id !== undefined);
-    expect(new Set(ids).size).toBe(isInBand ? 0 : lasts.includes(tool) ? 3 : 4);
+    expect(new Set(ids).size).toBe(isInBand ? 0 : lasts(tool) ? 3 : 4);
     if (way.hearsOfEnd) for (const id of ids) await player.host.untilCompleted(id);
     expect([...player.host.completions].sort()).toEqual(way.hearsOfEnd ? [...ids].sort() : []);
     for (const secret of typedSecrets) expect(player.host.frames.join('\n')).not.toContain(secret);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { elicitationIdsOf, filledDelivery, startVerbPlayer, type Way, wayNamed } from '../support/verb-play.ts';
-import type { VerbTool } from '../support/verb-tools.ts';
+import { lasts, oneQuestion } from '../support/verb-tools.ts';
 import { startVerbWorld, type VerbWorld } from '../support/verb-world.ts';
 
 /** Two replicas of an MCP server, each with a replica of the gateway; the person's requests go to either in turn. */
@@ -12,18 +12,6 @@ beforeAll(async () => {
   world = await startVerbWorld({ replicas: REPLICAS.length });
 });
 afterAll(() => world[Symbol.asyncDispose]());
-
-const tools = [
-  'authorize',
-  'pay_none',
-  'pay_stripe',
-  'confirm',
-  'credential',
-  'credential_lasting',
-  'form',
-  'form_secret',
-] as const satisfies readonly VerbTool[];
-const lasts: readonly VerbTool[] = ['authorize', 'credential_lasting'];
 
 const at = (way: Way, replica: number): Way => ({ ...way, endpoint: { ...way.endpoint, replica } });
 
@@ -64,7 +52,7 @@ const roaming = [
 describe.each(roaming)('%s: one replica asks, the other goes on', name => {
   const way = wayNamed(name);
 
-  it.each(tools)('%s', async tool => {
+  it.each(oneQuestion)('%s', async tool => {
     const person = world.person(REPLICAS);
     const { player, endpoints } = await balanced(way, person.user);
     await using _ = player;
@@ -76,7 +64,7 @@ describe.each(roaming)('%s: one replica asks, the other goes on', name => {
     expect(endpoints.map(endpoint => givenFor(endpoint, order).length)).toEqual([0, 1]);
     const [elicitationId] = elicitationIdsOf(played);
     if (elicitationId === undefined) return;
-    expect(redemptions(elicitationId)).toBe(lasts.includes(tool) ? 0 : 1);
+    expect(redemptions(elicitationId)).toBe(lasts(tool) ? 0 : 1);
     expect(world.payment.stripe.chargesOf(elicitationId)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
   });
 });
@@ -84,7 +72,7 @@ describe.each(roaming)('%s: one replica asks, the other goes on', name => {
 describe.each(['v2', 'v1'])('2025-11-25, −32042, %s: the call made again in a session of the other replica', sdk => {
   const way = wayNamed(`2025-11-25 session, −32042, ${sdk}`);
 
-  it.each(tools.filter(tool => tool !== 'form'))('%s', async tool => {
+  it.each(oneQuestion.filter(tool => tool !== 'form'))('%s', async tool => {
     const person = world.person(REPLICAS);
     const [here, there] = await Promise.all(REPLICAS.map(replica => world.player(at(way, replica), person)));
     if (here === undefined || there === undefined) throw new Error('two were connected');
@@ -107,7 +95,7 @@ describe.each(['v2', 'v1'])('2025-11-25, −32042, %s: the call made again in a 
     expect(endpoints[1].given.filter(one => one.order === order)).toHaveLength(1);
     expect(here.host.completions[0]).toBe(asked);
     expect(there.host.completions).toEqual([]);
-    if (lasts.includes(tool)) {
+    if (lasts(tool)) {
       expect(first).toMatchObject({ text: 'accept', reached: [{ elicitationId: asked }] });
       return;
     }
@@ -121,7 +109,7 @@ describe.each(['v2', 'v1'])('2025-11-25, −32042, %s: the call made again in a 
 });
 
 describe.each(['v2', 'v1'])('2025-11-25, pushed, %s: the person meets both replicas of the gateway', sdk => {
-  it.each(tools)('%s', async tool => {
+  it.each(oneQuestion)('%s', async tool => {
     const way = at(wayNamed(`2025-11-25 session, push, ${sdk}`), 1);
     const person = world.person(REPLICAS);
     const player = await world.player(way, person);

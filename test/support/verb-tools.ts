@@ -132,6 +132,22 @@ const plays = {
 export type VerbTool = keyof typeof plays;
 export const verbTools = Object.keys(plays) as VerbTool[];
 
+/** What has a page in any case, and leaves a result that is taken once. */
+export const takenOnce = [
+  'pay_none',
+  'pay_stripe',
+  'confirm',
+  'credential',
+  'form_secret',
+] as const satisfies VerbTool[];
+
+/** Tools that ask one thing. */
+export const oneQuestion = [...takenOnce, 'authorize', 'credential_lasting', 'form'] as const satisfies VerbTool[];
+export type OneQuestion = (typeof oneQuestion)[number];
+
+/** What is kept answers the next call as well. */
+export const lasts = (tool: VerbTool): boolean => tool === 'authorize' || tool === 'credential_lasting';
+
 /** Runs a tool; says how it ended, and hands to `give` what came of it. */
 export async function runVerbTool(
   p: { readonly tool: VerbTool; readonly surroundings: Surroundings; readonly give: (given: Given) => void },

@@ -5,19 +5,12 @@ import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import { typedSecrets } from '../../../support/verb-person.ts';
 import { elicitationIdsOf, filledDelivery, ways } from '../../../support/verb-play.ts';
 import { type SurveyedCall, surveyFirstCalls } from '../../../support/verb-survey.ts';
-import { deliverySchema, type VerbTool } from '../../../support/verb-tools.ts';
+import { deliverySchema, takenOnce } from '../../../support/verb-tools.ts';
 import type { VerbWorld } from '../../../support/verb-world.ts';
 import { keyOf } from '../../../support/world.ts';
 import type { Scenario } from '../scenario.ts';
 
-const pageOnly = [
-  'pay_none',
-  'pay_stripe',
-  'confirm',
-  'credential',
-  'credential_lasting',
-  'form_secret',
-] as const satisfies readonly VerbTool[];
+const pageOnly = [...takenOnce, 'credential_lasting'] as const;
 const withForms = ways.filter(way => way.showsForms);
 
 /** Three scenarios look at the same calls. */

@@ -2,20 +2,11 @@ import assert from 'node:assert/strict';
 import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
 import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import { elicitationIdsOf, ways } from '../../../support/verb-play.ts';
-import type { VerbTool } from '../../../support/verb-tools.ts';
+import { takenOnce } from '../../../support/verb-tools.ts';
 import { TTL_SECONDS, type VerbWorld } from '../../../support/verb-world.ts';
 import type { Scenario } from '../scenario.ts';
 
-const tools = [
-  'pay_none',
-  'pay_stripe',
-  'confirm',
-  'credential',
-  'credential_lasting',
-  'form_secret',
-] as const satisfies readonly VerbTool[];
-/** What is taken once. */
-const once = tools.filter(tool => tool !== 'credential_lasting');
+const onPage = [...takenOnce, 'credential_lasting'] as const;
 const hearing = ways.filter(way => way.hearsOfEnd);
 
 async function cancel({ payment }: VerbWorld, elicitationId: string): Promise<void> {
@@ -33,7 +24,7 @@ export const kindsEnding: readonly Scenario[] = [
     async run(stage) {
       const world = await stage.verbs();
       const { url } = await world.endpoint({ postern: { holdMs: 0 } });
-      for (const tool of tools) {
+      for (const tool of onPage) {
         const { user: subject } = world.person();
         const args = { order: world.order() };
         const { key, requestState, url: page } = urlRequestOf(await modernCall(url, { tool, subject, args }));
@@ -50,7 +41,7 @@ export const kindsEnding: readonly Scenario[] = [
     async run(stage) {
       const world = await stage.verbs();
       for (const way of ways.filter(({ url }) => url === 'elicitation/create')) {
-        for (const tool of tools) {
+        for (const tool of onPage) {
           const [person, stranger] = [world.person(), world.person()];
           const player = await world.player(way, person);
           const atPage = async (elicitationId: string) => {
@@ -77,7 +68,7 @@ export const kindsEnding: readonly Scenario[] = [
           [(id: string) => cancel(world, id), 'cancel cancelled'],
           [world.expire, 'cancel expired'],
         ] as const;
-        for (const tool of tools) {
+        for (const tool of onPage) {
           const args = { order: world.order(), ttlSeconds: TTL_SECONDS };
           for (const [atPage, text] of ends)
             assert.equal((await player.play(tool, args, { atPage })).text, text, `${tool}, ${way.name}`);
@@ -99,7 +90,7 @@ export const kindsEnding: readonly Scenario[] = [
         const person = world.person();
         const player = await world.player(way, person);
         const asked: string[] = [];
-        for (const tool of tools) {
+        for (const tool of onPage) {
           const args = { order: world.order(), ttlSeconds: TTL_SECONDS };
           for (const atPage of [person.decline, (id: string) => cancel(world, id), world.expire, person.accept])
             asked.push(...elicitationIdsOf(await player.play(tool, args, { atPage })));
@@ -114,7 +105,7 @@ export const kindsEnding: readonly Scenario[] = [
     async run(stage) {
       const world = await stage.verbs();
       const endpoint = await world.endpoint({});
-      for (const tool of once) {
+      for (const tool of takenOnce) {
         const person = world.person();
         const args = { order: world.order() };
         const call = { tool, subject: person.user, args };
@@ -145,7 +136,7 @@ export const kindsEnding: readonly Scenario[] = [
         const person = world.person();
         const players = await Promise.all([world.player(way, person), world.player(way, person)]);
         const { given } = await world.endpoint(way.endpoint);
-        for (const tool of once) {
+        for (const tool of takenOnce) {
           const order = world.order();
           const accepted = new Map<string, Promise<void>>();
           const atPage = (elicitationId: string) => {
