@@ -7,6 +7,7 @@ export * from './credential.ts';
 export * from './elicitation.ts';
 export * from './elicitation-service.ts';
 export * from './errors.ts';
+export * from './event-carrier.ts';
 export * from './events.ts';
 export * from './feed.ts';
 export * from './ids.ts';

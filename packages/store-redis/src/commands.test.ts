@@ -5,7 +5,7 @@ import { commandKeys, commandNames, fileOf } from './commands.ts';
 const folder = new URL('./commands/', import.meta.url);
 
 test('every script is registered, and every registration has its script', () => {
-  const files = readdirSync(folder).filter(file => file !== 'store-clock.lua');
+  const files = readdirSync(folder).filter(file => !['store-clock.lua', 'stream-position.lua'].includes(file));
   expect(files.sort()).toEqual(commandNames.map(fileOf).sort());
 });
 

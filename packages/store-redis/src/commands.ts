@@ -23,6 +23,9 @@ export const commandKeys = {
   finishRevocation: 2,
   postponeRevocation: 2,
   replaceSealed: 1,
+  carryEvents: 2,
+  readFeed: 2,
+  moveCursor: 1,
   takeLease: 1,
   releaseLease: 1,
   readOneTime: 1,
@@ -40,6 +43,9 @@ export const commandKeys = {
 export type CommandName = keyof typeof commandKeys;
 export const commandNames = Object.keys(commandKeys) as CommandName[];
 
+/** Those that compare positions in streams. */
+const positional: ReadonlySet<CommandName> = new Set(['carryEvents', 'readFeed', 'moveCursor']);
+
 /** The name under which ioredis knows a script; never that of a Redis command. */
 export const methodOf = (name: CommandName) => `postern:${name}`;
 
@@ -51,10 +57,12 @@ export function fileOf(name: CommandName): string {
 export function loadScripts(): Record<string, { lua: string; numberOfKeys: number }> {
   const read = (file: string) => readFileSync(new URL(`./commands/${file}`, import.meta.url), 'utf8');
   const clock = read('store-clock.lua');
+  const position = read('stream-position.lua');
+  const before = (name: CommandName) => (positional.has(name) ? `${clock}\n${position}` : clock);
   return Object.fromEntries(
     commandNames.map(name => [
       methodOf(name),
-      { lua: `${clock}\n${read(fileOf(name))}`, numberOfKeys: commandKeys[name] },
+      { lua: `${before(name)}\n${read(fileOf(name))}`, numberOfKeys: commandKeys[name] },
     ]),
   );
 }

@@ -32,6 +32,9 @@ test('key names', () => {
     keys.claim('digest'),
     keys.browserSession(`bs_${shard}${secret}`),
     keys.idempotency('digest'),
+    keys.cursor(shard),
+    keys.feed('issue-tracker'),
+    keys.feedFacts('issue-tracker'),
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
     [
@@ -55,6 +58,9 @@ test('key names', () => {
       "postern:{0b}:claim:digest",
       "postern:{7f}:bs:NwXMGzUdDw5AKu04lrHBkupJowFfjCZcz5yr8UBSHaI",
       "postern:{0b}:idem:digest",
+      "postern:{7f}:cursor",
+      "postern:{82}:feed:issue-tracker",
+      "postern:{82}:fed:issue-tracker",
       "postern:{7f}:none",
     ]
   `);

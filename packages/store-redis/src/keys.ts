@@ -40,6 +40,14 @@ export function createKeys(prefix: string) {
     openOf: (shard: Shard, subject: Subject) =>
       key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     events: (shard: Shard) => key(shard, 'events'),
+    /** How far `events` has been carried. */
+    cursor: (shard: Shard) => key(shard, 'cursor'),
+    /** What is announced to an MCP server. */
+    feed: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'feed', plain(mcpServerId)),
+    /** How far each shard has been carried into that feed, its last position and the last one dropped. */
+    feedFacts: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'fed', plain(mcpServerId)),
+    /** Wakes those who watch that feed; not a key. */
+    feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
     /** Ids of a subject's connections, of every owner. */
     connectionsOf: (shard: Shard, subject: Subject) =>
@@ -101,6 +109,12 @@ const shards: ReadonlySet<string> = new Set(SHARDS);
 function known(shard: Shard): Shard {
   if (!shards.has(shard)) throw new TypeError('Not a shard.');
   return shard;
+}
+
+/** A name of the operator's. @throws TypeError for one that would make key names ambiguous. */
+function plain(mcpServerId: string): string {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(mcpServerId)) throw new TypeError('Not the id of an MCP server.');
+  return mcpServerId;
 }
 
 /** Names an ask within its shard. */

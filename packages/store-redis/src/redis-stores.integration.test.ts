@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ElicitationEvent, Shard } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
-import { type ContractStores, describeStores } from '@postern/testkit/contract';
+import { type ContractStores, describeStores, FEED_RETENTION } from '@postern/testkit/contract';
 import { startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
@@ -32,7 +32,12 @@ let suites = 0;
 async function makeStores(address: RedisAddress): Promise<ContractStores> {
   const clock = createFakeClock();
   suites += 1;
-  const stores = await createRedisStores({ ...address, prefix: `suite-${suites}`, now: clock.now });
+  const stores = await createRedisStores({
+    ...address,
+    prefix: `suite-${suites}`,
+    now: clock.now,
+    feed: FEED_RETENTION,
+  });
   return { ...stores, clock, events: shard => announced(stores, shard) };
 }
 

@@ -3,6 +3,8 @@ import {
   type ConnectionStore,
   type CredentialStore,
   type ElicitationStore,
+  type EventFeed,
+  type EventOutbox,
   type IdempotencyStore,
   type Notifier,
   type OneTimeStore,
@@ -12,6 +14,7 @@ import {
 } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
 import { assertKeepsData, assertSafeRedis, mastersOf } from './assert-safe-redis.ts';
+import { CommitSignals } from './commit-signals.ts';
 import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
@@ -20,7 +23,9 @@ import { RedisClientRegistrationStore } from './redis-client-registration-store.
 import { RedisConnectionStore } from './redis-connection-store.ts';
 import { RedisCredentialStore } from './redis-credential-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
+import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
+import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
 import { faultOf, type RedisFault } from './redis-fault.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { type CommandObserver, RedisLink } from './redis-link.ts';
@@ -38,6 +43,8 @@ export type RedisStoresOptions = RedisAddress & {
   readonly retentionMs?: number;
   /** Events kept per shard, about. Default 4096. */
   readonly eventsPerShard?: number;
+  /** What is kept of the feed of each MCP server. Default about 10,000 events, and 7 days. */
+  readonly feed?: Partial<FeedRetention>;
   /** Default 2000. A request waits at most about three times as long. */
   readonly commandTimeoutMs?: number;
   /** How long the start waits for Redis. Default 10 seconds. */
@@ -65,6 +72,9 @@ export interface RedisStores extends AsyncDisposable {
   readonly clientRegistrations: RedisClientRegistrationStore;
   readonly notifier: Notifier;
   readonly events: RedisEventLog;
+  readonly feeds: EventFeed;
+  /** What the relay carries into the feeds. */
+  readonly outbox: EventOutbox;
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   /** Whether Redis answers and still keeps its data. @throws StoreUnavailableError, UnsafeRedisError */
@@ -91,11 +101,18 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     onFault,
   });
   const waiters = new Waiters();
+  const commits = new CommitSignals();
   const subscription = new WakeUpSubscription({
     open: openSubscriber,
     channel: keys.wake,
-    onMessage: message => waiters.wake(message),
-    onListening: () => waiters.wakeAll(),
+    onMessage: message => {
+      waiters.wake(message);
+      commits.note(message);
+    },
+    onListening: () => {
+      waiters.wakeAll();
+      commits.missed();
+    },
     onFault,
     heartbeatMs: HEARTBEAT_MS,
   });
@@ -113,6 +130,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     throw error;
   }
 
+  const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
   const link = new RedisLink(redis, { now: options.now, repeatWithinMs: commandTimeoutMs, observe: options.onCommand });
   return {
     elicitations: new RedisElicitationStore(link, keys, {
@@ -129,6 +147,8 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
+    feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
+    outbox: new RedisEventOutbox(link, keys, { commits, retention }),
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     ping: () => ping(redis, safety),

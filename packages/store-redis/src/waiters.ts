@@ -1,10 +1,11 @@
-import type { ConnectionId, ElicitationId, Notifier, Watch } from '@postern/elicitation';
+import type { Notifier, Watch } from '@postern/elicitation';
 
 /** Who waits for what in this process. Wake-ups without a waiter are dropped; nothing is queued. */
 export class Waiters implements Notifier {
   readonly #watches = new Map<string, Set<WaiterWatch>>();
 
-  watch(id: ElicitationId | ConnectionId): Watch {
+  /** @param id whatever wake-ups name: an elicitation, a connection, a feed. */
+  watch(id: string): Watch {
     const watch = new WaiterWatch(() => this.#drop(id, watch));
     const others = this.#watches.get(id);
     if (others) others.add(watch);
@@ -20,7 +21,7 @@ export class Waiters implements Notifier {
     for (const watches of this.#watches.values()) for (const watch of watches) watch.wake();
   }
 
-  /** Number of elicitations and connections somebody waits for. */
+  /** Number of things somebody waits for. */
   get size(): number {
     return this.#watches.size;
   }

@@ -4,6 +4,8 @@ import type {
   CredentialStore,
   ElicitationEvent,
   ElicitationStore,
+  EventFeed,
+  EventOutbox,
   IdempotencyStore,
   Notifier,
   OneTimeStore,
@@ -24,11 +26,16 @@ export interface ContractStores extends AsyncDisposable {
   readonly browserSessions: BrowserSessionStore;
   readonly idempotency: IdempotencyStore;
   readonly notifier: Notifier;
+  readonly feeds: EventFeed;
+  readonly outbox: EventOutbox;
   /** The clock the stores measure on. */
   readonly clock: FakeClock;
   /** What was announced about a shard, oldest first. */
   events(shard: Shard): Promise<readonly ElicitationEvent[]>;
 }
+
+/** What the feeds of an implementation under test keep. */
+export const FEED_RETENTION = { events: 50, maxAgeMs: 7 * 24 * 3_600_000 } as const;
 
 export type MakeStores = () => Promise<ContractStores>;
 

@@ -4,6 +4,7 @@ import { describeConnectionStore } from './connection-store-contract.ts';
 import type { MakeStores } from './contract-stores.ts';
 import { describeCreate } from './create-contract.ts';
 import { describeCredentialStore } from './credential-store-contract.ts';
+import { describeEventFeed } from './event-feed-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
 import { describeListOpen } from './list-open-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
@@ -14,13 +15,14 @@ import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
 import { describeTransition } from './transition-contract.ts';
 
-export { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
+export { type ContractStores, CROWD, crowd, FEED_RETENTION, type MakeStores } from './contract-stores.ts';
 export * as kindSamples from './kind-samples.ts';
 export * as samples from './samples.ts';
 export {
   describeBrowserSessionStore,
   describeConnectionStore,
   describeCredentialStore,
+  describeEventFeed,
   describeIdempotencyStore,
   describeNotifier,
   describeOneTimeStore,
@@ -49,4 +51,5 @@ export function describeStores(name: string, makeStores: MakeStores): void {
   describeBrowserSessionStore(name, makeStores);
   describeIdempotencyStore(name, makeStores);
   describeNotifier(name, makeStores);
+  describeEventFeed(name, makeStores);
 }

@@ -30,6 +30,7 @@ import {
 } from '@postern/elicitation';
 import type { MemoryConnectionStore } from './memory-connection-store.ts';
 import type { MemoryCredentialStore } from './memory-credential-store.ts';
+import type { MemoryEventOutbox } from './memory-event-outbox.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import type { MemoryOneTimeStore } from './memory-one-time-store.ts';
 
@@ -52,6 +53,7 @@ export interface MemoryElicitationStoreDeps {
   readonly connections: MemoryConnectionStore;
   readonly credentials: MemoryCredentialStore;
   readonly oneTime: MemoryOneTimeStore;
+  readonly outbox: MemoryEventOutbox;
 }
 
 /** As many open elicitations of one person as are listed. */
@@ -213,7 +215,9 @@ export class MemoryElicitationStore implements ElicitationStore {
   }
 
   #announce(elicitation: Elicitation): void {
-    this.events.push(eventOf(elicitation));
+    const event = eventOf(elicitation);
+    this.events.push(event);
+    this.#deps.outbox.append(event);
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }

@@ -1,14 +1,14 @@
-import type { ConnectionId, ElicitationId, Notifier, Watch } from '@postern/elicitation';
+import type { Notifier, Watch } from '@postern/elicitation';
 
 /** Wakes whoever waits in this process. */
 export class MemoryNotifier implements Notifier {
-  readonly #watches = new Set<{ readonly id: ElicitationId | ConnectionId; readonly wake: () => void }>();
+  readonly #watches = new Set<{ readonly id: string; readonly wake: () => void }>();
 
-  wake(id: ElicitationId | ConnectionId): void {
+  wake(id: string): void {
     for (const watch of this.#watches) if (watch.id === id) watch.wake();
   }
 
-  watch(id: ElicitationId | ConnectionId): Watch {
+  watch(id: string): Watch {
     let isWoken = false;
     let finish: (() => void) | undefined;
     const registration = {

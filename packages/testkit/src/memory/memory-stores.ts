@@ -3,6 +3,8 @@ import { MemoryBrowserSessionStore } from './memory-browser-session-store.ts';
 import { MemoryConnectionStore } from './memory-connection-store.ts';
 import { MemoryCredentialStore } from './memory-credential-store.ts';
 import { MemoryElicitationStore } from './memory-elicitation-store.ts';
+import { MemoryEventFeed, type MemoryFeedRetention } from './memory-event-feed.ts';
+import { MemoryEventOutbox } from './memory-event-outbox.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
@@ -13,16 +15,24 @@ export interface MemoryStoresOptions {
   readonly now: Clock;
   /** Default 24 hours, as in Redis. */
   readonly retentionMs?: number;
+  /** As in Redis, except that exactly so many events are kept. */
+  readonly feed?: Partial<MemoryFeedRetention>;
 }
 
+const DAY_MS = 24 * 3_600_000;
+
 /** All ports in memory, for tests of the domain. What is about replicas or lost connections is tested on Redis. */
-export function createMemoryStores({ now, retentionMs = 24 * 3_600_000 }: MemoryStoresOptions) {
+export function createMemoryStores({ now, retentionMs = DAY_MS, feed }: MemoryStoresOptions) {
   const notifier = new MemoryNotifier();
   const oneTime = new MemoryOneTimeStore(now);
   const revocations = new MemoryRevocationStore(now);
   const connections = new MemoryConnectionStore({ now, notifier, revocations });
   const credentials = new MemoryCredentialStore(now);
-  const elicitations = new MemoryElicitationStore({ now, retentionMs, notifier, connections, credentials, oneTime });
+  const feeds = new MemoryEventFeed({ now, notifier, retention: { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed } });
+  const outbox = new MemoryEventOutbox({ now, feed: feeds });
+  const elicitations = new MemoryElicitationStore({
+    ...{ now, retentionMs, notifier, connections, credentials, oneTime, outbox },
+  });
   return {
     elicitations,
     connections,
@@ -33,6 +43,8 @@ export function createMemoryStores({ now, retentionMs = 24 * 3_600_000 }: Memory
     browserSessions: new MemoryBrowserSessionStore(now),
     idempotency: new MemoryIdempotencyStore(now),
     notifier,
+    feeds,
+    outbox,
     /** Events announced so far, oldest first. */
     events: elicitations.events as readonly ElicitationEvent[],
     ping: async (): Promise<void> => {},

@@ -1,0 +1,56 @@
+import { type EventFeed, FEED_START, type FeedEvent, type FeedPage, type Watch } from '@postern/elicitation';
+import { eventIn, fieldReader } from './event-fields.ts';
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
+import type { Waiters } from './waiters.ts';
+
+/** The feeds of all MCP servers, each in one slot of its own. */
+export class RedisEventFeed implements EventFeed {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+  readonly #waiters: Waiters;
+  readonly #maxAgeMs: number;
+
+  constructor(link: RedisLink, keys: Keys, options: { waiters: Waiters; maxAgeMs: number }) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#waiters = options.waiters;
+    this.#maxAgeMs = options.maxAgeMs;
+  }
+
+  async read(
+    mcpServerId: string,
+    { after, limit }: { readonly after: string | undefined; readonly limit: number },
+  ): Promise<FeedPage> {
+    const [result, ...entries] = listOf(
+      await this.#link.run(
+        'readFeed',
+        [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId)],
+        [this.#link.clock(), after ?? '', limit, this.#maxAgeMs],
+        { repeatable: true },
+      ),
+    );
+    if (result === 'gone') return { result };
+    return { result: 'events', events: entries.map(entry => feedEventIn(mcpServerId, entry)) };
+  }
+
+  async newest(mcpServerId: string): Promise<string> {
+    const position = await this.#link.call('hget', this.#keys.feedFacts(mcpServerId), 'last');
+    return isAbsent(position) ? FEED_START : textOf(position);
+  }
+
+  watch(mcpServerId: string): Watch {
+    return this.#waiters.watch(this.#keys.feedWakeUp(mcpServerId));
+  }
+}
+
+function feedEventIn(mcpServerId: string, entry: unknown): FeedEvent {
+  const [position, fields] = listOf(entry);
+  const field = fieldReader(listOf(fields));
+  return {
+    ...eventIn(field, mcpServerId),
+    position: textOf(position),
+    occurredAt: numberOf(field('occurredAt')),
+  };
+}

@@ -1,0 +1,85 @@
+import { type EventOutbox, type OutboxEntry, type Shard, shardIn } from '@postern/elicitation';
+import type { CommitSignals } from './commit-signals.ts';
+import type { Keys } from './keys.ts';
+import { loggedIn } from './redis-event-log.ts';
+import type { RedisLink } from './redis-link.ts';
+import { isAbsent, listOf, textOf } from './reply.ts';
+
+/** How much of each feed is kept. */
+export interface FeedRetention {
+  /** Events per MCP server, about. */
+  readonly events: number;
+  readonly maxAgeMs: number;
+}
+
+/** How long a feed without any event is still known, beyond what it keeps: a multiple of the age. */
+const KNOWN_AGES = 4;
+
+/**
+ * Outbox and feed lie in different slots, so carrying is two scripts: first the feed, which knows what it has, then the cursor.
+ * Killed between them, the next relay carries the same once more and the feed skips it.
+ */
+export class RedisEventOutbox implements EventOutbox {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+  readonly #commits: CommitSignals;
+  readonly #retention: FeedRetention;
+
+  constructor(link: RedisLink, keys: Keys, options: { commits: CommitSignals; retention: FeedRetention }) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#commits = options.commits;
+    this.#retention = options.retention;
+  }
+
+  async cursor(shard: Shard): Promise<string | undefined> {
+    const position = await this.#link.call('get', this.#keys.cursor(shard));
+    return isAbsent(position) ? undefined : textOf(position);
+  }
+
+  async moveCursor(shard: Shard, position: string): Promise<void> {
+    await this.#link.run('moveCursor', [this.#keys.cursor(shard)], [position], { repeatable: true });
+  }
+
+  async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
+    // From the entry read last on: while that one is there, nothing after it can have been dropped.
+    const logged = loggedIn(
+      await this.#link.call('xrange', this.#keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
+    );
+    const isContinued = logged[0]?.position === after;
+    return {
+      entries: logged.slice(isContinued ? 1 : 0, isContinued ? limit + 1 : limit).map(({ position, event }) => ({
+        position,
+        event,
+        occurredAt: Number(position.split('-', 1)[0]),
+      })),
+      hasGap: after !== undefined && !isContinued,
+    };
+  }
+
+  async carry(mcpServerId: string, entries: readonly OutboxEntry[]): Promise<number> {
+    const { events, maxAgeMs } = this.#retention;
+    const reply = await this.#link.run(
+      'carryEvents',
+      [this.#keys.feed(mcpServerId), this.#keys.feedFacts(mcpServerId)],
+      [
+        ...[this.#link.clock(), events, maxAgeMs, maxAgeMs * KNOWN_AGES],
+        ...[this.#keys.wake, this.#keys.feedWakeUp(mcpServerId)],
+        ...entries.flatMap(entryValues),
+      ],
+      { repeatable: true },
+    );
+    return Number(listOf(reply)[0]);
+  }
+
+  onCommit(listener: (shard: Shard | undefined) => void): Disposable {
+    return this.#commits.listen(listener);
+  }
+}
+
+function entryValues({ position, event, occurredAt }: OutboxEntry): readonly (string | number)[] {
+  const { eventId, elicitationId, type, kind } = event;
+  const version = eventId.slice(eventId.lastIndexOf('.') + 1);
+  const status = type.slice(type.indexOf('.') + 1);
+  return [shardIn(elicitationId), position, elicitationId, version, status, kind, occurredAt];
+}
