@@ -7,6 +7,7 @@ import { pageRoutes } from './http/pages/page-routes.ts';
 import { errorsPlugin, problemFor, sendProblem } from './http/plugins/errors-plugin.ts';
 import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
+import { metricsPlugin } from './http/plugins/metrics-plugin.ts';
 import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
 import { securityHeaders, securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
@@ -45,6 +46,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
   });
 
   await app.register(gracefulClosePlugin);
+  await app.register(metricsPlugin, { metrics: deps.metrics });
   await app.register(requestLogPlugin, { logger: deps.logger });
   await app.register(securityHeadersPlugin, { publicUrl: deps.config.publicUrl });
   await app.register(errorsPlugin, { deps });

@@ -55,6 +55,7 @@ import { createSubmissionFlow, type SubmissionFlow } from './flows/submission-fl
 import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
 import { createTokenSets } from './flows/token-set.ts';
 import type { Logger } from './logger.ts';
+import { createMetrics, type Metrics, type OutboundTarget } from './metrics/create-metrics.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 
 export interface IdentityProvider {
@@ -67,6 +68,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly config: GatewayConfig;
   readonly logger: Logger;
   readonly events: Events;
+  /** Where metrics are configured. */
+  readonly metrics: Metrics | undefined;
   readonly stores: RedisStores;
   readonly service: ElicitationService;
   readonly vault: Vault;
@@ -118,7 +121,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const { logger } = options;
   const now = options.now ?? Date.now;
   const entropy = options.entropy ?? systemEntropy;
-  const events = createEvents(logger);
+  const metrics = config.metrics === undefined ? undefined : createMetrics();
+  const events = createEvents(logger, metrics === undefined ? [] : [metrics.audit]);
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const fetch = createOutboundFetch({
@@ -126,9 +130,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     timeoutMs: requestLimitMs,
     privateHosts: config.outbound.privateHosts,
   });
+  const fetchFor = (target: OutboundTarget) => metrics?.outbound(fetch, target) ?? fetch;
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,
-    signIn: createSignIn({ identityProvider, fetch, now }),
+    signIn: createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
   }));
   const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
   const stores = await createRedisStores({
@@ -136,18 +141,19 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     prefix: config.redis.prefix,
     assumeDurable: config.redis.assumeDurable,
     ...(options.now === undefined ? {} : { now: options.now }),
+    ...(metrics === undefined ? {} : { onCommand: metrics.onCommand }),
   });
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
   const providers = createProviderRegistry({
     providers: config.providers,
-    fetch,
+    fetch: fetchFor('provider'),
     now,
     registrationsOf: createRemoteRegistrations({
       presentation: clientPresentation,
       store: createClientRegistrations({ stores, vault }),
       onUnusedClient: events.unusedClient,
-      fetch,
+      fetch: fetchFor('provider'),
       now,
     }),
   });
@@ -155,7 +161,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const defaultScopes = new Map(
     config.providers.map(provider => [provider.name, { defaultScopes: provider.defaultScopes }]),
   );
-  const service = createElicitationService({
+  const plainService = createElicitationService({
     elicitations: stores.elicitations,
     connections: stores.connections,
     notifier: stores.notifier,
@@ -164,6 +170,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     entropy,
     now,
   });
+  const service = metrics?.service(plainService) ?? plainService;
   const shared = { config, events, stores, service, vault, providers, mcpServers, now, entropy, requestLimitMs };
   const tokenSets = createTokenSets(vault);
   const revocationFlow = createRevocationFlow({ ...shared, tokenSets });
@@ -174,7 +181,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const processors = new Map(
     config.processors.map(processor => [
       processor.name,
-      createProcessor(processor, { fetch, now, timeoutMs: requestLimitMs }),
+      createProcessor(processor, { fetch: fetchFor('processor'), now, timeoutMs: requestLimitMs }),
     ]),
   );
   const receipts = createReceipts({
@@ -186,12 +193,17 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     rpName: config.branding.name,
     origin: config.publicUrl,
   });
-  const accessTokens = createAccessTokenVerifier({ identityProviders: config.identityProviders, fetch, now });
+  const accessTokens = createAccessTokenVerifier({
+    identityProviders: config.identityProviders,
+    fetch: fetchFor('identity_provider'),
+    now,
+  });
   const authorizationFlow = createAuthorizationFlow(parts);
 
   return {
     ...parts,
     logger,
+    metrics,
     clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
@@ -208,7 +220,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     passkeyFlow: createPasskeyFlow({ ...parts, passkeys }),
     processors,
     paymentFlow: createPaymentFlow({ ...parts, processors }),
-    submissionFlow: createSubmissionFlow({ ...parts, credentialCheck: createCredentialCheck({ fetch }) }),
+    submissionFlow: createSubmissionFlow({
+      ...parts,
+      credentialCheck: createCredentialCheck({ fetch: fetchFor('credential_check') }),
+    }),
     redemptionFlow: createRedemptionFlow({ ...parts, receipts }),
     credentialFlow: createCredentialFlow(parts),
     receipts,

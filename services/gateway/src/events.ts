@@ -1,9 +1,11 @@
 import {
   type Audit,
+  type AuditEvent,
   type Connection,
   digestOf,
   type Elicitation,
   type ElicitationOf,
+  isTerminal,
   type LossReason,
   type Revocation,
   type Subject,
@@ -24,10 +26,19 @@ export function pseudonym(subject: Subject): string {
 /** Records that are read again and again bring the same subject each time. */
 const pseudonyms = new WeakMap<Subject, string>();
 
+/** An audit event as it is written down. */
+export interface AuditRecord {
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+/** Gets every audit event beside the log. Must neither throw nor wait. */
+export type AuditSink = (record: AuditRecord) => void;
+
 /** One helper per business event, so that what is written down is decided in one place. */
-export function createEvents(logger: Logger) {
-  const audit = logger.child({ audit: true });
-  const record: Audit = event => {
+export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
+  const audit = auditTrail(logger, sinks);
+  const record: Audit = (event, of) => {
     const { type, elicitationId, mcpServerId, subject } = event;
     audit.info(
       {
@@ -35,6 +46,8 @@ export function createEvents(logger: Logger) {
         elicitationId,
         mcpServerId,
         subject: pseudonym(subject),
+        kind: of.request.kind,
+        ...endOf(event, of),
         ...(event.type === 'failed' ? { failure: event.failure } : {}),
         ...(event.type === 'approved' ? { method: event.method } : {}),
         ...(event.type === 'returned' ? { trouble: event.trouble } : {}),
@@ -75,12 +88,12 @@ export function createEvents(logger: Logger) {
         },
         'access token read',
       ),
-    tokensRefreshed: (connection: Connection) =>
-      audit.info({ event: 'connection.refreshed', ...of(connection) }, 'tokens refreshed'),
-    refreshPostponed: (connection: Connection, p: { code: string; delayMs: number }) =>
+    tokensRefreshed: (connection: Connection, p: { tookMs: number }) =>
+      audit.info({ event: 'connection.refreshed', ...of(connection), ...p }, 'tokens refreshed'),
+    refreshPostponed: (connection: Connection, p: { code: string; delayMs: number; tookMs: number }) =>
       audit.warn({ event: 'connection.refresh_postponed', ...of(connection), ...p }, 'refresh failed, will try again'),
-    connectionLost: (connection: Connection, reason: LossReason) =>
-      audit.warn({ event: 'connection.lost', ...of(connection), reason }, 'connection needs its person'),
+    connectionLost: (connection: Connection, reason: LossReason, p: { tookMs?: number } = {}) =>
+      audit.warn({ event: 'connection.lost', ...of(connection), reason, ...p }, 'connection needs its person'),
     disconnected: (p: {
       connectionId: string;
       provider: string;
@@ -199,6 +212,36 @@ export function createEvents(logger: Logger) {
     unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>
       audit.warn({ event: 'client.unused', ...p }, 'a client registration is not used'),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
+  };
+}
+
+/** The log, and whoever else wants to know. */
+function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
+  const log = logger.child({ audit: true });
+  const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
+    log[level](record, text);
+    for (const sink of sinks) sink(record);
+  };
+  return { info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+const ends: ReadonlySet<AuditEvent['type']> = new Set([
+  'approved',
+  'completed',
+  'failed',
+  'declined',
+  'cancelled',
+  'expired',
+]);
+
+/** How it ended, how long after it was issued, and how long after its time was over; nothing for what is no end. */
+function endOf({ type }: AuditEvent, of: Elicitation) {
+  // An approval is the end where no processor takes the payment.
+  if (!ends.has(type) || !isTerminal(of)) return {};
+  return {
+    ended: of.status,
+    afterMs: of.endedAt - of.createdAt,
+    ...(type === 'expired' ? { lateMs: Math.max(0, of.endedAt - of.expiresAt) } : {}),
   };
 }
 

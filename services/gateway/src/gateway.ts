@@ -4,6 +4,8 @@ import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
+import { createReadiness } from './http/readiness.ts';
+import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
 
@@ -12,6 +14,8 @@ export interface Gateway extends AsyncDisposable {
   readonly deps: GatewayDeps;
   /** Where it listens, which a proxy may hide from the public URL. */
   readonly address: string;
+  /** Where its metrics are, if anywhere. */
+  readonly metricsAddress: string | undefined;
   close(): Promise<void>;
 }
 
@@ -24,6 +28,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const rewrapper = startRewrapper(deps);
   const app = await buildApp(deps);
   const address = await app.listen({ host: config.listen.host, port: config.listen.port });
+  const metricsListener = await metricsListenerOf(deps);
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
@@ -31,12 +36,13 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
       await using stack = new AsyncDisposableStack();
       if (redis !== undefined) stack.use(redis);
       stack.use(deps);
+      if (metricsListener !== undefined) stack.use(metricsListener);
       for (const worker of [...sweepers, rewrapper]) stack.defer(() => worker.stop());
       stack.defer(() => app.close());
     })();
     return closing;
   };
-  return { app, deps, address, close, [Symbol.asyncDispose]: close };
+  return { app, deps, address, metricsAddress: metricsListener?.address, close, [Symbol.asyncDispose]: close };
 }
 
 /** What works, but hardly as meant. */
@@ -63,6 +69,12 @@ function warnOfFootguns({ redis, publicUrl, trustProxy, mcpServers }: GatewayCon
       'trustProxy is empty: all people share one rate limit, that of the proxy',
     );
   }
+}
+
+async function metricsListenerOf(deps: GatewayDeps): Promise<MetricsListener | undefined> {
+  const { metrics, config } = deps;
+  if (metrics === undefined || config.metrics === undefined) return undefined;
+  return startMetricsListener({ ...config.metrics, registry: metrics.registry, ready: createReadiness(deps) });
 }
 
 async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {

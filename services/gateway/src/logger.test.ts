@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream';
+import type { Elicitation } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
-import { createEvents, pseudonym } from './events.ts';
+import { type AuditRecord, createEvents, pseudonym } from './events.ts';
 import { createLogger } from './logger.ts';
 
 function recorder() {
@@ -71,12 +72,17 @@ describe('S53: what an error may say in the log', () => {
 describe('S54: audit events', () => {
   const subject = { issuer: 'https://id.example', subject: 'alice@example.com' };
   const about = { elicitationId: 'el_1', mcpServerId: 'tracker', subject } as const;
+  const pending: Elicitation = {
+    ...{ layout: 1, version: 1, status: 'pending', identityMode: 'login', ...about },
+    request: { kind: 'authorization', provider: 'forge', scopes: [] },
+    ...{ createdAt: 1_000, expiresAt: 61_000 },
+  };
 
   it('name a person by a pseudonym that is always the same and tells subjects apart', () => {
     const { logger, lines, text } = recorder();
     const events = createEvents(logger);
-    events.elicitation({ type: 'issued', ...about });
-    events.elicitation({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } });
+    events.elicitation({ type: 'issued', ...about }, pending);
+    events.elicitation({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } }, pending);
     events.tokenRead({ connectionId: 'cn_1', mcpServerId: 'tracker', subject });
     expect(text()).not.toMatch(/alice|bob|id\.example/);
     const [issued, wrong, read] = lines();
@@ -86,6 +92,29 @@ describe('S54: audit events', () => {
     expect(pseudonym({ issuer: 'https://id.example/a', subject: 'b' })).not.toBe(
       pseudonym({ issuer: 'https://id.example/', subject: 'ab' }),
     );
+  });
+
+  it('say how and when it ended, of an end and of nothing else', () => {
+    const { logger, lines } = recorder();
+    const events = createEvents(logger);
+    events.elicitation({ type: 'expired', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
+    events.elicitation(
+      { type: 'approved', ...about, method: 'button' },
+      { ...pending, status: 'active', attempt: 'x' },
+    );
+    events.elicitation({ type: 'wrong_person', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
+    const [expired, approved, wrong] = lines();
+    expect(expired).toMatchObject({ kind: 'authorization', ended: 'expired', afterMs: 62_500, lateMs: 2_500 });
+    expect(approved).not.toHaveProperty('ended');
+    expect(wrong).not.toHaveProperty('ended');
+  });
+
+  it('go to every sink as they go to the log', () => {
+    const { logger, lines } = recorder();
+    const heard: AuditRecord[] = [];
+    createEvents(logger, [record => heard.push(record)]).signInFailed({ code: 'access_denied' });
+    expect(heard).toEqual([{ event: 'browser.sign_in_failed', code: 'access_denied' }]);
+    expect(lines()[0]).toMatchObject(heard[0] ?? {});
   });
 
   it('carry their time in UTC', () => {

@@ -9,7 +9,7 @@ const REVOCATION_MS = 2000;
 
 /** What a gateway process does by itself, beside answering. */
 export function startSweepers(deps: GatewayDeps): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, revocationFlow, logger } = deps;
+  const { stores, revocationFlow, logger, metrics } = deps;
   const onError = (error: unknown) => logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again');
   const endingByTime = createEndingByTime({ ...deps, onError });
   const elicitations = startSweeper({
@@ -17,12 +17,14 @@ export function startSweepers(deps: GatewayDeps): readonly Pick<Sweeper, 'stop'>
     handle: elicitationId => endingByTime.end(elicitationId),
     intervalMs: SWEEP_MS,
     onError,
+    onRound: tookMs => metrics?.swept('expiry', tookMs),
   });
   const revocations = startSweeper({
     due: shard => revocationFlow.due(shard),
     handle: revocation => revocationFlow.tell(revocation),
     intervalMs: REVOCATION_MS,
     onError,
+    onRound: tookMs => metrics?.swept('revocation', tookMs),
   });
   return [
     {

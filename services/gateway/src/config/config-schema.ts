@@ -160,6 +160,15 @@ export const configSchema = z.strictObject({
   listen: z
     .strictObject({ host: z.string().default('127.0.0.1'), port: z.int().min(0).max(65_535).default(8080) })
     .prefault({}),
+  metrics: z
+    .strictObject({
+      host: z.string().default('127.0.0.1'),
+      port: z.int().min(0).max(65_535).describe('Never the public one.'),
+    })
+    .optional()
+    .describe(
+      'A second listener with /metrics, /livez and /readyz, for your own network. Absent: nothing is measured.',
+    ),
   trustProxy: z
     .array(
       z.string().refine(isAddressRange, { error: 'must be an address or a CIDR range, and not the whole internet' }),

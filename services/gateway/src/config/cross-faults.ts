@@ -26,6 +26,9 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
   // A key that opens two MCP servers would let one of them act as the other.
   for (const hash of repeated(config.mcpServers.flatMap(server => server.apiKeys.map(key => key.hash))))
     fault('mcpServers', `an API key is there twice (${hash.slice(0, 15)}…)`);
+  // Also where the hosts differ: one of them may be every address of the machine.
+  if (config.metrics !== undefined && config.metrics.port === config.listen.port && config.metrics.port !== 0)
+    fault('metrics.port', 'must not be the public port');
   if (config.redis.url !== undefined && config.redis.cluster !== undefined)
     fault('redis', 'url and cluster exclude each other');
 

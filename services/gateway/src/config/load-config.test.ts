@@ -189,6 +189,11 @@ describe('S57, S62: faults, each named by its path', () => {
       ['branding.logoPath'],
     ],
     [
+      'metrics on the public port, whatever the host',
+      sampleConfig({ listen: { host: '0.0.0.0', port: 9000 }, metrics: { host: '127.0.0.1', port: 9000 } }),
+      ['metrics.port'],
+    ],
+    [
       'e-mail as subject',
       sampleConfig({
         identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],

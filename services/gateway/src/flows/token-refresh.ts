@@ -110,14 +110,18 @@ export function createTokenRefresh(p: {
       }
       if (!isOver(error, connection.provider)) return later(connection, lease, error.code);
       const lost = await connections.markLost({ current: connection, reason: 'refused' });
-      if (lost.result === 'stored') p.events.connectionLost(connection, 'refused');
+      if (lost.result === 'stored') p.events.connectionLost(connection, 'refused', tookOf(lease));
       return { result: 'changed' };
     }
-    return keep(connection, tokens, grant);
+    return keep(connection, lease, { before: tokens, grant });
   }
 
   /** Stored first, used afterwards: from here on the old refresh token may be worthless. */
-  async function keep(connection: Connection, before: TokenSet, grant: RefreshedGrant): Promise<RefreshResult> {
+  async function keep(
+    connection: Connection,
+    lease: Lease,
+    { before, grant }: { before: TokenSet; grant: RefreshedGrant },
+  ): Promise<RefreshResult> {
     const tokens: TokenSet = {
       ...before,
       accessToken: grant.accessToken,
@@ -140,7 +144,7 @@ export function createTokenRefresh(p: {
     );
     switch (change.result) {
       case 'stored':
-        p.events.tokensRefreshed(change.connection);
+        p.events.tokensRefreshed(change.connection, tookOf(lease));
         return { result: 'refreshed', connection: change.connection };
       case 'superseded':
         return { result: 'changed' };
@@ -176,11 +180,12 @@ export function createTokenRefresh(p: {
     return code === 'grant_refused' || (code === 'issuer_mismatch' && isNamedByOthers);
   }
 
-  async function later(connection: Connection, { holder, troubles }: Lease, code: string): Promise<RefreshResult> {
+  async function later(connection: Connection, lease: Lease, code: string): Promise<RefreshResult> {
+    const { holder, troubles } = lease;
     const full = Math.min(FIRST_BACK_OFF_MS * 2 ** troubles, LONGEST_BACK_OFF_MS);
     // Half of it is left to chance, so that many connections of one provider do not come back at once.
     const delayMs = Math.round(full / 2 + (full / 2) * ((p.entropy(1)[0] ?? 0) / 255));
-    p.events.refreshPostponed(connection, { code, delayMs });
+    p.events.refreshPostponed(connection, { code, delayMs, ...tookOf(lease) });
     await connections.postponeRefresh({ current: connection, holder, delayMs });
     return { result: 'later', retryAfterMs: delayMs, because: 'trouble' };
   }
@@ -205,5 +210,7 @@ interface Lease {
   /** Just before it was taken, on the monotonic clock. */
   readonly askedAt: number;
 }
+
+const tookOf = ({ askedAt }: Lease) => ({ tookMs: Math.round(performance.now() - askedAt) });
 
 export type TokenRefresh = ReturnType<typeof createTokenRefresh>;

@@ -1,0 +1,143 @@
+import type { Connection, Elicitation, Revocation } from '@postern/elicitation';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { createEvents, type Events } from '../events.ts';
+import { createLogger } from '../logger.ts';
+import { createAuditMetrics } from './audit-metrics.ts';
+import { createInstruments } from './instruments.ts';
+
+const subject = { issuer: 'https://id.example', subject: 'alice' };
+const about = { elicitationId: 'el_1', mcpServerId: 'tracker', subject } as const;
+const payment: Elicitation = {
+  ...{ layout: 1, version: 2, status: 'active', attempt: 'x', identityMode: 'login', ...about },
+  request: { kind: 'authorization', provider: 'forge', scopes: [] },
+  ...{ createdAt: 1_000, expiresAt: 61_000 },
+};
+const held = { owner: 'tracker', subject, provider: 'forge', elicitationId: 'el_1', sealedTokens: 'sealed' } as const;
+const connection: Connection = {
+  ...{ layout: 1, connectionId: 'cn_1', ...held, scopes: [], refreshable: true },
+  ...{ generation: 1, createdAt: 1_000, updatedAt: 1_000 },
+};
+const revocation: Revocation = { revocationId: 'rv_1', ...held, createdAt: 1_000, attempts: 1 };
+
+/** Every series of ours that is not zero once this was told. */
+async function measured(tell: (events: Events) => void): Promise<string[]> {
+  const registry = new Registry();
+  tell(createEvents(createLogger({ level: 'silent' }), [createAuditMetrics(createInstruments(registry))]));
+  return (await registry.metrics())
+    .split('\n')
+    .filter(line => line.startsWith('postern_') && !line.includes('_bucket') && !line.endsWith(' 0'));
+}
+
+describe('an audit event is counted', () => {
+  it.each<[string, (events: Events) => void, string[]]>([
+    [
+      'an end by time, and how late it was noticed',
+      events => events.elicitation({ type: 'expired', ...about }, { ...payment, status: 'expired', endedAt: 63_500 }),
+      [
+        'postern_elicitations_ended_total{kind="authorization",outcome="expired",reason="none"} 1',
+        'postern_elicitation_decision_seconds_sum{kind="authorization",outcome="expired"} 62.5',
+        'postern_elicitation_decision_seconds_count{kind="authorization",outcome="expired"} 1',
+        'postern_expiry_lag_seconds_sum 2.5',
+        'postern_expiry_lag_seconds_count 1',
+      ],
+    ],
+    [
+      'a failure with its reason',
+      events =>
+        events.elicitation(
+          { type: 'failed', failure: 'processor_refused', ...about },
+          { ...payment, status: 'failed', failure: 'processor_refused', endedAt: 2_000 },
+        ),
+      [
+        'postern_elicitations_ended_total{kind="authorization",outcome="failed",reason="processor_refused"} 1',
+        'postern_elicitation_decision_seconds_sum{kind="authorization",outcome="failed"} 1',
+        'postern_elicitation_decision_seconds_count{kind="authorization",outcome="failed"} 1',
+      ],
+    ],
+    [
+      'an approval that a processor goes on with: no end',
+      events => events.elicitation({ type: 'approved', method: 'button', ...about }, payment),
+      [],
+    ],
+    [
+      'a person who was brought back',
+      events => events.elicitation({ type: 'returned', trouble: 'provider_denied', ...about }, payment),
+      ['postern_elicitations_returned_total{kind="authorization",trouble="provider_denied"} 1'],
+    ],
+    [
+      'charges, and a payment that must be paid back',
+      events => {
+        events.elicitation({ type: 'charged', ...about }, payment);
+        events.chargeRefused(payment, 'stripe', 'card_declined');
+        events.processorUnavailable(payment, 'stripe', 'unavailable');
+        events.refundNeeded(about, { processor: 'stripe', processorReference: 'pi_1', reason: 'mismatch' });
+        events.webhookRefused({ processor: 'stripe', code: 'signature_invalid' });
+      },
+      [
+        'postern_charges_total{result="opened",code="none"} 1',
+        'postern_charges_total{result="refused",code="card_declined"} 1',
+        'postern_charges_total{result="unavailable",code="unavailable"} 1',
+        'postern_refunds_needed_total{reason="mismatch"} 1',
+        'postern_processor_webhooks_refused_total{code="signature_invalid"} 1',
+      ],
+    ],
+    [
+      'refreshes with their time',
+      events => {
+        events.tokensRefreshed(connection, { tookMs: 500 });
+        events.refreshPostponed(connection, { code: 'provider_unavailable', delayMs: 9, tookMs: 2_000 });
+        events.connectionLost(connection, 'refused', { tookMs: 250 });
+        events.connectionLost(connection, 'rejected');
+        events.disconnected({ connectionId: 'cn_1', provider: 'forge', subject, by: 'person' });
+      },
+      [
+        'postern_token_refresh_duration_seconds_sum{result="refreshed",code="none"} 0.5',
+        'postern_token_refresh_duration_seconds_count{result="refreshed",code="none"} 1',
+        'postern_token_refresh_duration_seconds_sum{result="postponed",code="provider_unavailable"} 2',
+        'postern_token_refresh_duration_seconds_count{result="postponed",code="provider_unavailable"} 1',
+        'postern_token_refresh_duration_seconds_sum{result="refused",code="none"} 0.25',
+        'postern_token_refresh_duration_seconds_count{result="refused",code="none"} 1',
+        'postern_connections_ended_total{by="provider",reason="refused"} 1',
+        'postern_connections_ended_total{by="provider",reason="rejected"} 1',
+        'postern_connections_ended_total{by="person",reason="none"} 1',
+      ],
+    ],
+    [
+      'revocations',
+      events => {
+        events.revocationEnded(revocation, { outcome: 'revoked' });
+        events.revocationEnded(revocation, { outcome: 'abandoned', reason: 'unknown_key' });
+        events.revocationPostponed(revocation, { reason: 'provider_unavailable', delayMs: 1 });
+      },
+      [
+        'postern_revocations_total{result="revoked",reason="none"} 1',
+        'postern_revocations_total{result="abandoned",reason="unknown_key"} 1',
+        'postern_revocations_total{result="postponed",reason="provider_unavailable"} 1',
+      ],
+    ],
+    [
+      'what people typed and proved, and what was refused',
+      events => {
+        events.credentialChecked(payment, 'rejected');
+        events.passkeyRefused({ subject, elicitationId: 'el_1', code: 'invalid', reason: 'challenge' });
+        events.passkeyRefused({ subject, elicitationId: 'el_1', code: 'unknown_passkey' });
+        events.signInFailed({ code: 'Answer of <somebody> else' });
+        events.callbackRefused({ reason: 'state_mismatch', mcpServerId: 'tracker', provider: 'forge' });
+        events.credentialRead({ credentialId: 'cr_1', mcpServerId: 'tracker', subject });
+        events.callerRefused();
+      },
+      [
+        'postern_callers_refused_total 1',
+        'postern_token_reads_total{what="credential"} 1',
+        'postern_sign_ins_total{result="failed_other"} 1',
+        'postern_callbacks_refused_total{reason="state_mismatch"} 1',
+        'postern_live_checks_total{result="rejected"} 1',
+        'postern_passkey_refusals_total{code="challenge"} 1',
+        'postern_passkey_refusals_total{code="unknown_passkey"} 1',
+      ],
+    ],
+  ])('%s', async (_, tell, series) => {
+    expect(await measured(tell)).toEqual(series);
+  });
+});

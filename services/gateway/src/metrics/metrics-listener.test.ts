@@ -1,0 +1,47 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { createMetrics } from './create-metrics.ts';
+import { startMetricsListener } from './metrics-listener.ts';
+
+const local = { host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => {} };
+
+describe('the second listener', () => {
+  it('serves what is in the registry, in the text format', async () => {
+    const { registry, onCommand } = createMetrics();
+    onCommand('createElicitation')();
+    await using listener = await startMetricsListener({ ...local, registry });
+    const response = await fetch(`${listener.address}/metrics`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    const text = await response.text();
+    expect(text).toContain('postern_redis_command_duration_seconds_count{command="createElicitation"} 1\n');
+    expect(text).toMatch(/^postern_build_info\{version="\d+\.\d+\.\d+",node="v\d+\.\d+\.\d+"\} 1$/m);
+    expect(text).toMatch(/^nodejs_eventloop_lag_p99_seconds /m);
+  });
+
+  it('tells health: alive in any case, ready when the gateway can do its work', async () => {
+    let isReady = false;
+    const ready = async () => {
+      if (!isReady) throw new Error('not yet');
+    };
+    await using listener = await startMetricsListener({ ...local, ready });
+    const statusOf = async (path: string) => (await fetch(`${listener.address}${path}`)).status;
+    expect([await statusOf('/livez'), await statusOf('/readyz')]).toEqual([200, 503]);
+    isReady = true;
+    expect(await statusOf('/readyz?probe=1')).toBe(200);
+  });
+
+  it('serves nothing else', async () => {
+    await using listener = await startMetricsListener(local);
+    const paths = ['/', '/v1/elicitations', '/metrics/', '/constructor', '//metrics'];
+    for (const path of paths) expect((await fetch(`${listener.address}${path}`)).status, path).toBe(404);
+    const posted = await fetch(`${listener.address}/metrics`, { method: 'POST', body: 'x' });
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  it('does not start where something listens already', async () => {
+    await using listener = await startMetricsListener(local);
+    const port = Number(new URL(listener.address).port);
+    await expect(startMetricsListener({ ...local, port })).rejects.toMatchObject({ name: 'StartError' });
+  });
+});

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import { StartError } from '../start-error.ts';
+
+export interface MetricsListener extends AsyncDisposable {
+  /** Where it listens, as a URL. */
+  readonly address: string;
+}
+
+/**
+ * The second listener: metrics and health for whoever operates the gateway. Apart from the public one, so that no proxy rule
+ * is all that stands between the internet and it. Nobody signs in here: it belongs on an address that only the operator's own
+ * network reaches.
+ * @throws StartError when the address is taken
+ */
+export async function startMetricsListener(p: {
+  readonly host: string;
+  readonly port: number;
+  readonly registry: Registry;
+  /** Resolves when the gateway can do its work. */
+  readonly ready: () => Promise<void>;
+}): Promise<MetricsListener> {
+  const answers: Readonly<Record<string, (response: ServerResponse) => Promise<void>>> = {
+    '/metrics': async response => send(response, 200, await p.registry.metrics(), p.registry.contentType),
+    '/livez': async response => send(response, 200, 'live\n'),
+    '/readyz': response =>
+      p.ready().then(
+        () => send(response, 200, 'ready\n'),
+        () => send(response, 503, 'not ready\n'),
+      ),
+  };
+  const httpServer = createServer({ requestTimeout: 5_000, headersTimeout: 5_000, maxHeaderSize: 8 * 1024 });
+  // Scrapers are few. Whoever else comes does not keep them out for longer than the timeouts.
+  httpServer.maxConnections = 64;
+  httpServer.on('request', ({ method, url = '' }, response) => {
+    const path = url.split('?', 1)[0] ?? '';
+    const answer = Object.hasOwn(answers, path) ? answers[path] : undefined;
+    if (answer === undefined) return send(response, 404, 'not found\n');
+    if (method !== 'GET') return send(response.setHeader('allow', 'GET'), 405, 'method not allowed\n');
+    answer(response).catch(() => send(response, 500, 'failed\n'));
+  });
+  httpServer.listen({ host: p.host, port: p.port });
+  try {
+    await once(httpServer, 'listening');
+  } catch {
+    throw new StartError(`metrics: ${p.host}:${p.port} cannot be listened on. Is it taken?`);
+  }
+  const bound = httpServer.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : p.port;
+  return {
+    address: `http://${p.host.includes(':') ? `[${p.host}]` : p.host}:${port}`,
+    async [Symbol.asyncDispose]() {
+      httpServer.close();
+      httpServer.closeAllConnections();
+    },
+  };
+}
+
+function send(response: ServerResponse, status: number, body: string, type = 'text/plain; charset=utf-8'): void {
+  response
+    .writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    .end(body);
+}

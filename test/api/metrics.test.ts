@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hostileText } from '../support/hostile-input.ts';
+import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { registeredRoutes } from '../support/registered-routes.ts';
+import { type Sample, scrape, total } from '../support/scrape.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage({
+    config: { metrics: { port: 0 } },
+    mcpServer: { limits: { requestsPerMinute: 1_000_000, elicitationsPerSubject: 1_000_000 } },
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const samplesNow = () => scrape(stage.world.gateways[0]);
+
+/** By how much a count grows while something happens. */
+async function growth(happening: () => Promise<unknown>) {
+  const before = await samplesNow();
+  await happening();
+  const after = await samplesNow();
+  return (name: string, labels?: Record<string, string>) => total(after, name, labels) - total(before, name, labels);
+}
+
+describe('metrics of one gateway', () => {
+  it('follow an authorization from issue to token, and the connection that serves the next ask', async () => {
+    const subject = stage.subject();
+    const grown = await growth(async () => {
+      const { elicitationId } = await stage.ask(subject);
+      await connectAccount(stage.raw(), elicitationId, subject);
+      const { body } = await stage.api.read(elicitationId);
+      await stage.api.accessToken(body.outcome?.connectionId ?? '');
+      const { elicitationId: served } = await stage.ask(subject).catch(() => ({ elicitationId: 'served' }));
+      expect(served).toBe('served');
+    });
+    const kind = 'authorization';
+    expect(grown('postern_elicitations_issued_total', { kind, disposition: 'created' })).toBe(1);
+    expect(grown('postern_elicitations_issued_total', { kind, disposition: 'served' })).toBe(1);
+    expect(grown('postern_elicitations_ended_total', { kind, outcome: 'completed', reason: 'none' })).toBe(1);
+    expect(grown('postern_elicitation_decision_seconds_count', { kind, outcome: 'completed' })).toBe(1);
+    expect(grown('postern_sign_ins_total', { result: 'signed_in' })).toBe(1);
+    expect(grown('postern_token_reads_total', { what: 'access_token' })).toBe(1);
+    expect(
+      grown('postern_outbound_request_duration_seconds_count', { target: 'provider', result: '2xx' }),
+    ).toBeGreaterThan(0);
+    expect(
+      grown('postern_http_request_duration_seconds_count', {
+        surface: 'api',
+        route: '/v1/elicitations',
+        status: '2xx',
+      }),
+    ).toBe(2);
+    expect(
+      grown('postern_http_request_duration_seconds_count', {
+        surface: 'page',
+        method: 'POST',
+        route: '/e/:elicitationId/accept',
+      }),
+    ).toBe(1);
+    expect(grown('postern_redis_command_duration_seconds_count', { command: 'createElicitation' })).toBe(2);
+    expect(grown('postern_redis_command_errors_total')).toBe(0);
+  });
+
+  it('tell ends apart, and count somebody else at the browser and a wrong credential', async () => {
+    const subject = stage.subject();
+    const grown = await growth(async () => {
+      const declined = await stage.ask(subject);
+      await declineOnPage(stage.raw(), declined.elicitationId, subject);
+      const cancelled = await stage.ask(subject);
+      const other = stage.raw();
+      await other.signIn(cancelled.elicitationId, 'bob');
+      await other.get(`/e/${cancelled.elicitationId}`);
+      await stage.api.cancel(cancelled.elicitationId);
+      await stage.world.api({ apiKey: 'wrong' }).read(cancelled.elicitationId);
+    });
+    expect(grown('postern_elicitations_ended_total', { outcome: 'declined' })).toBe(1);
+    expect(grown('postern_elicitations_ended_total', { outcome: 'cancelled' })).toBe(1);
+    expect(grown('postern_elicitations_ended_total')).toBe(2);
+    expect(grown('postern_wrong_person_total', { kind: 'authorization' })).toBe(1);
+    expect(grown('postern_callers_refused_total')).toBe(1);
+  });
+
+  it('show who waits, for as long as they wait', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const waiting = stage.api.read(elicitationId, 30);
+    await expect.poll(async () => total(await samplesNow(), 'postern_waits_open')).toBe(1);
+    await stage.api.cancel(elicitationId);
+    await waiting;
+    const after = await samplesNow();
+    expect(total(after, 'postern_waits_open')).toBe(0);
+    expect(total(after, 'postern_http_request_duration_seconds_count', { surface: 'wait' })).toBe(1);
+  });
+});
+
+describe('S53: whatever is sent, labels', () => {
+  const path = fc.oneof(
+    hostileText.map(text => `/${encodeURIComponent(text.toWellFormed())}`),
+    hostileText.map(text => `/e/${encodeURIComponent(text.toWellFormed())}?wait=x&code=${'c'.repeat(30)}`),
+    hostileText.map(text => `/v1/elicitations/${encodeURIComponent(text.toWellFormed())}`),
+    fc.constantFrom('/callback/tracker/forge?code=CODE&state=STATE', '/login/callback?error=Some_Error', '/v1/nothing'),
+  );
+  const method = fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'PROPFIND', 'REPORT');
+  let samples: readonly Sample[] = [];
+  beforeAll(async () => {
+    const address = stage.world.gateways[0]?.address ?? '';
+    const authorization = `Bearer ${'x'.repeat(20)}`;
+    for (const [verb, target, isCaller] of fc.sample(fc.tuple(method, path, fc.boolean()), { numRuns: 600, seed: 5 })) {
+      const response = await fetch(`${address}${target}`, {
+        method: verb,
+        redirect: 'manual',
+        headers: isCaller ? { authorization } : {},
+      });
+      await response.arrayBuffer();
+    }
+    samples = await samplesNow();
+  });
+
+  it('have few values, all of them ours', () => {
+    const { app } = stage.world.gateways[0] ?? {};
+    const routes = new Set(app === undefined ? [] : registeredRoutes(app).map(({ path }) => path));
+    const ours = samples.filter(({ name }) => name.startsWith('postern_') && name !== 'postern_build_info');
+    const values = new Map<string, Set<string>>();
+    for (const { labels } of ours)
+      for (const [label, value] of Object.entries(labels))
+        values.set(label, (values.get(label) ?? new Set()).add(value));
+    for (const [label, found] of values) {
+      expect(found.size, label).toBeLessThan(100);
+      for (const value of found) {
+        if (label === 'le') expect(value).toMatch(/^(\d+(\.\d+)?|\+Inf)$/);
+        else if (label === 'route' && value !== 'none') expect(routes, value).toContain(value);
+        else if (label === 'method') expect(value).toMatch(/^([A-Z]+|other)$/);
+        else if (label === 'command') expect(value).toMatch(/^[a-zA-Z]{3,30}$/);
+        else expect(value, label).toMatch(/^([a-z_]{3,40}|[1-5]xx)$/);
+      }
+    }
+    expect(values.get('route')?.size).toBeGreaterThan(3);
+    expect(ours.length).toBeLessThan(5000);
+  });
+
+  it('name no person, no elicitation, no connection and no host', () => {
+    const { host } = new URL(stage.world.provider.issuer);
+    for (const { labels } of samples)
+      for (const value of Object.values(labels)) {
+        expect(value).not.toMatch(/el_|cn_|person-|alice|bob|tracker|forge|localhost|127\.0\.0\.1|@|CODE|STATE/);
+        expect(value).not.toContain(host);
+      }
+  });
+});
