@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../start-error.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { elicitationsShow } from './elicitations-show.ts';
 import { receiptsNewKey } from './receipts-new-key.ts';
 import { vaultNewKey } from './vault-new-key.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
@@ -13,10 +14,11 @@ const HELP = `postern: the command beside the gateway
   postern vault rewrap            bring every stored value under the current key
   postern vault new-key           write a fresh key to a file, and say how to configure it
   postern receipts new-key        the same for a key that signs receipts
+  postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
 
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
-      --json            status, rewrap: one JSON document instead of text
+      --json            status, rewrap, show: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
   -h, --help
@@ -47,6 +49,9 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     }
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const { json } = values;
+    const [noun, verb, elicitationId, ...more] = positionals;
+    if (noun === 'elicitations' && verb === 'show' && elicitationId !== undefined && more.length === 0)
+      return await elicitationsShow({ configPath, json, elicitationId }, io);
     switch (positionals.join(' ')) {
       case 'vault status':
         return await vaultStatus({ configPath, json }, io);

@@ -1,0 +1,133 @@
+import {
+  type Approval,
+  type Elicitation,
+  type ElicitationRequest,
+  isTerminal,
+  matchCodeOf,
+  type Outcome,
+} from '@postern/elicitation';
+import type { LoggedEvent } from '@postern/store-redis';
+import { pseudonym } from '../events.ts';
+
+export interface ReportedEvent {
+  /** On the clock of Redis. */
+  readonly at: string;
+  readonly type: string;
+  readonly eventId: string;
+}
+
+const iso = (epochMs: number): string => new Date(epochMs).toISOString();
+
+/**
+ * What support may know of an elicitation: how it stands, what kind of thing was asked by whom, and when. Nothing that a person
+ * typed, nothing sealed, no digest that takes anything; people by the pseudonym of the log. Messages and values of facts stay out
+ * as well: MCP servers write names and addresses into them.
+ */
+export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[]) {
+  const { elicitationId, status, version, mcpServerId, identityMode, subject, request, requestedBy } = elicitation;
+  return {
+    elicitationId,
+    matchCode: matchCodeOf(elicitationId),
+    kind: request.kind,
+    status,
+    ...endOf(elicitation),
+    mcpServerId,
+    ...(requestedBy === undefined ? {} : { claimedToBeAskedBy: requestedBy }),
+    subject: pseudonym(subject),
+    identityMode,
+    createdAt: iso(elicitation.createdAt),
+    expiresAt: iso(elicitation.expiresAt),
+    ...(isTerminal(elicitation) ? { endedAt: iso(elicitation.endedAt) } : {}),
+    version,
+    asked: askedOf(request),
+    events: logged.map(eventOf),
+  };
+}
+
+export type ElicitationReport = ReturnType<typeof reportOf>;
+
+function eventOf({ position, event }: LoggedEvent): ReportedEvent {
+  return { at: iso(Number(position.split('-', 1)[0])), type: event.type, eventId: event.eventId };
+}
+
+/** What is known of how it ended, or of the attempt that goes on. */
+function endOf(elicitation: Elicitation) {
+  switch (elicitation.status) {
+    case 'pending':
+      return {
+        ...(elicitation.trouble === undefined ? {} : { trouble: elicitation.trouble }),
+        ...(elicitation.missing === undefined ? {} : { missingScopes: elicitation.missing }),
+      };
+    case 'active':
+      return {
+        ...(elicitation.approval === undefined ? {} : { approval: approvalOf(elicitation.approval) }),
+        ...(elicitation.charge === undefined ? {} : { chargeReference: elicitation.charge.reference }),
+      };
+    case 'failed':
+      return { failure: elicitation.failure };
+    case 'completed':
+      return {
+        outcome: outcomeOf(elicitation.outcome),
+        ...(elicitation.redeemedAt === undefined ? {} : { redeemedAt: iso(elicitation.redeemedAt) }),
+      };
+    default:
+      return {};
+  }
+}
+
+const approvalOf = ({ method, identity, at }: Approval) => ({ method, identity, at: iso(at) });
+
+function outcomeOf(outcome: Outcome) {
+  switch (outcome.kind) {
+    case 'authorization':
+      return { connectionId: outcome.connectionId, scopes: outcome.scopes };
+    case 'payment': {
+      const { processor, processorReference: reference } = outcome;
+      const paid = { processor, ...(reference === undefined ? {} : { processorReference: reference }) };
+      return { approval: approvalOf(outcome.approval), ...paid };
+    }
+    case 'confirmation':
+      return { approval: approvalOf(outcome.approval) };
+    case 'credential':
+      return outcome.credentialId === undefined ? {} : { credentialId: outcome.credentialId };
+    case 'form':
+      return {};
+  }
+}
+
+function askedOf(request: ElicitationRequest) {
+  switch (request.kind) {
+    case 'authorization': {
+      const { provider, scopes, resource, expectedAccount } = request;
+      return {
+        provider,
+        scopes,
+        ...(resource === undefined ? {} : { resource }),
+        // Which one is between the person and the MCP server.
+        insistsOnAccount: expectedAccount !== undefined,
+      };
+    }
+    case 'payment': {
+      const { terms, processor } = request;
+      const { payee, amount, items = [], reference } = terms;
+      return { payee: payee.name, ...amount, items: items.length, reference, processor };
+    }
+    case 'confirmation': {
+      const { title, danger, facts } = request.terms;
+      return { title, danger, facts: facts.map(({ label }) => label) };
+    }
+    case 'credential': {
+      const { name, title, fields, retention } = request;
+      return { name, title, retention, fields: fields.map(field => field.name) };
+    }
+    case 'form': {
+      const { title, requestedSchema, secretFields } = request;
+      const properties = requestedSchema['properties'];
+      return {
+        ...(title === undefined ? {} : { title }),
+        fields: typeof properties === 'object' && properties !== null ? Object.keys(properties) : [],
+        secretFields,
+      };
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type CreateElicitation, type Elicitation, shardOf } from '@postern/elicitation';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { samples } from '@postern/testkit/contract';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pseudonym } from '../events.ts';
+import { sampleConfig } from '../testing/sample-config.ts';
+import { runCli } from './run-cli.ts';
+
+const { ask, cancel, complete, created, engage, moved, retry, somebody } = samples;
+const digest = 'd'.repeat(43);
+
+let redis: RedisServer;
+let stores: RedisStores;
+let folder: string;
+let configPath: string;
+beforeAll(async () => {
+  redis = await startRedis();
+  stores = await createRedisStores({ url: redis.url, prefix: 'show' });
+  folder = await mkdtemp(join(tmpdir(), 'postern-show-'));
+  configPath = join(folder, 'config.yaml');
+  await writeFile(configPath, JSON.stringify(sampleConfig({ redis: { url: redis.url, prefix: 'show' } })));
+});
+afterAll(async () => {
+  await stores?.close();
+  await redis?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+async function show(...args: string[]) {
+  let out = '';
+  let err = '';
+  const code = await runCli(['elicitations', 'show', ...args, '-c', configPath], {
+    env: {},
+    out: text => {
+      out += text;
+    },
+    err: text => {
+      err += text;
+    },
+    isTerminal: false,
+    signal: new AbortController().signal,
+  });
+  return { code, out, err };
+}
+const reportOf = async (elicitationId: string) => JSON.parse((await show(elicitationId, '--json')).out);
+
+function askFor(request: CreateElicitation['elicitation']['request'], more: Partial<Elicitation> = {}) {
+  const asked = ask(somebody());
+  return { ...asked, elicitation: { ...asked.elicitation, request, message: 'canary-message', ...more } };
+}
+
+describe('postern elicitations show', () => {
+  test('how it stands, what was asked, who by pseudonym, and every event of it and of nobody else', async () => {
+    const subject = somebody();
+    const start = await created(stores.elicitations, ask(subject));
+    const other = ask(somebody());
+    await created(stores.elicitations, { ...other, coalescingDigest: `${other.coalescingDigest}x` });
+    const active = await moved(stores.elicitations, start, engage, retry, engage);
+    const done = await moved(stores.elicitations, active, complete(active));
+    const report = await reportOf(start.elicitationId);
+    expect(report).toEqual({
+      elicitationId: start.elicitationId,
+      matchCode: expect.stringMatching(/^[A-Z0-9-]{4,}$/),
+      kind: 'authorization',
+      status: 'completed',
+      outcome: { connectionId: expect.stringMatching(`^cn_${shardOf(subject)}`), scopes: ['repo'] },
+      mcpServerId: 'issue-tracker',
+      subject: pseudonym(subject),
+      identityMode: 'login',
+      createdAt: new Date(start.createdAt).toISOString(),
+      expiresAt: new Date(done.expiresAt).toISOString(),
+      endedAt: expect.any(String),
+      version: 5,
+      asked: { provider: 'github', scopes: ['repo'], insistsOnAccount: false },
+      events: ['pending', 'active', 'pending', 'active', 'completed'].map((status, at) => ({
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        type: `elicitation.${status}`,
+        eventId: `ev_${start.elicitationId.slice(3)}.${at + 1}`,
+      })),
+    });
+  });
+
+  test('the same as text, found by the URL that people see', async () => {
+    const start = await created(stores.elicitations, ask(somebody()));
+    await moved(stores.elicitations, start, cancel);
+    const { code, out } = await show(`https://gate.example/e/${start.elicitationId}/leaving?x=1`);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^status +cancelled$/m);
+    expect(out).toMatch(/^asked\.scopes +repo$/m);
+    expect(out).toMatch(/Z +elicitation\.cancelled +ev_/);
+  });
+
+  test('never what was typed, sealed, written in a message or said of a fact', async () => {
+    const requests: CreateElicitation['elicitation']['request'][] = [
+      { kind: 'authorization', provider: 'github', scopes: ['repo'], expectedAccount: 'canary-account' },
+      {
+        ...{ kind: 'confirmation', digest },
+        terms: {
+          title: 'Delete a branch',
+          danger: 'destructive',
+          facts: [{ label: 'Branch', type: 'text', value: 'canary-fact' }],
+        },
+      },
+      {
+        ...{ kind: 'form', digest, secretFields: ['pin'] },
+        requestedSchema: { properties: { pin: { type: 'string', default: 'canary-default' } } },
+      },
+      {
+        ...{ kind: 'credential', digest, name: 'acme-api', title: 'Acme', retention: 'once' },
+        fields: [{ name: 'key', label: 'Key', secret: true, maxLength: 9, example: 'canary-example' }],
+      },
+    ];
+    for (const request of requests) {
+      const start = await created(stores.elicitations, askFor(request, { returnUrl: 'https://app.example/canary' }));
+      const active = await moved(stores.elicitations, start, {
+        ...engage,
+        next: { status: 'active', attempt: 'canary-attempt' },
+      });
+      for (const elicitation of [start, active]) {
+        const { code, out, err } = await show(elicitation.elicitationId);
+        const { out: json } = await show(elicitation.elicitationId, '--json');
+        expect([code, err]).toEqual([0, '']);
+        expect(out + json).not.toMatch(/canary|user-/);
+        expect(out + json).not.toContain(digest);
+        expect(out).toMatch(new RegExp(`^kind +${request.kind}$`, 'm'));
+      }
+    }
+  });
+
+  test('nothing that a terminal acts on', async () => {
+    const title = 'A\u001b[2Jb\u202ec\u2028d';
+    const request = { kind: 'confirmation', digest, terms: { title, danger: 'normal', facts: [] } } as const;
+    const { elicitationId } = await created(stores.elicitations, askFor(request));
+    const { out } = await show(elicitationId);
+    expect(out).toContain('A\\u001b[2Jb\\u202ec\\u2028d');
+    for (const character of ['\u001b', '\u202e', '\u2028']) expect(out).not.toContain(character);
+    expect((await reportOf(elicitationId)).asked.title).toBe(title);
+  });
+
+  test('ends with 1 for what is not there, and for what is no id', async () => {
+    const { elicitation } = ask(somebody());
+    for (const id of [elicitation.elicitationId, 'el_', 'toString']) {
+      const { code, out, err } = await show(id);
+      expect([code, out]).toEqual([1, '']);
+      expect(err).not.toBe('');
+    }
+    expect((await show()).code).toBe(2);
+    expect((await show('el_1', 'el_2')).code).toBe(2);
+  });
+});
