@@ -1,23 +1,40 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 /**
- * Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. Without the lease by
- * which replicas take turns in re-wrapping: it comes and goes by itself.
+ * Everything in a Redis: by key its type, value and absolute expiry, in an order that depends on nothing else. Once every event has
+ * been carried to its feed, and without the leases by which replicas take turns: those come and go by themselves.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
   const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0 });
   redis.on('error', () => undefined); // The command that meets it fails with it.
   try {
+    await untilCarried(redis);
     const keys: string[] = [];
     for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
     const dump: Record<string, unknown> = {};
-    for (const key of [...new Set(keys)].sort().filter(name => !name.endsWith(':lease:rewrap'))) {
+    for (const key of [...new Set(keys)].sort().filter(name => !/:lease:(rewrap|relay)$/.test(name))) {
       const type = await redis.type(key);
       dump[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
     }
     return dump;
   } finally {
     redis.disconnect();
+  }
+}
+
+/** Where nobody is left to carry anything it gives up: then nothing changes by itself either. */
+async function untilCarried(redis: Redis): Promise<void> {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
+    const outboxes = await redis.keys('*:events');
+    const behind = await Promise.all(
+      outboxes.map(async outbox => {
+        const [newest] = await redis.xrevrange(outbox, '+', '-', 'COUNT', 1);
+        return newest?.[0] !== (await redis.get(outbox.replace(/:events$/, ':cursor')));
+      }),
+    );
+    if (!behind.includes(true)) return;
+    await delay(20);
   }
 }
 

@@ -39,6 +39,11 @@ export class EventCarrier {
     this.#perCarry = perCarry;
   }
 
+  /** Whether cursors are behind what was carried. */
+  get isBehind(): boolean {
+    return this.#behind.size > 0;
+  }
+
   /** What it had begun when it throws is begun once more by the next call. @throws StoreUnavailableError */
   async carry(shards: readonly Shard[]): Promise<CarryReport> {
     const read = await Promise.all(shards.map(shard => this.#read(shard)));

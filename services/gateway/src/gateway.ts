@@ -6,6 +6,7 @@ import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 import { createReadiness } from './http/readiness.ts';
 import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
+import { type Relay, startRelay } from './relay.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
 
@@ -16,6 +17,7 @@ export interface Gateway extends AsyncDisposable {
   readonly address: string;
   /** Where its metrics are, if anywhere. */
   readonly metricsAddress: string | undefined;
+  readonly relay: Relay;
   close(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   warnOfFootguns(config, options);
   const sweepers = startSweepers(deps);
   const rewrapper = startRewrapper(deps);
+  const relay = startEventRelay(deps);
   const app = await buildApp(deps);
   const address = await app.listen({ host: config.listen.host, port: config.listen.port });
   const metricsListener = await metricsListenerOf(deps);
@@ -37,12 +40,21 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
       if (redis !== undefined) stack.use(redis);
       stack.use(deps);
       if (metricsListener !== undefined) stack.use(metricsListener);
-      for (const worker of [...sweepers, rewrapper]) stack.defer(() => worker.stop());
+      for (const worker of [...sweepers, relay, rewrapper]) stack.defer(() => worker.stop());
       stack.defer(() => app.close());
     })();
     return closing;
   };
-  return { app, deps, address, metricsAddress: metricsListener?.address, close, [Symbol.asyncDispose]: close };
+  return { app, deps, address, relay, metricsAddress: metricsListener?.address, close, [Symbol.asyncDispose]: close };
+}
+
+function startEventRelay({ stores: { outbox, leases }, logger }: GatewayDeps): Relay {
+  return startRelay({
+    outbox,
+    leases,
+    onError: error => logger.warn({ event: 'relay.error', error }, 'carrying events failed, will try again'),
+    onGap: shard => logger.error({ event: 'relay.gap', shard }, 'events were dropped before they were carried'),
+  });
 }
 
 /** What works, but hardly as meant. */
