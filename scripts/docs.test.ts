@@ -10,6 +10,7 @@ const documents = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'docs/identity-modes.md',
+  'docs/observability.md',
   'docs/operators.md',
   'docs/providers.md',
   'docs/payments.md',

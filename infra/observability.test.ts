@@ -1,0 +1,144 @@
+/** What dashboard, alerts and documentation say of the metrics, held against the metrics. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { root } from '../scripts/child.ts';
+import { createMetrics } from '../services/gateway/src/metrics/create-metrics.ts';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+const metricsSchema = z.array(
+  z.object({ name: z.string(), type: z.enum(['counter', 'gauge', 'histogram']), labelNames: z.array(z.string()) }),
+);
+const metrics = metricsSchema.parse(createMetrics().registry.getMetricsAsArray());
+const labelsOf = new Map(metrics.map(({ name, labelNames }) => [name, labelNames]));
+
+/** Those that Prometheus makes of one metric. */
+const series = new Map(
+  metrics.flatMap(({ name, type, labelNames }) =>
+    type === 'histogram'
+      ? [
+          [`${name}_bucket`, [...labelNames, 'le']] as const,
+          [`${name}_sum`, labelNames] as const,
+          [`${name}_count`, labelNames] as const,
+        ]
+      : [[name, labelNames] as const],
+  ),
+);
+/** Labels that Prometheus adds. */
+const added = ['instance', 'job'];
+
+/** Every selector of an expression, with the labels that it asks for. */
+function selectorsIn(expression: string) {
+  return [...expression.matchAll(/\b((?:postern|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
+    ([, name = '', matchers = '']) => ({
+      name,
+      labels: [...matchers.matchAll(/([a-z_]+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
+    }),
+  );
+}
+
+function expectKnown(expression: string): void {
+  const selectors = selectorsIn(expression);
+  for (const { name, labels } of selectors) {
+    expect([...series.keys()], expression).toContain(name);
+    expect([...(series.get(name) ?? []), ...added], expression).toEqual(expect.arrayContaining(labels));
+  }
+  const known = new Set([...selectors.flatMap(({ name }) => series.get(name) ?? []), ...added]);
+  for (const [, grouped = ''] of expression.matchAll(/\bby \(([^)]*)\)/g))
+    for (const label of grouped.split(',').map(part => part.trim())) expect([...known], expression).toContain(label);
+}
+
+describe('infra/grafana/dashboard.json', () => {
+  const panelSchema = z.object({
+    id: z.int(),
+    type: z.string(),
+    title: z.string().min(1),
+    gridPos: z.object({ x: z.int().min(0), y: z.int().min(0), w: z.int().min(1), h: z.int().min(1) }),
+    targets: z.array(z.object({ expr: z.string().min(1) })).optional(),
+  });
+  const { panels } = z.object({ panels: z.array(panelSchema) }).parse(JSON.parse(read('infra/grafana/dashboard.json')));
+  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+
+  test('asks only for what is measured', () => {
+    expect(expressions.length).toBeGreaterThan(20);
+    for (const expression of expressions) expectKnown(expression);
+  });
+
+  test('shows everything that is measured here', () => {
+    const shown = new Set(expressions.flatMap(selectorsIn).map(({ name }) => name.replace(/_(bucket|count|sum)$/, '')));
+    expect([...labelsOf.keys()].filter(name => name.startsWith('postern_') && !shown.has(name))).toEqual([]);
+  });
+
+  test('has no panel on top of another', () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    for (const [at, { gridPos: one }] of panels.entries())
+      for (const { gridPos: other } of panels.slice(at + 1)) {
+        const meets =
+          one.x < other.x + other.w && other.x < one.x + one.w && one.y < other.y + other.h && other.y < one.y + one.h;
+        expect(meets).toBe(false);
+        expect(one.x + one.w).toBeLessThanOrEqual(24);
+      }
+  });
+});
+
+describe('infra/prometheus', () => {
+  const ruleSchema = z.strictObject({
+    alert: z.string().regex(/^Postern[A-Za-z]+$/),
+    expr: z.string(),
+    for: z
+      .string()
+      .regex(/^\d+[smh]$/)
+      .optional(),
+    labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+    annotations: z.strictObject({ summary: z.string(), action: z.string().optional() }),
+  });
+  const alerts = z
+    .strictObject({ groups: z.array(z.strictObject({ name: z.string(), rules: z.array(ruleSchema).min(1) })) })
+    .parse(parse(read('infra/prometheus/alerts.yml')));
+  const rules = alerts.groups.flatMap(group => group.rules);
+
+  test.each(rules)('$alert asks only for what is measured', ({ expr, annotations }) => {
+    if (!expr.startsWith('up{')) expect(selectorsIn(expr).length).toBeGreaterThan(0);
+    expectKnown(expr);
+    const known = new Set([...selectorsIn(expr).flatMap(({ name }) => series.get(name) ?? []), ...added]);
+    for (const [, label = ''] of annotations.summary.matchAll(/\$labels\.([a-z_]+)/g))
+      expect([...known]).toContain(label);
+  });
+
+  test('no alert twice', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  });
+
+  test('scrapes the port that the configuration beside it opens', () => {
+    const { scrape_configs: jobs } = z
+      .object({
+        rule_files: z.array(z.string()),
+        scrape_configs: z.array(
+          z.object({ job_name: z.string(), static_configs: z.array(z.object({ targets: z.array(z.string()) })) }),
+        ),
+      })
+      .refine(({ rule_files }) => rule_files.every(file => existsSync(join(root, 'infra/prometheus', file))))
+      .parse(parse(read('infra/prometheus/prometheus.yml')));
+    const config = z
+      .object({ metrics: z.object({ host: z.literal('0.0.0.0'), port: z.int() }) })
+      .parse(parse(read('infra/postern.config.yaml')));
+    expect(jobs.map(job => [job.job_name, job.static_configs.flatMap(({ targets }) => targets)])).toEqual([
+      ['postern', [`gateway:${config.metrics.port}`]],
+    ]);
+  });
+});
+
+test('docs/observability.md says of every metric of ours what type and labels it has, and of no other', () => {
+  const rows = [...read('docs/observability.md').matchAll(/^\| `(postern_\w+)` \| (\w+) \|(.*?)\| (.+) \|$/gm)];
+  const told = rows.map(([, name, type, labels = '', meaning = '']) => {
+    expect(meaning.length, name).toBeGreaterThan(5);
+    return { name, type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label) };
+  });
+  const ours = metrics
+    .filter(({ name }) => name.startsWith('postern_'))
+    .map(({ name, type, labelNames }) => ({ name, type, labels: labelNames }));
+  expect(told).toEqual(ours);
+});
