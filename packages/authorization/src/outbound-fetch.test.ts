@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -18,6 +19,19 @@ async function codeOf(request: Promise<unknown>): Promise<string> {
     throw error;
   }
   return 'answered';
+}
+
+function endless(response: ServerResponse): void {
+  const more = () => {
+    while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+  };
+  response.on('drain', more);
+  more();
+}
+
+function drip(response: ServerResponse): void {
+  const timer = setInterval(() => response.write('.'), 10);
+  response.on('close', () => clearInterval(timer));
 }
 
 async function fetchOnce(policy: Partial<OutboundPolicy>, url: string) {
@@ -228,6 +242,23 @@ describe('S55: what may come back', () => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
     );
     expect(await codeOf(fetchOnce(local, `http://localhost:${target.port}/`))).toBe('outbound_too_large');
+  });
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['small', response => response.end('done')],
+    ['without end', response => endless(response)],
+    ['that drips', response => void drip(response)],
+    ['that breaks off', response => response.write('.', () => response.destroy())],
+  ])('of a body %s that nobody wants, only the status is there', async (_, send) => {
+    await using target = await listenHttp((_, response) => {
+      response.writeHead(503, { 'retry-after': '7' });
+      send(response);
+    });
+    await using fetch = createOutboundFetch({ ...local, maxBytes: 65_536, timeoutMs: 200 });
+    const response = await fetch(`http://localhost:${target.port}/`, { method: 'POST', body: 'x', discardBody: true });
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('7');
+    expect(await response.text()).toBe('');
   });
 
   it('gives compressed answers decompressed', async () => {

@@ -36,6 +36,11 @@ export interface OutboundRequest {
   readonly headers?: Record<string, string> | Headers;
   readonly body?: string | URLSearchParams | Uint8Array | null;
   readonly signal?: AbortSignal;
+  /**
+   * Only status and headers are wanted: the response has no body, however large or slow the answer is. It is read as far as
+   * `maxBytes` so that the connection can be used again, and else the connection is dropped. Default false.
+   */
+  readonly discardBody?: boolean;
 }
 
 /**
@@ -63,6 +68,8 @@ const defaultTimeoutMs = 10_000;
 /** Addresses tried for one connection, and the time for each: what cannot be reached must not use up the whole budget. */
 const maxAddresses = 4;
 const connectTimeoutMs = 3_000;
+/** A connection whose answer comes in drips is not worth waiting for. */
+const maxDrainMs = 1_000;
 
 const systemResolve: ResolveAddresses = async hostname =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);
@@ -93,6 +100,10 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
       if (answer.status >= 300 && answer.status < 400) {
         await answer.body?.cancel();
         throw new OutboundError('outbound_redirect', url.host);
+      }
+      if (init.discardBody === true) {
+        await drain(answer.body, maxBytes);
+        return new Response(null, { status: answer.status, headers: remainingHeaders(answer.headers) });
       }
       const body = answer.body === null ? null : await readBody(answer.body, maxBytes, url.host);
       return new Response(body, { status: answer.status, headers: remainingHeaders(answer.headers) });
@@ -184,6 +195,21 @@ async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number, host:
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Reads and forgets. What goes wrong meanwhile, the end of time included, changes nothing about the answer. */
+async function drain(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<void> {
+  const ends = performance.now() + maxDrainMs;
+  let size = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      size += chunk.byteLength;
+      if (size > maxBytes || performance.now() > ends) return;
+    }
+  } catch (error) {
+    // Undici's errors, abort included, are errors; anything else is ours.
+    if (!(error instanceof Error)) throw error;
+  }
 }
 
 /** The body has been decompressed and joined, so what described its transfer is no longer true. */

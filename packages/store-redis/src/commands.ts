@@ -38,6 +38,7 @@ export const commandKeys = {
   beginIdempotency: 1,
   finishIdempotency: 1,
   abandonIdempotency: 1,
+  moveWebhookCursor: 1,
 } as const;
 
 export type CommandName = keyof typeof commandKeys;

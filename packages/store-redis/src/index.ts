@@ -2,10 +2,16 @@ export { assertSafeRedis, type SafetyOptions, UnsafeRedisError, type UnsafeSetti
 export type { RedisAddress } from './connect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
 export type { LeaseStore } from './lease-store.ts';
+export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
 export type { LoggedEvent, RedisEventLog } from './redis-event-log.ts';
 export type { FeedRetention } from './redis-event-outbox.ts';
 export { type FaultKind, RedisFault } from './redis-fault.ts';
 export type { CommandObserver } from './redis-link.ts';
 export { createRedisStores, type RedisStores, type RedisStoresOptions } from './redis-stores.ts';
+export type {
+  DisabledReason,
+  RedisWebhookEndpointStore,
+  WebhookEndpointRecord,
+} from './redis-webhook-endpoint-store.ts';
 export type { SealedRecord, SealedRecords, SealedRecordsStep } from './sealed-records.ts';
 export { type Sweeper, type SweeperOptions, startSweeper } from './sweeper.ts';

@@ -88,6 +88,8 @@ export function createKeys(prefix: string) {
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
+    /** Name of a webhook endpoint, `<mcpServerId>.<endpointId>`, → what is known of it. Its queue has the same hash tag. */
+    webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
     /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
     none: (shard: Shard) => key(shard, 'none'),
   };
@@ -103,6 +105,16 @@ const sealedNouns = {
 } as const;
 export type SealedKind = keyof typeof sealedNouns;
 export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
+
+/** Prefix of the keys that BullMQ makes for the deliveries of an endpoint: one queue, one slot. @throws TypeError */
+export function deliveryQueuePrefix(prefix: string, endpoint: string): string {
+  return `${prefix}:{wh.${endpointName(endpoint)}}`;
+}
+
+function endpointName(endpoint: string): string {
+  if (!/^[a-z0-9-]{1,40}\.[a-z0-9-]{1,40}$/.test(endpoint)) throw new TypeError('Not a webhook endpoint.');
+  return endpoint;
+}
 
 const shards: ReadonlySet<string> = new Set(SHARDS);
 

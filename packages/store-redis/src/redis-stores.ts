@@ -32,6 +32,7 @@ import { type CommandObserver, RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
+import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
 import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
@@ -77,6 +78,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly outbox: EventOutbox;
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
+  readonly webhookEndpoints: RedisWebhookEndpointStore;
   /** Whether Redis answers and still keeps its data. @throws StoreUnavailableError, UnsafeRedisError */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -151,6 +153,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     outbox: new RedisEventOutbox(link, keys, { commits, retention }),
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
+    webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
     ping: () => ping(redis, safety),
     close,
     [Symbol.asyncDispose]: close,

@@ -1,0 +1,69 @@
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { isAbsent, listOf, textOf } from './reply.ts';
+
+export type DisabledReason = 'gone' | 'failing';
+
+/** What is remembered of a webhook endpoint beside its queue. Never its URL or secrets: they are configuration. */
+export interface WebhookEndpointRecord {
+  /** Position in the feed up to which deliveries are queued; absent before the first look at the feed. */
+  readonly cursor?: string;
+  /** First failure after the last success, epoch milliseconds. */
+  readonly failingSince?: number;
+  readonly disabled?: { readonly reason: DisabledReason; readonly at: number };
+}
+
+/** Cursor and health of webhook endpoints, by their name `<mcpServerId>.<endpointId>`. All throw StoreUnavailableError. */
+export class RedisWebhookEndpointStore {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async read(endpoint: string): Promise<WebhookEndpointRecord> {
+    const key = this.#keys.webhookEndpoint(endpoint);
+    const reply = listOf(await this.#link.call('hmget', key, 'cursor', 'failingSince', 'disabled'));
+    const [cursor, failingSince, disabled] = reply.map(value => (isAbsent(value) ? undefined : textOf(value)));
+    const [, at, reason] = /^(\d+) (gone|failing)$/.exec(disabled ?? '') ?? [];
+    return {
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(failingSince === undefined ? {} : { failingSince: Number(failingSince) }),
+      ...(at === undefined ? {} : { disabled: { at: Number(at), reason: reason as DisabledReason } }),
+    };
+  }
+
+  /** False when the cursor is not at `from` any more: somebody else goes on from where it is. */
+  async moveCursor(endpoint: string, p: { readonly from: string | undefined; readonly to: string }): Promise<boolean> {
+    const values = [p.from ?? '', p.to];
+    const reply = await this.#link.run('moveWebhookCursor', [this.#keys.webhookEndpoint(endpoint)], values, {
+      repeatable: true,
+    });
+    return listOf(reply)[0] === 'moved';
+  }
+
+  async noteSuccess(endpoint: string): Promise<void> {
+    await this.#link.call('hdel', this.#keys.webhookEndpoint(endpoint), 'failingSince');
+  }
+
+  /** @returns since when there were only failures; undefined when a success came in between */
+  async noteFailure(endpoint: string, now: number): Promise<number | undefined> {
+    await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'failingSince', now);
+    return (await this.read(endpoint)).failingSince;
+  }
+
+  /** True for the first of those who do it at once. */
+  async disable(endpoint: string, p: { readonly reason: DisabledReason; readonly now: number }): Promise<boolean> {
+    const value = `${p.now} ${p.reason}`;
+    return (await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'disabled', value)) === 1;
+  }
+
+  /** Forgets the failures too, or the next one would disable it again. @returns whether it was disabled */
+  async enable(endpoint: string): Promise<boolean> {
+    const key = this.#keys.webhookEndpoint(endpoint);
+    await this.#link.call('hdel', key, 'failingSince');
+    return (await this.#link.call('hdel', key, 'disabled')) === 1;
+  }
+}
