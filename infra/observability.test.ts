@@ -16,15 +16,15 @@ const metrics = metricsSchema.parse(createMetrics().registry.getMetricsAsArray()
 const labelsOf = new Map(metrics.map(({ name, labelNames }) => [name, labelNames]));
 
 /** Those that Prometheus makes of one metric. */
-const series = new Map(
-  metrics.flatMap(({ name, type, labelNames }) =>
+const series = new Map<string, readonly string[]>(
+  metrics.flatMap(({ name, type, labelNames }): [string, readonly string[]][] =>
     type === 'histogram'
       ? [
-          [`${name}_bucket`, [...labelNames, 'le']] as const,
-          [`${name}_sum`, labelNames] as const,
-          [`${name}_count`, labelNames] as const,
+          [`${name}_bucket`, [...labelNames, 'le']],
+          [`${name}_sum`, labelNames],
+          [`${name}_count`, labelNames],
         ]
-      : [[name, labelNames] as const],
+      : [[name, labelNames]],
   ),
 );
 /** Labels that Prometheus adds. */
