@@ -58,7 +58,7 @@ async function answers(): Promise<Map<string, RawAnswer>> {
   });
   for (const target of ['/', '/nothing', '/v1/nothing', '/e/%', '/assets/nothing.css', '/e/%zz/accept'])
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'DELETE']) await add(signedIn, method, target);
-  await add(signedIn, 'POST', `/e/${elicitationId}/decline`, { form: `csrf_token=${'x'.repeat(20_000)}` });
+  await add(signedIn, 'POST', `/e/${elicitationId}/device`, { form: `csrf_token=${'x'.repeat(20_000)}` });
   await add(signedIn, 'POST', `/e/${elicitationId}/decline`, {
     form: '{}',
     headers: { 'content-type': 'application/json' },
