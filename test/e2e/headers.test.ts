@@ -92,14 +92,11 @@ describe('headers', () => {
         /^max-age=(\d+)(; includeSubDomains)?$/.exec(String(headers['strict-transport-security'])) ?? [];
       expect([request, Number(seconds) >= YEAR_SECONDS, subdomains !== undefined]).toEqual([request, true, true]);
 
-      // Only the stylesheet, whose name changes with its content, may be kept.
-      const isAsset = request.includes(' /assets/postern-');
-      expect(of('cache-control')).toEqual([
-        request,
-        status,
-        'cache-control',
-        isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
-      ]);
+      // Only what is public may be kept: stylesheet and script, whose names change with their content, and for a while the keys of receipts.
+      const isAsset = request.includes(' /assets/');
+      const isKeySet = request.includes(' /.well-known/jwks.json ');
+      const kept = isAsset ? 'public, max-age=31536000, immutable' : isKeySet ? 'public, max-age=300' : 'no-store';
+      expect(of('cache-control')).toEqual([request, status, 'cache-control', status === 200 ? kept : 'no-store']);
 
       const policy = directivesOf(headers['content-security-policy']);
       expect([request, policy.get('default-src'), policy.get('base-uri'), policy.get('frame-ancestors')]).toEqual([
