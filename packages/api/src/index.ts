@@ -2,6 +2,7 @@ export * from './confirmations.ts';
 export * from './connections.ts';
 export * from './credentials.ts';
 export * from './elicitations.ts';
+export * from './events.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
 export * from './openapi.ts';

@@ -49,6 +49,14 @@ const idempotencyKey: Json = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
+const lastEventId: Json = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  required: false,
+  description: 'The `id` of the last event that was seen. Sent by clients that reconnect by themselves.',
+  schema: { type: 'string', maxLength: 32 },
+};
+
 function problemResponses(codes: readonly ProblemCode[]): Json {
   const byStatus = Map.groupBy(codes, code => problems[code].status);
   return Object.fromEntries(
@@ -67,7 +75,9 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
     ...parametersOf(schemaOf, operation.parameters, 'path'),
     ...parametersOf(schemaOf, operation.query, 'query'),
     ...(operation.idempotent === true ? [idempotencyKey] : []),
+    ...(operation.streams === true ? [lastEventId] : []),
   ];
+  const responseType = operation.streams === true ? 'text/event-stream' : 'application/json';
   return {
     operationId,
     summary: operation.summary,
@@ -86,7 +96,7 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
           status,
           {
             description: response.description,
-            content: { 'application/json': { schema: schemaOf(response.schema, 'output') } },
+            content: { [responseType]: { schema: schemaOf(response.schema, 'output') } },
           },
         ]),
       ),

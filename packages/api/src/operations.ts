@@ -21,6 +21,7 @@ import {
   verifyElicitationSchema,
   waitQuerySchema,
 } from './elicitations.ts';
+import { eventSchema, eventsQuerySchema } from './events.ts';
 import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { ProblemCode } from './problems.ts';
 import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
@@ -37,6 +38,11 @@ export interface Operation {
   /** The body may be left out. */
   readonly optionalBody?: true;
   readonly idempotent?: true;
+  /**
+   * Answers with server-sent events that never end (HTML, section 9.2), and goes on after `Last-Event-ID`. The schema of the
+   * response is that of the `data` of each event, as JSON.
+   */
+  readonly streams?: true;
   readonly responses: Readonly<Record<number, { readonly description: string; readonly schema: z.ZodType }>>;
   /** Problems beyond those that every call can meet. */
   readonly problems: readonly ProblemCode[];
@@ -124,6 +130,23 @@ export const operations = {
       'already_ended',
       'upstream_unavailable',
     ],
+  },
+  listenToEvents: {
+    method: 'GET',
+    path: '/v1/events',
+    summary:
+      "Listen to what becomes of this MCP server's elicitations, from now on or after an event that was seen before.",
+    query: eventsQuerySchema,
+    streams: true,
+    responses: {
+      200: {
+        description:
+          'Server-sent events without end: `event` is the type, `id` the position to go on after, `data` this object. At least ' +
+          'once, in order within one elicitation. The status that a read answers with is always authoritative.',
+        schema: eventSchema,
+      },
+    },
+    problems: ['events_gone'],
   },
   listConnections: {
     method: 'GET',

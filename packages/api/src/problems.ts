@@ -23,6 +23,7 @@ export const problems = {
   payment_in_progress: { status: 409, title: 'The payment is in progress and may have been made.' },
   not_redeemable: { status: 409, title: 'There is no result to redeem.' },
   already_redeemed: { status: 409, title: 'The result was redeemed already.' },
+  events_gone: { status: 410, title: 'Events after this one are no longer kept.' },
   payload_too_large: { status: 413, title: 'The request is too large.' },
   unsupported_media_type: { status: 415, title: 'The media type is not supported.' },
   idempotency_key_reused: { status: 422, title: 'The Idempotency-Key was used for another request.' },

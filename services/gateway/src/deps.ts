@@ -54,9 +54,12 @@ import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
 import { createSubmissionFlow, type SubmissionFlow } from './flows/submission-flow.ts';
 import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
 import { createTokenSets } from './flows/token-set.ts';
+import { createEventStreams, type EventStreams } from './http/api/event-streams.ts';
 import type { Logger } from './logger.ts';
 import { createMetrics, type Metrics, type OutboundTarget } from './metrics/create-metrics.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 export interface IdentityProvider {
   readonly config: IdentityProviderConfig;
@@ -98,6 +101,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly redemptionFlow: RedemptionFlow;
   readonly credentialFlow: CredentialFlow;
   readonly receipts: Receipts;
+  readonly eventStreams: EventStreams;
   readonly now: Clock;
   readonly entropy: Entropy;
 }
@@ -140,6 +144,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...redisAddress(config, options.redisUrl),
     prefix: config.redis.prefix,
     assumeDurable: config.redis.assumeDurable,
+    feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(metrics === undefined ? {} : { onCommand: metrics.onCommand }),
   });
@@ -227,6 +232,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     redemptionFlow: createRedemptionFlow({ ...parts, receipts }),
     credentialFlow: createCredentialFlow(parts),
     receipts,
+    eventStreams: createEventStreams({
+      feeds: stores.feeds,
+      onError: error => logger.warn({ event: 'events.unread', error }, 'events could not be read, will try again'),
+    }),
     async [Symbol.asyncDispose]() {
       await tokenRefresh.drain();
       await stores.close();

@@ -71,6 +71,11 @@ const limitsSchema = z.strictObject({
     .min(1)
     .default(10_000)
     .describe('Reads of this MCP server that may wait at once, per gateway process.'),
+  eventStreams: z
+    .int()
+    .min(1)
+    .default(100)
+    .describe('Streams of events that this MCP server may have open at once, per gateway process.'),
   requestsPerMinute: z.int().min(1).default(6000).describe('API requests of this MCP server, per gateway process.'),
   elicitationsPerSubject: z
     .int()
@@ -227,6 +232,17 @@ export const configSchema = z.strictObject({
         .max(20)
         .default(10)
         .describe('Longest time one request to a provider or identity provider may take.'),
+    })
+    .prefault({}),
+  events: z
+    .strictObject({
+      retained: z
+        .int()
+        .min(100)
+        .max(1_000_000)
+        .default(10_000)
+        .describe('How many events of each MCP server are kept for those who come back, about.'),
+      retainedDays: z.int().min(1).max(30).default(7).describe('Older ones are not kept, however few they are.'),
     })
     .prefault({}),
   mcpServers: z.array(mcpServerSchema).min(1),

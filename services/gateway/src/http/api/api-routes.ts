@@ -8,6 +8,7 @@ import { callerOf, createCallerAuth } from './caller-auth.ts';
 import { connectionRoutes } from './connection-routes.ts';
 import { credentialRoutes } from './credential-routes.ts';
 import { elicitationRoutes } from './elicitation-routes.ts';
+import { eventRoutes } from './event-routes.ts';
 import { createJsonParser } from './json-body.ts';
 
 /** Paths of the contract as patterns, to tell a wrong method from a wrong path. */
@@ -35,6 +36,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
         errorResponseBuilder: (_request, context) => new ProblemError('rate_limited', { retryAfterMs: context.ttl }),
       });
       await api.register(elicitationRoutes, { deps });
+      await api.register(eventRoutes, { deps });
       await api.register(connectionRoutes, { deps });
       await api.register(credentialRoutes, { deps });
 

@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayDeps } from '../../deps.ts';
+import { parse } from '../parse.ts';
+import { callerOf } from './caller-auth.ts';
+import type { OpenEventStream } from './event-streams.ts';
+
+/** Far beyond what a stream lives: it ends by itself, not by being overdue. */
+const HANDLER_MS = 2 * 3_600_000;
+
+/** How long clients may take for the end of their streams when the process stops. */
+const LAST_WORDS_MS = 1_000;
+
+/** Server-sent events of the caller's own elicitations. */
+export const eventRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps: { eventStreams } }) => {
+  const answers = new Set<ServerResponse>();
+  app.addHook('preClose', async () => {
+    await eventStreams.close();
+    const ended = Promise.all([...answers].map(answer => once(answer, 'close')));
+    await Promise.race([ended, delay(LAST_WORDS_MS, undefined, { ref: false })]);
+    // Those who take nothing must not keep the process.
+    for (const answer of answers) answer.destroy();
+  });
+
+  // Without a body there is nothing to wait for.
+  app.head('/events', async (request, reply) => {
+    wantedIn(request);
+    return described(reply).send();
+  });
+
+  app.get('/events', { exposeHeadRoute: false, handlerTimeout: HANDLER_MS }, async (request, reply) => {
+    const { body } = await eventStreams.open(wantedIn(request));
+    if (reply.raw.destroyed) {
+      // Gone meanwhile; an answer that never began would not notice.
+      body.destroy();
+      return reply.hijack();
+    }
+    answers.add(reply.raw);
+    reply.raw.once('close', () => answers.delete(reply.raw));
+    return described(reply).send(body);
+  });
+};
+
+function wantedIn(request: FastifyRequest): OpenEventStream {
+  const { mcpServerId, config } = callerOf(request);
+  const { kind, status, after } = parse(eventsQuerySchema, request.query, 'query');
+  const last = request.headers['last-event-id'];
+  return {
+    mcpServerId,
+    max: config.limits.eventStreams,
+    after: last === undefined || last === '' ? after : parse(eventPositionSchema, last, 'header'),
+    filter: {
+      kinds: kind === undefined ? undefined : new Set(kind),
+      types: status === undefined ? undefined : new Set(status.map(each => `elicitation.${each}` as const)),
+    },
+  };
+}
+
+function described(reply: FastifyReply): FastifyReply {
+  return (
+    reply
+      .type('text/event-stream')
+      .header('x-accel-buffering', 'no')
+      // After its end there is nothing more on it, and a replica that stops would wait for it.
+      .header('connection', 'close')
+  );
+}

@@ -1,0 +1,237 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventSchema, problemSchema } from '@postern/api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type EventListener, type ListenOptions, listen } from '../support/event-listener.ts';
+import { askKind } from '../support/every-kind.ts';
+import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
+import { sendBytes } from '../support/raw-http.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf, startWorld } from '../support/world.ts';
+
+const CAP = 3;
+const RETAINED = 100;
+let stage: Stage;
+let address = '';
+const stack = new DisposableStack();
+
+beforeAll(async () => {
+  stage = await startStage({
+    replicas: 2,
+    mcpServer: { limits: { elicitationsPerSubject: 1_000_000, requestsPerMinute: 1_000_000 } },
+    otherMcpServers: [
+      { id: 'other' },
+      { id: 'capped', limits: { eventStreams: CAP } },
+      { id: 'busy', limits: { elicitationsPerSubject: 1_000_000, requestsPerMinute: 1_000_000 } },
+    ],
+    config: { events: { retained: RETAINED } },
+  });
+  address = stage.world.gateways[0]?.address ?? '';
+});
+afterAll(async () => {
+  stack.dispose();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function listening(options: Partial<ListenOptions> & { replica?: number } = {}): Promise<EventListener> {
+  const { replica = 0, ...more } = options;
+  const at = stage.world.gateways[replica]?.address ?? '';
+  return stack.use(await listen(at, { apiKey: keyOf('tracker'), ...more }));
+}
+
+const typesOf = ({ heard }: EventListener, elicitationId: string) =>
+  heard.filter(({ data }) => data['elicitationId'] === elicitationId).map(({ type }) => type);
+
+async function refusal(options: Partial<ListenOptions>) {
+  const listener = await listening(options);
+  expect(listener.headers['content-type']).toMatch(/^application\/problem\+json/);
+  return { status: listener.status, ...problemSchema.parse(JSON.parse(await listener.text())) };
+}
+
+describe('GET /v1/events', () => {
+  it('tells every move of the own elicitations, in order, as the contract says', async () => {
+    const listener = await listening();
+    expect(listener.status).toBe(200);
+    expect(listener.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      connection: 'close',
+    });
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    await connectAccount(stage.raw(), elicitationId, subject);
+    await listener.until(() => typesOf(listener, elicitationId).includes('elicitation.completed'));
+    expect(typesOf(listener, elicitationId)).toEqual([
+      'elicitation.pending',
+      'elicitation.active',
+      'elicitation.completed',
+    ]);
+    for (const { type, data } of listener.heard) {
+      expect(eventSchema.strict().parse(data)).toEqual(data);
+      expect(data['type']).toBe(type);
+    }
+    expect(new Set(listener.heard.map(({ id }) => id)).size).toBe(listener.heard.length);
+    expect(listener.retryMs).toBe(2_000);
+  });
+
+  it('tells of what was done at another replica, and tells it everywhere', async () => {
+    const listeners = await Promise.all([listening(), listening({ replica: 1 }), listening({ replica: 1 })]);
+    const { elicitationId } = await stage.ask(stage.subject());
+    await stage.world.api({ replica: 1 }).cancel(elicitationId);
+    for (const listener of listeners) {
+      await listener.until(() => typesOf(listener, elicitationId).length === 2);
+      expect(typesOf(listener, elicitationId)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
+    }
+    const [first, ...others] = listeners.map(({ heard }) => heard.map(({ data }) => data['eventId']));
+    for (const other of others) expect(other).toEqual(first);
+  });
+
+  it('S48: tells nothing of another MCP server', async () => {
+    const listener = await listening();
+    const others = await listening({ apiKey: keyOf('other') });
+    const subject = stage.subject();
+    const theirs = await stage.world.api({ apiKey: keyOf('other') }).issue(askFor(stage.world, subject));
+    const mine = await stage.ask(subject);
+    await others.until(() => others.heard.length === 1);
+    await listener.until(() => typesOf(listener, mine.elicitationId).length === 1);
+    expect(others.heard.map(({ data }) => data['elicitationId'])).toEqual([theirs.body.elicitationId]);
+    expect(typesOf(listener, theirs.body.elicitationId)).toEqual([]);
+  });
+
+  it('filters by kind and by status, each given once or more', async () => {
+    const byStatus = await listening({ query: '?status=declined&status=cancelled' });
+    const byKind = await listening({ query: '?kind=credential' });
+    const byBoth = await listening({ query: '?kind=form&kind=confirmation&status=cancelled' });
+    const [asked, paid, confirmed] = [
+      await stage.ask(stage.subject()),
+      await askKind(stage, stage.subject(), 'credential'),
+      await askKind(stage, stage.subject(), 'confirmation'),
+    ];
+    for (const { elicitationId } of [asked, paid, confirmed]) await stage.api.cancel(elicitationId);
+    await byBoth.until(() => byBoth.heard.length === 1);
+    await byStatus.until(() => byStatus.heard.length === 3);
+    await byKind.until(() => byKind.heard.length === 2);
+    expect(new Set(byStatus.heard.map(({ type }) => type))).toEqual(new Set(['elicitation.cancelled']));
+    expect(new Set(byKind.heard.map(({ data }) => data['elicitationId']))).toEqual(new Set([paid.elicitationId]));
+    expect(byBoth.heard[0]?.data).toMatchObject({ elicitationId: confirmed.elicitationId, kind: 'confirmation' });
+  });
+
+  it('N9: whoever drops and comes back has missed nothing, and meets the same ids', async () => {
+    const subject = stage.subject();
+    const witness = await listening();
+    const first = await listening();
+    const { elicitationId } = await stage.ask(subject);
+    await first.until(() => typesOf(first, elicitationId).length === 1);
+    first.drop();
+    await declineOnPage(stage.raw(), elicitationId, subject);
+    const second = await listening({ replica: 1, lastEventId: first.lastId });
+    await second.until(() => second.heard.length === 1);
+    second.drop();
+    const next = await stage.ask(subject);
+    // The address of a reconnect is the first one; what was seen last counts.
+    const third = await listening({ query: `?after=${first.lastId}`, lastEventId: second.lastId });
+    const again = await listening({ query: `?after=${first.lastId}` });
+    await third.until(() => third.heard.length === 1);
+    await again.until(() => again.heard.length === 2);
+    await witness.until(() => typesOf(witness, next.elicitationId).length === 1);
+    expect(typesOf(third, next.elicitationId)).toEqual(['elicitation.pending']);
+    expect([...second.heard, ...third.heard]).toEqual(witness.heard.slice(-2));
+    expect(again.heard).toEqual(witness.heard.slice(-2));
+    expect(first.heard.at(-1)).toEqual(witness.heard.at(-3));
+  });
+
+  it('whoever drops before the first event has missed nothing either', async () => {
+    const early = await listening();
+    await early.until(() => early.lastId !== '');
+    early.drop();
+    const { elicitationId } = await stage.ask(stage.subject());
+    const back = await listening({ lastEventId: early.lastId });
+    await back.until(() => typesOf(back, elicitationId).length === 1);
+    expect(back.heard).toHaveLength(1);
+  });
+
+  it('keeps so many events, and answers 410 to whoever comes back too late', async () => {
+    const api = stage.world.api({ apiKey: keyOf('busy') });
+    const listener = await listening({ apiKey: keyOf('busy') });
+    const subject = stage.subject();
+    for (let n = 0; n < RETAINED; n += 1) {
+      const { body } = await api.issue(askFor(stage.world, subject));
+      await api.cancel(body.elicitationId);
+    }
+    await listener.until(() => listener.heard.length === 2 * RETAINED);
+    const [oldest] = listener.heard;
+    const newest = listener.heard.slice(-RETAINED / 2);
+    const gone = await refusal({ apiKey: keyOf('busy'), lastEventId: oldest?.id ?? '' });
+    expect(gone).toMatchObject({ status: 410, code: 'events_gone' });
+    expect(await refusal({ apiKey: keyOf('busy'), query: '?after=0-0' })).toMatchObject({ code: 'events_gone' });
+    // More than one page, and on into what is new.
+    const back = await listening({ apiKey: keyOf('busy'), lastEventId: newest[0]?.id ?? '' });
+    await api.issue(askFor(stage.world, subject));
+    await back.until(() => back.heard.length === newest.length);
+    expect(back.heard.slice(0, -1)).toEqual(newest.slice(1));
+  });
+
+  it.each([
+    '?kind=nothing',
+    '?status=done',
+    '?kind=',
+    '?more=1',
+    '?after=x',
+    '?after=$',
+    '?after=1-0&after=2-0',
+    '?after=',
+  ])('refuses %s', async query => {
+    expect(await refusal({ query })).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  it.each(['x', '0', '$', '1-', `${'9'.repeat(16)}-0`, '1-0, 2-0'])('refuses Last-Event-ID %s', async lastEventId => {
+    expect(await refusal({ lastEventId })).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  it('an id of nowhere is answered as one that is gone', async () => {
+    expect(await refusal({ lastEventId: '999999999999999-0' })).toMatchObject({ status: 410, code: 'events_gone' });
+  });
+
+  it('needs a credential', async () => {
+    expect(await refusal({ apiKey: 'nobody' })).toMatchObject({ status: 401, code: 'unauthenticated' });
+  });
+
+  it('HEAD answers with the head and is over', async () => {
+    const head = `HEAD /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keyOf('tracker')}\r\n\r\n`;
+    const answer = await sendBytes(address, head);
+    expect([answer.status, answer.headers.get('content-type'), answer.body]).toEqual([200, 'text/event-stream', '']);
+  });
+
+  it('S48: is capped per caller and process, and a stream that ends gives its place back', async () => {
+    const capped = { apiKey: keyOf('capped') };
+    const open = await Promise.all(Array.from({ length: CAP }, () => listening(capped)));
+    const listener = await listening(capped);
+    expect([listener.status, Number(listener.headers['retry-after'])]).toEqual([429, 1]);
+    // Neither another replica nor another caller is held up.
+    expect((await listening({ ...capped, replica: 1 })).status).toBe(200);
+    expect((await listening()).status).toBe(200);
+    open[0]?.drop();
+    while ((await listening(capped)).status !== 200) await delay(10);
+    // Refused ones take no place.
+    expect((await listening({ ...capped, query: '?after=999999999999999-0' })).status).toBe(429);
+    for (const each of open) each.drop();
+    while ((await listening({ ...capped, query: '?after=999999999999999-0' })).status !== 410) await delay(10);
+    for (let n = 0; n < CAP * 2; n += 1)
+      expect((await listening({ ...capped, query: '?after=999999999999999-0' })).status).toBe(410);
+  });
+
+  it('a stopping gateway ends its streams and says when to come back', async () => {
+    await using world = await startWorld({ redisUrl: stage.world.redis.url });
+    const at = world.gateways[0]?.address ?? '';
+    using reading = await listen(at, { apiKey: keyOf('tracker') });
+    using stalled = await listen(at, { apiKey: keyOf('tracker') });
+    stalled.stall();
+    await reading.until(() => reading.lastId !== '');
+    await world.gateways[0]?.close();
+    await reading.ended;
+    expect(reading.retryMs).toBeGreaterThanOrEqual(500);
+    expect(reading.retryMs).toBeLessThanOrEqual(2_500);
+    using back = await listen(address, { apiKey: keyOf('tracker'), lastEventId: reading.lastId });
+    expect(back.status).toBe(200);
+  });
+});

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+
+/** One server-sent event as a client sees it (HTML, section 9.2.6). */
+export interface HeardEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Record<string, string>;
+}
+
+export interface EventListener extends Disposable {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  /** What was heard so far. */
+  readonly heard: readonly HeardEvent[];
+  /** What a client would send as `Last-Event-ID` now. */
+  readonly lastId: string;
+  readonly retryMs: number | undefined;
+  readonly heartbeats: number;
+  /** Resolves when the answer is over, however that came. */
+  readonly ended: Promise<void>;
+  /** Resolves when this holds; checked again at everything that comes. */
+  until(holds: () => boolean): Promise<void>;
+  /** Takes nothing more from the connection. */
+  stall(): void;
+  resume(): void;
+  /** As a lost connection. */
+  drop(): void;
+  /** The text of an answer that is no stream. */
+  text(): Promise<string>;
+}
+
+export interface ListenOptions {
+  readonly apiKey: string;
+  readonly query?: string;
+  readonly lastEventId?: string;
+}
+
+/** Listens as MCP servers do. Resolves with the head of the answer. */
+export async function listen(
+  address: string,
+  { apiKey, query = '', lastEventId }: ListenOptions,
+): Promise<EventListener> {
+  const outgoing: ClientRequest = request(`${address}/v1/events${query}`, {
+    agent: false,
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      accept: 'text/event-stream',
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    },
+  });
+  outgoing.end();
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  const heard: HeardEvent[] = [];
+  const waiting = new Set<() => void>();
+  const chunks: string[] = [];
+  let buffered = '';
+  let lastId = '';
+  let retryMs: number | undefined;
+  let heartbeats = 0;
+
+  function take(block: string): void {
+    const event = { id: '', type: 'message', data: '' };
+    for (const line of block.split('\n')) {
+      const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+      if (name === '') heartbeats += 1;
+      else if (name === 'id') lastId = value;
+      else if (name === 'retry') retryMs = Number(value);
+      else if (name === 'event') event.type = value;
+      else if (name === 'data') event.data += value;
+      else throw new Error('not a field of server-sent events');
+    }
+    if (event.data !== '')
+      heard.push({ id: lastId, type: event.type, data: JSON.parse(event.data) as HeardEvent['data'] });
+  }
+
+  incoming.setEncoding('utf8');
+  incoming.on('data', (chunk: string) => {
+    chunks.push(chunk);
+    if (incoming.headers['content-type'] !== 'text/event-stream') return;
+    const blocks = (buffered + chunk).split('\n\n');
+    buffered = blocks.pop() ?? '';
+    for (const block of blocks) take(block);
+    for (const check of waiting) check();
+  });
+  const ended = new Promise<void>(resolve => {
+    incoming.once('close', resolve);
+    incoming.on('error', () => resolve());
+    outgoing.on('error', () => resolve());
+  });
+
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    heard,
+    get lastId() {
+      return lastId;
+    },
+    get retryMs() {
+      return retryMs;
+    },
+    get heartbeats() {
+      return heartbeats;
+    },
+    ended,
+    async until(holds) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const check = () => {
+        if (holds()) resolve();
+      };
+      waiting.add(check);
+      check();
+      await Promise.race([promise, ended.then(check).then(() => Promise.reject(new Error('the stream is over')))]);
+      waiting.delete(check);
+    },
+    stall: () => void incoming.pause(),
+    resume: () => void incoming.resume(),
+    drop: () => void outgoing.destroy(),
+    async text() {
+      await ended;
+      return chunks.join('');
+    },
+    [Symbol.dispose]: () => void outgoing.destroy(),
+  };
+}
