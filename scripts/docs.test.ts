@@ -15,6 +15,7 @@ const documents = [
   'docs/providers.md',
   'docs/payments.md',
   'docs/receipts.md',
+  'docs/webhooks.md',
 ];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const { scripts } = z.object({ scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')));

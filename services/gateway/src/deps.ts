@@ -24,7 +24,7 @@ import {
   type PaymentProcessor,
   type Receipts,
 } from '@postern/payment';
-import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
@@ -74,6 +74,8 @@ export interface GatewayDeps extends AsyncDisposable {
   /** Where metrics are configured. */
   readonly metrics: Metrics | undefined;
   readonly stores: RedisStores;
+  /** A connection of its own for job queues, closed by whoever opens it. */
+  readonly openQueueRedis: () => QueueRedis;
   readonly service: ElicitationService;
   readonly vault: Vault;
   readonly providers: ProviderRegistry;
@@ -140,8 +142,9 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     signIn: createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
   }));
   const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
+  const address = redisAddress(config, options.redisUrl);
   const stores = await createRedisStores({
-    ...redisAddress(config, options.redisUrl),
+    ...address,
     prefix: config.redis.prefix,
     assumeDurable: config.redis.assumeDurable,
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
@@ -209,6 +212,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...parts,
     logger,
     metrics,
+    openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix }),
     clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),

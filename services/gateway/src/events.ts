@@ -216,7 +216,7 @@ export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
 }
 
 /** The log, and whoever else wants to know. */
-function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
+export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
   const log = logger.child({ audit: true });
   const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
     log[level](record, text);

@@ -9,6 +9,7 @@ import { type MetricsListener, startMetricsListener } from './metrics/metrics-li
 import { type Relay, startRelay } from './relay.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
+import { startDeliveries } from './webhooks/start-deliveries.ts';
 
 export interface Gateway extends AsyncDisposable {
   readonly app: FastifyInstance;
@@ -29,6 +30,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const sweepers = startSweepers(deps);
   const rewrapper = startRewrapper(deps);
   const relay = startEventRelay(deps);
+  const deliveries = await startDeliveries(deps);
   const app = await buildApp(deps);
   const address = await app.listen({ host: config.listen.host, port: config.listen.port });
   const metricsListener = await metricsListenerOf(deps);
@@ -40,7 +42,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
       if (redis !== undefined) stack.use(redis);
       stack.use(deps);
       if (metricsListener !== undefined) stack.use(metricsListener);
-      for (const worker of [...sweepers, relay, rewrapper]) stack.defer(() => worker.stop());
+      for (const worker of [...sweepers, relay, rewrapper, ...deliveries]) stack.defer(() => worker.stop());
       stack.defer(() => app.close());
     })();
     return closing;

@@ -1,5 +1,6 @@
-import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type Vault } from '@postern/vault';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { startEmbeddedRedis } from '../embedded-redis.ts';
 import { StartError } from '../start-error.ts';
@@ -8,6 +9,9 @@ import { CliError, type CliIo } from './cli-io.ts';
 export interface OpenStore extends AsyncDisposable {
   readonly vault: Vault;
   readonly stores: RedisStores;
+  readonly config: GatewayConfig;
+  /** Closed by whoever opens it. */
+  readonly openQueueRedis: () => QueueRedis;
 }
 
 /**
@@ -32,7 +36,13 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
     }),
   );
   const held = stack.move();
-  return { vault, stores, [Symbol.asyncDispose]: () => held.disposeAsync() };
+  return {
+    vault,
+    stores,
+    config,
+    openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix, connectionName: 'postern-cli' }),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
 }
 
 async function ownRedis(directory: string) {

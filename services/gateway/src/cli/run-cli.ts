@@ -7,6 +7,10 @@ import { receiptsNewKey } from './receipts-new-key.ts';
 import { vaultNewKey } from './vault-new-key.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
 import { vaultStatus } from './vault-status.ts';
+import { webhooksDead } from './webhooks-dead.ts';
+import { webhooksEnable } from './webhooks-enable.ts';
+import { webhooksList } from './webhooks-list.ts';
+import { webhooksRedeliver } from './webhooks-redeliver.ts';
 
 const HELP = `postern: the command beside the gateway
 
@@ -15,10 +19,16 @@ const HELP = `postern: the command beside the gateway
   postern vault new-key           write a fresh key to a file, and say how to configure it
   postern receipts new-key        the same for a key that signs receipts
   postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
+  postern webhooks list           how each endpoint stands, and what waits for it
+  postern webhooks dead           deliveries that were given up, with the reason
+  postern webhooks redeliver <event id> | --all
+                                  begins anew with those
+  postern webhooks enable <endpoint>
+                                  after its receiver said 410, or failed for 72 hours
 
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
-      --json            status, rewrap, show: one JSON document instead of text
+      --json            status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
   -h, --help
@@ -36,6 +46,7 @@ const options = {
   json: { type: 'boolean', default: false },
   kid: { type: 'string' },
   out: { type: 'string' },
+  all: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
@@ -49,9 +60,16 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     }
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const { json } = values;
-    const [noun, verb, elicitationId, ...more] = positionals;
-    if (noun === 'elicitations' && verb === 'show' && elicitationId !== undefined && more.length === 0)
-      return await elicitationsShow({ configPath, json, elicitationId }, io);
+    const [noun, verb, id, ...more] = positionals;
+    if (id !== undefined && more.length === 0) {
+      if (noun === 'elicitations' && verb === 'show')
+        return await elicitationsShow({ configPath, json, elicitationId: id }, io);
+      if (noun === 'webhooks' && verb === 'enable') return await webhooksEnable({ configPath, endpoint: id }, io);
+      if (noun === 'webhooks' && verb === 'redeliver' && !values.all)
+        return await webhooksRedeliver({ configPath, eventId: id }, io);
+    }
+    if (noun === 'webhooks' && verb === 'redeliver' && id === undefined && values.all)
+      return await webhooksRedeliver({ configPath, eventId: undefined }, io);
     switch (positionals.join(' ')) {
       case 'vault status':
         return await vaultStatus({ configPath, json }, io);
@@ -59,6 +77,10 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
         return await vaultRewrap({ configPath, json }, io);
       case 'vault new-key':
         return vaultNewKey({ kid: values.kid, out: values.out }, io);
+      case 'webhooks list':
+        return await webhooksList({ configPath, json }, io);
+      case 'webhooks dead':
+        return await webhooksDead({ configPath, json }, io);
       case 'receipts new-key':
         return await receiptsNewKey({ kid: values.kid, out: values.out }, io);
       default:

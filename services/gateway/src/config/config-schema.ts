@@ -15,6 +15,7 @@ import {
 import { slug, webUrl } from './config-values.ts';
 import { isLoopbackUrl } from './loopback.ts';
 import { publicKeyFault } from './public-key-fault.ts';
+import { webhookEndpointSchema } from './webhook-config.ts';
 
 /** Where people and MCP servers reach the gateway. https, or http on a loopback address for development. */
 const publicUrlSchema = z
@@ -125,6 +126,7 @@ const mcpServerSchema = z
       .optional()
       .describe('MCP servers of one group share connections: the operator vouches that their users expect so.'),
     returnUrls: z.array(webUrl).default([]),
+    webhooks: z.array(webhookEndpointSchema).max(20).default([]).describe('Who is told what becomes of elicitations.'),
     encryption: z
       .strictObject({
         key: encryptionKeySchema,

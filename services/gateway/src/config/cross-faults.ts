@@ -43,6 +43,13 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     faults.push(
       ...paymentFaults(config, server, processors).map(found => ({ ...found, path: `${path}.${found.path}` })),
     );
+    for (const id of repeated(server.webhooks.map(webhook => webhook.id)))
+      fault(`${path}.webhooks`, `"${id}" is there twice`);
+    server.webhooks.forEach(({ url }, endpoint) => {
+      // The outbound guard would refuse every delivery.
+      if (isLoopbackUrl(url) && !isLoopbackUrl(config.publicUrl))
+        fault(`${path}.webhooks[${endpoint}].url`, 'may be on a loopback address only where publicUrl is');
+    });
     // The application is asked when the browser comes back with a code, and from the device flow none comes back.
     for (const name of server.providers)
       if (server.identity.mode === 'external' && providers.get(name)?.flow === 'device')

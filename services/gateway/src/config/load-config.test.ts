@@ -46,6 +46,13 @@ it('normalises the public URL to its origin', () => {
   expect(parseConfig(sampleConfig({ publicUrl: 'https://Gate.example:443/' })).publicUrl).toBe('https://gate.example');
 });
 
+function withWebhooks(...webhooks: readonly object[]) {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  return withServer({
+    webhooks: webhooks.map(webhook => ({ id: 'hook', url: 'https://hooks.example', secrets: [secret], ...webhook })),
+  });
+}
+
 describe('S57, S62: faults, each named by its path', () => {
   it.each<[string, unknown, string[]]>([
     ['nothing', undefined, ['']],
@@ -182,6 +189,20 @@ describe('S57, S62: faults, each named by its path', () => {
       withServer({ credentialChecks: { a: { url: 'http://a.example', bearer: 'x' } } }),
       ['mcpServers[0].credentialChecks.a.url'],
     ],
+    ['a webhook that is not signed', withWebhooks({ secrets: [] }), ['mcpServers[0].webhooks[0].secrets']],
+    [
+      'a webhook with a short secret',
+      withWebhooks({ secrets: ['whsec_c2hvcnQ='] }),
+      ['mcpServers[0].webhooks[0].secrets[0]'],
+    ],
+    [
+      'a webhook with a public key',
+      withWebhooks({ signingKeys: ['whpk_'] }),
+      ['mcpServers[0].webhooks[0].signingKeys[0]'],
+    ],
+    ['a webhook in the clear', withWebhooks({ url: 'http://hooks.example' }), ['mcpServers[0].webhooks[0].url']],
+    ['a webhook to this machine', withWebhooks({ url: 'https://localhost/' }), ['mcpServers[0].webhooks[0].url']],
+    ['two webhooks of one name', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
     ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
     [
       'a logo of a third party',

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
+import { parseElicitationId, SHARDS } from '@postern/elicitation';
+import { createRedisStores, openQueueRedis, type RedisAddress, type RedisStores } from '@postern/store-redis';
+import { listenHttp } from '@postern/testkit/providers';
+import { Webhook } from 'standardwebhooks';
+import { parseConfig } from '../config/load-config.ts';
+import { createLogger } from '../logger.ts';
+import { openDeliveryQueue } from '../webhooks/delivery-queue.ts';
+import { startWebhooks, type WebhooksOptions } from '../webhooks/webhooks.ts';
+import { sampleMcpServer } from './sample-config.ts';
+import { type EndpointInput, quickPace, webhooksConfig } from './webhooks-config.ts';
+
+export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
+
+export interface ReceivedWebhook {
+  readonly id: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** A receiver that keeps what it is sent and answers as told: with a status, or in its own way. */
+export async function startReceiver(
+  answer: (nth: number, response: ServerResponse) => number | undefined = () => 204,
+  p: { readonly port?: number } = {},
+) {
+  const received: ReceivedWebhook[] = [];
+  const listener = await listenHttp((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const headers = plain(request.headers);
+      received.push({ id: headers['webhook-id'] ?? '', headers, body: Buffer.concat(chunks).toString() });
+      const status = answer(received.length, response);
+      if (status !== undefined) response.writeHead(status).end();
+    });
+  }, p);
+  return {
+    received,
+    url: `http://127.0.0.1:${listener.port}/hooks`,
+    port: listener.port,
+    ids: () => received.map(({ id }) => id),
+    /** Of all received. Throws where a signature is wrong. */
+    verifiedWith: (secret: string) => received.map(({ body, headers }) => new Webhook(secret).verify(body, headers)),
+    close: () => listener.close(),
+    [Symbol.asyncDispose]: () => listener.close(),
+  };
+}
+
+function plain(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}
+
+/** One Redis key space with its feed, and any number of gateways' worth of webhooks over it. */
+export async function webhookStage(p: {
+  readonly address: RedisAddress;
+  readonly prefix: string;
+  readonly kept?: number;
+}) {
+  const { address, prefix } = p;
+  const stores = await createRedisStores({
+    ...address,
+    prefix,
+    ...(p.kept === undefined ? {} : { feed: { events: p.kept } }),
+  });
+  const lines: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const logger = createLogger({ level: 'debug', destination });
+  const feed = feedWriter(stores);
+
+  return {
+    stores,
+    lines,
+    publish: feed.publish,
+    /** What is left of an endpoint's deliveries. */
+    async counts(endpoint: string) {
+      const queueRedis = openQueueRedis({ address, prefix });
+      const queue = openDeliveryQueue({ endpoint, redis: queueRedis, onError: () => {} });
+      try {
+        return await queue.counts();
+      } finally {
+        await queue.close();
+        queueRedis.close();
+      }
+    },
+    logged: (event: string) => lines.filter(line => line.includes(`"event":"${event}"`)),
+    start: (endpoints: readonly EndpointInput[], options: Partial<WebhooksOptions> = {}) =>
+      startWebhooks({
+        config: parseConfig(webhooksConfig({ prefix }, endpoints)),
+        feed: stores.feeds,
+        stores,
+        redis: openQueueRedis({ address, prefix }),
+        logger,
+        now: Date.now,
+        pace: quickPace,
+        timeoutMs: 300,
+        ...options,
+      }),
+    [Symbol.asyncDispose]: () => stores.close(),
+  };
+}
+
+/** Announces ends of elicitations as the relay does. */
+function feedWriter(stores: Pick<RedisStores, 'outbox'>) {
+  let position = 0;
+  return {
+    async publish(count: number, status: 'completed' | 'declined' | 'active' = 'completed') {
+      const entries = Array.from({ length: count }, () => {
+        const elicitationId = parseElicitationId(`el_${SHARDS[7]}${randomBytes(32).toString('base64url')}`);
+        if (elicitationId === undefined) throw new TypeError('not an id');
+        position += 1;
+        return {
+          position: `${position}-0`,
+          occurredAt: Date.now(),
+          event: {
+            eventId: `ev_${elicitationId.slice(3)}.3`,
+            type: `elicitation.${status}` as const,
+            elicitationId,
+            mcpServerId: sampleMcpServer.id,
+            kind: 'authorization' as const,
+          },
+        };
+      });
+      for (let at = 0; at < count; at += 250)
+        await stores.outbox.carry(sampleMcpServer.id, entries.slice(at, at + 250));
+      return entries.map(({ event }) => event.eventId);
+    },
+  };
+}

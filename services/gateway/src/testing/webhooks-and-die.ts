@@ -1,0 +1,54 @@
+/**
+ * A replica that delivers webhooks and dies of it, at a named point. Started by webhooks-killed.integration.test.ts with the Redis
+ * URL, the key prefix, the URL of the receiver, the secret and the point; says `ready` when it is.
+ */
+import { createRedisStores, openQueueRedis } from '@postern/store-redis';
+import { z } from 'zod';
+import { parseConfig } from '../config/load-config.ts';
+import { createLogger } from '../logger.ts';
+import { startWebhooks } from '../webhooks/webhooks.ts';
+import { quickPace, webhooksConfig } from './webhooks-config.ts';
+
+const [url = '', prefix = '', receiver = '', secret = '', named] = process.argv.slice(2);
+const point = z.enum(['answered', 'read', 'queued', 'cursor_sent']).parse(named);
+const stores = await createRedisStores({ url, prefix });
+const { feeds, webhookEndpoints } = stores;
+const die = () => process.kill(process.pid, 'SIGKILL');
+
+await startWebhooks({
+  config: parseConfig(webhooksConfig({ url, prefix }, [{ id: 'hook', url: receiver, secrets: [secret] }])),
+  feed: {
+    newest: mcpServerId => feeds.newest(mcpServerId),
+    watch: mcpServerId => feeds.watch(mcpServerId),
+    async read(mcpServerId, p) {
+      const page = await feeds.read(mcpServerId, p);
+      if (point === 'read' && page.result === 'events' && page.events.length > 0) die();
+      return page;
+    },
+  },
+  stores: {
+    leases: stores.leases,
+    webhookEndpoints: {
+      read: endpoint => webhookEndpoints.read(endpoint),
+      noteFailure: (endpoint, now) => webhookEndpoints.noteFailure(endpoint, now),
+      disable: (endpoint, p) => webhookEndpoints.disable(endpoint, p),
+      // The receiver has said 2xx, and the queue does not know yet.
+      async noteSuccess(endpoint) {
+        if (point === 'answered') die();
+        return webhookEndpoints.noteSuccess(endpoint);
+      },
+      async moveCursor(endpoint, p) {
+        if (point === 'queued' && p.from !== undefined) die();
+        const moved = webhookEndpoints.moveCursor(endpoint, p);
+        // What is sent in one turn of the event loop leaves at its end.
+        if (point === 'cursor_sent' && p.from !== undefined) setImmediate(() => setImmediate(die));
+        return moved;
+      },
+    },
+  },
+  redis: openQueueRedis({ address: { url }, prefix }),
+  logger: createLogger({ level: 'silent' }),
+  now: Date.now,
+  pace: quickPace,
+});
+process.stdout.write('ready\n');

@@ -1,0 +1,89 @@
+import { randomInt } from 'node:crypto';
+import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
+import type { EventFeed } from '@postern/elicitation';
+import type { QueueRedis } from '@postern/store-redis';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import { isLoopbackUrl } from '../config/loopback.ts';
+import type { AuditSink } from '../events.ts';
+import type { Logger } from '../logger.ts';
+import { DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
+import { openDeliveryQueue } from './delivery-queue.ts';
+import { type DeliveryWorkerOptions, startDeliveryWorker } from './delivery-worker.ts';
+import { beginAtNewest, type DispatcherOptions, startDispatcher } from './dispatcher.ts';
+import { type WebhookEndpoint, webhookEndpointsOf } from './webhook-endpoint.ts';
+import { createWebhookEvents } from './webhook-events.ts';
+
+export interface WebhooksOptions {
+  readonly config: GatewayConfig;
+  readonly feed: EventFeed;
+  readonly stores: {
+    readonly webhookEndpoints: DispatcherOptions['records'] & DeliveryWorkerOptions['health'];
+    readonly leases: DispatcherOptions['leases'];
+  };
+  /** Closed with the webhooks. */
+  readonly redis: QueueRedis;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly auditSinks?: readonly AuditSink[];
+  /** Put around the requests, to measure them. */
+  readonly around?: (fetch: OutboundFetch) => OutboundFetch;
+  /** Times, replaced in tests. */
+  readonly pace?: Pick<DeliveryWorkerOptions, 'retryDelay' | 'lockMs'> & Pick<DispatcherOptions, 'leaseMs' | 'pauseMs'>;
+  readonly timeoutMs?: number;
+}
+
+export interface Webhooks {
+  stop(): Promise<void>;
+}
+
+/**
+ * Tells the receivers of all MCP servers, each on its own: a queue, a rate and a bound of requests per endpoint, so that one that
+ * is slow or away delays nobody else. When this resolves, whatever is committed from now on will be told.
+ */
+export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
+  const { config, feed, stores, redis, logger, now, pace = {}, around = fetch => fetch } = options;
+  const events = createWebhookEvents(logger, options.auditSinks);
+  const endpoints = webhookEndpointsOf(config);
+  const guarded = createOutboundFetch({
+    allowLoopback: isLoopbackUrl(config.publicUrl),
+    timeoutMs: options.timeoutMs ?? DELIVERY_TIMEOUT_MS,
+    maxBytes: DISCARDED_BYTES,
+    privateHosts: config.outbound.privateHosts,
+    // The operator has written these URLs, port and all.
+    extraPorts: endpoints.flatMap(({ url }) => (new URL(url).port === '' ? [] : [Number(new URL(url).port)])),
+  });
+  const fetch = around(guarded);
+  const onError = (endpoint: WebhookEndpoint) => (error: unknown) => events.trouble({ endpoint: endpoint.name, error });
+  const { webhookEndpoints: records, leases } = stores;
+  try {
+    await Promise.all(endpoints.map(endpoint => beginAtNewest({ endpoint, feed, records })));
+  } catch (error) {
+    redis.close();
+    await guarded.close();
+    throw error;
+  }
+
+  const parts = endpoints.map(endpoint => {
+    const queue = openDeliveryQueue({ endpoint: endpoint.name, redis, onError: onError(endpoint) });
+    const worker = startDeliveryWorker({
+      ...pace,
+      endpoint,
+      redis,
+      queue,
+      health: records,
+      attempt: (event, signal) => deliver({ endpoint, event, signal }, { fetch, now }),
+      events,
+      now,
+      random: () => randomInt(2 ** 32) / 2 ** 32,
+    });
+    return { worker, dispatcher: startDispatcher({ ...pace, endpoint, queue, feed, records, leases, events }) };
+  });
+
+  return {
+    async stop() {
+      await Promise.all(parts.flatMap(({ worker, dispatcher }) => [worker.stop(), dispatcher.stop()]));
+      redis.close();
+      await guarded.close();
+    },
+  };
+}
