@@ -12,6 +12,8 @@ export interface ModernCall {
   readonly inputResponses?: Record<string, unknown>;
   readonly requestState?: string | undefined;
   readonly progressToken?: number;
+  /** Added to the `_meta` of the request. */
+  readonly meta?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -74,6 +76,7 @@ export async function modernCall(url: URL, call: ModernCall): Promise<ModernAnsw
         ...(call.inputResponses === undefined ? {} : { inputResponses: call.inputResponses }),
         ...(call.requestState === undefined ? {} : { requestState: call.requestState }),
         _meta: {
+          ...call.meta,
           ...(call.progressToken === undefined ? {} : { progressToken: call.progressToken }),
           'io.modelcontextprotocol/protocolVersion': MODERN_REVISION,
           'io.modelcontextprotocol/clientInfo': { name: 'Conformance Host', version: '1.0.0' },

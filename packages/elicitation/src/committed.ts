@@ -11,7 +11,7 @@ export function committed(
   times: { readonly now: number; readonly expiresAt: number },
 ): Elicitation {
   const { layout, elicitationId, mcpServerId, identityMode, subject, createdAt } = current;
-  const { message, returnUrl } = current;
+  const { message, returnUrl, traceparent } = current;
   const requestedBy = claimAfter(current, next);
   const base = {
     layout,
@@ -24,6 +24,7 @@ export function committed(
     ...(message === undefined ? {} : { message }),
     ...(requestedBy === undefined ? {} : { requestedBy }),
     ...(returnUrl === undefined ? {} : { returnUrl }),
+    ...(traceparent === undefined ? {} : { traceparent }),
     createdAt,
     expiresAt: times.expiresAt,
   };

@@ -57,6 +57,8 @@ interface ElicitationBase {
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
   readonly returnUrl?: string;
+  /** Where in a trace it was issued (W3C Trace Context, version 00), if it was traced: what happens later refers to it. */
+  readonly traceparent?: string;
   /** Epoch milliseconds on the store's clock, as are all times here. */
   readonly createdAt: number;
   readonly expiresAt: number;

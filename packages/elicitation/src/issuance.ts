@@ -41,6 +41,7 @@ export interface IssueElicitation {
   /** How long it stays open, in milliseconds; never longer than the MCP server's limit. */
   readonly ttlMs: number;
   readonly returnUrl?: string;
+  readonly traceparent?: string;
   /** Reserved by an idempotent caller, so that a repeat meets the same elicitation. */
   readonly reservation?: { readonly elicitationId: ElicitationId; readonly operationId: string };
 }
@@ -149,7 +150,7 @@ function asked(
   request: ElicitationRequest,
   entropy: Entropy,
 ): Omit<CreateElicitation, 'seen'> {
-  const { subject, message, requestedBy, returnUrl, reservation } = input;
+  const { subject, message, requestedBy, returnUrl, traceparent, reservation } = input;
   const { mcpServerId, identityMode, limits } = mcpServer;
   const answeredBy = answerIdOf(mcpServer, subject, request);
   return {
@@ -162,6 +163,7 @@ function asked(
       ...(message === undefined ? {} : { message }),
       ...(requestedBy === undefined ? {} : { requestedBy }),
       ...(returnUrl === undefined ? {} : { returnUrl }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
     operationId: reservation?.operationId ?? newOperationId(entropy),

@@ -26,6 +26,7 @@ import type { z } from 'zod';
 import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import type { Subject } from './subject.ts';
+import type { TraceContext } from './trace-context.ts';
 
 export interface GatewayClientOptions {
   /** Base URL of the gateway's API, without a trailing slash. */
@@ -36,6 +37,8 @@ export interface GatewayClientOptions {
   /** Attempts per call, the first included. Default 3. */
   readonly maxAttempts?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
+  /** Sent along with every call. */
+  readonly trace?: TraceContext | undefined;
   /** Pause between attempts; rejects when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
   readonly random?: (() => number) | undefined;
@@ -106,6 +109,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         headers: {
           accept: 'application/json, application/problem+json',
           authorization,
+          ...options.trace,
           ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
           ...call.headers,
         },

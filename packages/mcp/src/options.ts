@@ -68,10 +68,12 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
   const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
   const url = gatewayUrl(options);
-  const client = createGatewayClient({ url, authorize: authorizer(options, url), timeoutMs, fetch: options.fetch });
+  const clientOptions = { url, authorize: authorizer(options, url), timeoutMs, fetch: options.fetch };
+  const client = createGatewayClient(clientOptions);
   const onBackgroundError = options.onBackgroundError ?? warn;
   return {
     client,
+    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
     sealedOpener: sealedOpener(options),
     fetch: options.fetch ?? fetch,
     allowHttp: options.allowHttp ?? false,

@@ -19,11 +19,12 @@ export type ToolOutcome<Result> = { readonly type: 'result'; readonly result: Re
  * @throws whatever else the handler throws
  */
 export async function runTool<Result>(
-  environment: Environment,
+  shared: Environment,
   call: ToolCall,
   resolvePrincipal: () => Promise<Principal>,
   handler: (gate: GateContext) => Result | Promise<Result>,
 ): Promise<ToolOutcome<Result>> {
+  const environment = inTraceOf(call, shared);
   let principal: Promise<Principal> | undefined;
   const memoized = () => (principal ??= resolvePrincipal());
   const argsDigest = digest(call.args);
@@ -33,6 +34,11 @@ export async function runTool<Result>(
   const outcome = await runOnce();
   if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
   return await promiseCompletion(environment, call, outcome, runOnce);
+}
+
+function inTraceOf({ trace }: ToolCall, environment: Environment): Environment {
+  const client = trace === undefined ? undefined : environment.tracedClient?.(trace);
+  return client === undefined ? environment : { ...environment, client };
 }
 
 async function settle<Result>(

@@ -19,10 +19,13 @@ import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
 import type { TextFunction } from './texts.ts';
 import type { ToolCall } from './tool-call.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** What every call of one gate shares. */
 export interface Environment {
   readonly client: GatewayClient;
+  /** The same for a call that belongs to a trace. */
+  readonly tracedClient?: (trace: TraceContext) => GatewayClient;
   /** Present where secrets are delivered sealed. */
   readonly sealedOpener: SealedOpener | undefined;
   /** For requests to the APIs of providers. */

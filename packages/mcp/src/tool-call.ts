@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { LegacySession } from './legacy-session-port.ts';
 import type { AuthInfo } from './subject.ts';
 import type { PlainToolResult } from './tool-result.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** The MCP client's answer to a URL-mode request. `accept` means that the URL was opened, never that the user finished. */
 export type ClientAction = 'accept' | 'decline' | 'cancel';
@@ -32,6 +33,8 @@ interface AnyCall {
   readonly mcpClientName: string | undefined;
   /** Present when the MCP client asked for progress notifications. */
   readonly reportProgress: ((progress: number, message: string) => Promise<void>) | undefined;
+  /** The trace that the MCP request belongs to; the calls to the gateway go on with it. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** A request of revision 2026-07-28. */

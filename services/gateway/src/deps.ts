@@ -56,8 +56,10 @@ import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts'
 import { createTokenSets } from './flows/token-set.ts';
 import { createEventStreams, type EventStreams } from './http/api/event-streams.ts';
 import type { Logger } from './logger.ts';
-import { createMetrics, type Metrics, type OutboundTarget } from './metrics/create-metrics.ts';
+import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
+import { createObservation } from './observation.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -73,6 +75,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly events: Events;
   /** Where metrics are configured. */
   readonly metrics: Metrics | undefined;
+  /** Where traces are configured. */
+  readonly telemetry: Telemetry | undefined;
   readonly stores: RedisStores;
   /** A connection of its own for job queues, closed by whoever opens it. */
   readonly openQueueRedis: () => QueueRedis;
@@ -127,7 +131,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const { logger } = options;
   const now = options.now ?? Date.now;
   const entropy = options.entropy ?? systemEntropy;
-  const metrics = config.metrics === undefined ? undefined : createMetrics();
+  const { metrics, telemetry, ...observe } = await createObservation(config);
   const events = createEvents(logger, metrics === undefined ? [] : [metrics.audit]);
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
@@ -136,7 +140,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     timeoutMs: requestLimitMs,
     privateHosts: config.outbound.privateHosts,
   });
-  const fetchFor = (target: OutboundTarget) => metrics?.outbound(fetch, target) ?? fetch;
+  const fetchFor = (target: OutboundTarget) => observe.fetch(fetch, target);
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,
     signIn: createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
@@ -149,7 +153,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     assumeDurable: config.redis.assumeDurable,
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
-    ...(metrics === undefined ? {} : { onCommand: metrics.onCommand }),
+    ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
   });
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
@@ -178,11 +182,11 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     entropy,
     now,
   });
-  const service = metrics?.service(plainService) ?? plainService;
+  const service = observe.service(plainService);
   const shared = { config, events, stores, service, vault, providers, mcpServers, now, entropy, requestLimitMs };
   const tokenSets = createTokenSets(vault);
-  const revocationFlow = createRevocationFlow({ ...shared, tokenSets });
-  const tokenRefresh = createTokenRefresh({ ...shared, tokenSets, revocationFlow });
+  const revocationFlow = observe.revocationFlow(createRevocationFlow({ ...shared, tokenSets }));
+  const tokenRefresh = observe.tokenRefresh(createTokenRefresh({ ...shared, tokenSets, revocationFlow }));
   const grantKeeping = createGrantKeeping({ ...shared, tokenSets, revocationFlow });
   const parts = { ...shared, identityProviders, tokenSets, tokenRefresh, revocationFlow, grantKeeping };
   const approvalPolicy = createApprovalPolicy(shared);
@@ -212,6 +216,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...parts,
     logger,
     metrics,
+    telemetry,
     openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix }),
     clientPresentation,
     accessTokens,
@@ -244,6 +249,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       await tokenRefresh.drain();
       await stores.close();
       await fetch.close();
+      await telemetry?.[Symbol.asyncDispose]();
     },
   };
 }

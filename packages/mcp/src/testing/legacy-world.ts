@@ -120,6 +120,8 @@ interface HostOptions {
   /** Answers forms. */
   readonly fill?: Fill;
   readonly subject?: string;
+  /** `_meta` of every tool call. */
+  readonly meta?: Readonly<Record<string, string>>;
 }
 
 /** A sessionful MCP server of one SDK with this package, and MCP clients of either SDK. */
@@ -200,7 +202,12 @@ async function connectV2(url: URL, options: HostOptions): Promise<LegacyHost> {
     terminate: () => transport.terminateSession(),
     close: () => client.close(),
     call: (title = 'Broken', signal) =>
-      answerOf(client.callTool({ name: 'outcome', arguments: { title } }, signal === undefined ? {} : { signal })),
+      answerOf(
+        client.callTool(
+          { name: 'outcome', arguments: { title }, ...metaOf(options) },
+          signal === undefined ? {} : { signal },
+        ),
+      ),
   };
 }
 
@@ -226,13 +233,15 @@ async function connectV1(url: URL, options: HostOptions): Promise<LegacyHost> {
     call: (title = 'Broken', signal) =>
       answerOf(
         client.callTool(
-          { name: 'outcome', arguments: { title } },
+          { name: 'outcome', arguments: { title }, ...metaOf(options) },
           CallToolResultSchema,
           signal === undefined ? {} : { signal },
         ),
       ),
   };
 }
+
+const metaOf = ({ meta }: HostOptions) => (meta === undefined ? {} : { _meta: { ...meta } });
 
 const cancel = (): Answer => ({ action: 'cancel' });
 const urlMode = { elicitation: { form: {}, url: {} } };

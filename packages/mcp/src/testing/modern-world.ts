@@ -82,6 +82,8 @@ export interface RawCall {
   readonly subject?: string | null;
   readonly progressToken?: number;
   readonly signal?: AbortSignal;
+  /** Added to the `_meta` of the request. */
+  readonly meta?: Readonly<Record<string, string>>;
 }
 
 export interface RawAnswer {
@@ -136,6 +138,7 @@ export async function modernWorld(options: Partial<PosternOptions<ServerContext>
           ...(request.inputResponses === undefined ? {} : { inputResponses: request.inputResponses }),
           ...(request.requestState === undefined ? {} : { requestState: request.requestState }),
           _meta: {
+            ...request.meta,
             ...(request.progressToken === undefined ? {} : { progressToken: request.progressToken }),
             'io.modelcontextprotocol/protocolVersion': REVISION,
             'io.modelcontextprotocol/clientInfo': { name: 'host', version: '1.0.0' },

@@ -16,6 +16,7 @@ import type { PosternOptions } from '../options.ts';
 import type { ToolOutcome } from '../run-tool.ts';
 import { createSessionOf, type SessionOf } from '../session-of.ts';
 import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
+import { traceContextOf } from '../trace-context.ts';
 
 /** SDK v1's handler context. */
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -52,6 +53,7 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
     authInfo: extra.authInfo,
     toolName: name,
     reportProgress: progressReporter(extra),
+    trace: traceContextOf(extra._meta),
   };
   // A transport without a session id is a shared channel (stdio) unless it came in with an HTTP request.
   const lasts = extra.sessionId !== undefined || extra.requestInfo === undefined;

@@ -9,6 +9,7 @@ import {
 import { z } from 'zod';
 import type { SessionOf } from '../session-of.ts';
 import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
+import { traceContextOf } from '../trace-context.ts';
 import { INPUT_REQUEST_KEY } from './answers.ts';
 
 interface Surroundings {
@@ -28,6 +29,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
     authInfo: ctx.http?.authInfo,
     toolName: name ?? toolNameHeader(ctx),
     reportProgress: progressReporter(ctx),
+    trace: traceContextOf(mcpReq._meta),
   };
   const envelope = modernEnvelope(ctx, server);
   if (envelope !== undefined) {

@@ -46,6 +46,17 @@ describe('authorizations', () => {
     expect(encodeElicitation(authorization, { status: 'pending' })).toBe(`${flat}}`);
   });
 
+  test('keep where in a trace they were issued, across every move', () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const traced = decodeElicitation(
+      encodeElicitation({ ...authorization, traceparent }, { status: 'pending' }),
+      fields,
+    );
+    expect(traced.traceparent).toBe(traceparent);
+    const json = encodeElicitation(traced, { status: 'active', attempt: 'a' });
+    expect(decodeElicitation(json, { ...fields, status: 'active' }).traceparent).toBe(traceparent);
+  });
+
   test.each([
     {
       status: 'pending',

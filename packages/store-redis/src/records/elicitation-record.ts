@@ -24,6 +24,7 @@ const base = {
   message: text.exactOptional(),
   requestedBy: z.object({ mcpClient: text.exactOptional(), tool: text.exactOptional() }).exactOptional(),
   returnUrl: text.exactOptional(),
+  traceparent: text.exactOptional(),
   createdAt: time,
   expiresAt: time,
 };
@@ -68,10 +69,10 @@ export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
 ): string {
-  const { mcpServerId, identityMode, subject, request, message, returnUrl } = of;
+  const { mcpServerId, identityMode, subject, request, message, returnUrl, traceparent } = of;
   const requestedBy = claimAfter(of, next);
   const { status: _, ...decided } = next;
-  const common = { layout: RECORD_LAYOUT, mcpServerId, identityMode, message, returnUrl };
+  const common = { layout: RECORD_LAYOUT, mcpServerId, identityMode, message, returnUrl, traceparent };
   // Flat, because there may be millions of them. The others stand apart: their members are called as they please.
   const asked = request.kind === 'authorization' ? request : { request };
   return JSON.stringify({ ...common, ...subject, ...asked, ...requestedBy, ...decided });

@@ -61,6 +61,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
           message: 'Grüße 👩‍👩‍👧 "quoted" \\ {brace}',
           requestedBy: { mcpClient: 'Example', tool: 'create_issue' },
           returnUrl: 'https://tracker.example.com/done',
+          traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
         },
       };
       const elicitation = await created(stores.elicitations, request);

@@ -176,6 +176,19 @@ export const configSchema = z.strictObject({
     .describe(
       'A second listener with /metrics, /livez and /readyz, for your own network. Absent: nothing is measured.',
     ),
+  telemetry: z
+    .strictObject({
+      otlpEndpoint: z
+        .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+        .describe(
+          'An OpenTelemetry collector; /v1/traces is added. Spans hold ids and codes, no secrets and no people.',
+        ),
+      sampleRatio: z.number().min(0).max(1).default(1).describe('Share of traces that begin here and are recorded.'),
+      serviceName: z.string().min(1).max(80).default('postern'),
+      headers: z.record(z.string(), z.string()).default({}).describe('For collectors that ask who sends.'),
+    })
+    .optional()
+    .describe('Traces. Absent: none.'),
   trustProxy: z
     .array(
       z.string().refine(isAddressRange, { error: 'must be an address or a CIDR range, and not the whole internet' }),

@@ -9,6 +9,7 @@ interface ByProcessor {
 
 /** Where payment processors call. The signature is over the bytes, so nothing parses them before it is checked. */
 export const webhookRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  deps.telemetry?.traceRequests(app, { surface: 'webhook' });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 256 * 1024 }, (_request, body, done) =>
     done(null, body),

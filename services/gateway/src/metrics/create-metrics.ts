@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { OutboundError, type OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { z } from 'zod';
 import type { AuditSink } from '../events.ts';
+import { packageVersion } from '../package-version.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
 
@@ -33,16 +32,11 @@ export interface Metrics {
   readonly service: (service: ElicitationService) => ElicitationService;
 }
 
-const packageSchema = z.object({ version: z.string() });
-
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const instruments = createInstruments(registry);
-  const { version } = packageSchema.parse(
-    JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')),
-  );
-  instruments.buildInfo.set({ version, node: process.version }, 1);
+  instruments.buildInfo.set({ version: packageVersion, node: process.version }, 1);
   return {
     registry,
     audit: createAuditMetrics(instruments),

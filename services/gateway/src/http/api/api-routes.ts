@@ -27,6 +27,10 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
       api.removeAllContentTypeParsers();
       api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
       api.addHook('onRequest', createCallerAuth(deps));
+      deps.telemetry?.traceRequests(api, {
+        surface: 'api',
+        attributesOf: request => ({ 'postern.mcp_server_id': callerOf(request).mcpServerId }),
+      });
       await api.register(rateLimit, {
         // After authentication, so that one caller's flood is his own.
         hook: 'preHandler',

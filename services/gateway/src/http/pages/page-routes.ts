@@ -60,6 +60,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   });
 
   await app.register(async scope => {
+    deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
     await scope.register(formbody, { bodyLimit: 16 * 1024 });
     await scope.register(rateLimit, {

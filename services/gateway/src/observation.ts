@@ -1,0 +1,48 @@
+import type { OutboundFetch } from '@postern/authorization';
+import type { ElicitationService } from '@postern/elicitation';
+import type { CommandObserver } from '@postern/store-redis';
+import type { GatewayConfig } from './config/config-schema.ts';
+import type { RevocationFlow } from './flows/revocation-flow.ts';
+import type { TokenRefresh } from './flows/token-refresh.ts';
+import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
+
+/**
+ * Puts what watches around what works, for the composition root. What is not configured is not even loaded, and adds nothing: the
+ * parts come back as they are.
+ */
+export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 'telemetry'>) {
+  const metrics: Metrics | undefined =
+    config.metrics === undefined ? undefined : (await import('./metrics/create-metrics.ts')).createMetrics();
+  const telemetry: Telemetry | undefined =
+    config.telemetry === undefined
+      ? undefined
+      : (await import('./telemetry/telemetry.ts')).startTelemetry(config.telemetry);
+  const traced = telemetry?.traced;
+  return {
+    metrics,
+    telemetry,
+    onCommand: both(metrics?.onCommand, traced?.onCommand),
+    fetch(fetch: OutboundFetch, target: OutboundTarget): OutboundFetch {
+      const measured = metrics?.outbound(fetch, target) ?? fetch;
+      return traced?.fetch(measured, target) ?? measured;
+    },
+    service(service: ElicitationService): ElicitationService {
+      const measured = metrics?.service(service) ?? service;
+      return traced?.service(measured) ?? measured;
+    },
+    tokenRefresh: (flow: TokenRefresh): TokenRefresh => traced?.tokenRefresh(flow) ?? flow,
+    revocationFlow: (flow: RevocationFlow): RevocationFlow => traced?.revocationFlow(flow) ?? flow,
+  };
+}
+
+function both(one: CommandObserver | undefined, other: CommandObserver | undefined): CommandObserver | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return name => {
+    const [oneIsOver, otherIsOver] = [one(name), other(name)];
+    return fault => {
+      oneIsOver(fault);
+      otherIsOver(fault);
+    };
+  };
+}

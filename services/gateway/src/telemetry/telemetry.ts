@@ -1,0 +1,53 @@
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { FastifyInstance } from 'fastify';
+import type { GatewayConfig } from '../config/config-schema.ts';
+import { packageVersion } from '../package-version.ts';
+import { Spans } from './spans.ts';
+import { createTraced, type Traced } from './traced.ts';
+import { type TracedScope, traceRequests } from './traced-requests.ts';
+
+export interface Telemetry extends AsyncDisposable {
+  readonly traced: Traced;
+  /** Makes a span of every request of a scope. */
+  readonly traceRequests: (scope: FastifyInstance, p: TracedScope) => void;
+}
+
+/** How long a collector may take; spans that it does not take are lost, and nothing waits for it. */
+const EXPORT_MS = 5_000;
+
+/**
+ * Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON). Disposing sends what is left, within bounds.
+ */
+export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>): Telemetry {
+  const contexts = new AsyncLocalStorageContextManager().enable();
+  const exporter = new OTLPTraceExporter({
+    url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
+    headers: config.headers,
+    timeoutMillis: EXPORT_MS,
+  });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': config.serviceName, 'service.version': packageVersion }),
+    // Whoever began a trace has decided whether it is recorded.
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.sampleRatio) }),
+    spanLimits: { attributeValueLengthLimit: 256, attributeCountLimit: 32, linkCountLimit: 8, eventCountLimit: 0 },
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: EXPORT_MS, scheduledDelayMillis: 1_000 })],
+  });
+  const spans = new Spans(provider.getTracer('postern', packageVersion), contexts);
+  return {
+    traced: createTraced(spans),
+    traceRequests: (scope, p) => traceRequests(scope, spans, p),
+    async [Symbol.asyncDispose]() {
+      // A collector that is away is no reason to stop any slower or worse; the exporter has its own time limit.
+      await provider.shutdown().catch(() => undefined);
+      contexts.disable();
+    },
+  };
+}

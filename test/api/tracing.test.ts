@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatedEndpoint, startGatedEndpoint } from '../support/gated-endpoint.ts';
+import { modernCall, urlRequestOf } from '../support/modern-call.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor } from '../support/world.ts';
+
+let receiver: OtlpReceiver;
+let stage: Stage;
+let endpoint: GatedEndpoint;
+beforeAll(async () => {
+  receiver = await startOtlpReceiver();
+  stage = await startStage({ config: { telemetry: { otlpEndpoint: receiver.url } } });
+  endpoint = await startGatedEndpoint(stage.world, { postern: { holdMs: 0 } });
+});
+afterAll(async () => {
+  await endpoint?.[Symbol.asyncDispose]();
+  await stage?.[Symbol.asyncDispose]();
+  await receiver?.[Symbol.asyncDispose]();
+});
+
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const SPAN_ID = 'b7ad6b7169203331';
+const meta = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`, tracestate: 'vendor=1' };
+
+/** The spans that fit, once one has arrived. */
+async function arrived(fits: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]> {
+  await expect.poll(() => receiver.spans.some(fits), { timeout: 10_000 }).toBe(true);
+  return receiver.spans.filter(fits);
+}
+
+describe('one elicitation, followed by its traces', () => {
+  it('from the MCP request through API, pages and provider to the token', async () => {
+    const subject = stage.subject();
+    const first = await modernCall(endpoint.url, { tool: 'connect', subject, meta });
+    const { url, key, requestState } = urlRequestOf(first);
+    const elicitationId = elicitationIdOf(url);
+    await connectAccount(stage.raw(), elicitationId, subject);
+    const inputResponses = { [key]: { action: 'accept' } };
+    const done = await modernCall(endpoint.url, { tool: 'connect', subject, meta, requestState, inputResponses });
+    expect(done.text).toBe('accept alice');
+
+    // The trace of the MCP client: both of its requests, what they asked of the gateway, and what that did.
+    await arrived(({ name }) => name === 'POST /v1/connections/:connectionId/access-token');
+    const ofClient = receiver.spans.filter(({ traceId }) => traceId === TRACE_ID);
+    const issued = ofClient.find(({ name }) => name === 'POST /v1/elicitations');
+    expect(issued).toMatchObject({
+      parentSpanId: SPAN_ID,
+      attributes: {
+        'postern.surface': 'api',
+        'postern.mcp_server_id': 'tracker',
+        'http.response.status_code': '201',
+        'http.route': '/v1/elicitations',
+      },
+    });
+    const verb = ofClient.find(({ name }) => name === 'elicitation.issue');
+    expect(verb).toMatchObject({
+      parentSpanId: issued?.spanId,
+      attributes: { 'postern.elicitation_id': elicitationId },
+    });
+    expect(ofClient.find(({ name }) => name === 'redis createElicitation')).toMatchObject({
+      parentSpanId: verb?.spanId,
+    });
+    expect(ofClient.map(({ name }) => name)).toContain('POST /v1/connections/:connectionId/access-token');
+
+    // The person's requests are traces of their own. Each that is about the elicitation leads to where it was issued.
+    const pages = await arrived(
+      ({ name, attributes }) =>
+        name.endsWith('/e/:elicitationId/accept') && attributes['postern.elicitation_id'] === elicitationId,
+    );
+    for (const page of pages) {
+      expect(page.traceId).not.toBe(TRACE_ID);
+      expect(page.links).toMatchObject([{ traceId: TRACE_ID, spanId: verb?.spanId }]);
+    }
+    const [callback] = await arrived(({ name }) => name === 'GET /callback/:mcpServerId/:provider');
+    expect(callback?.links).toMatchObject([{ traceId: TRACE_ID, spanId: verb?.spanId }]);
+
+    // The code is exchanged at the provider within the request that brought it.
+    const ofCallback = receiver.spans.filter(({ traceId }) => traceId === callback?.traceId);
+    expect(ofCallback.find(({ name }) => name === 'POST provider')?.attributes).toMatchObject({
+      'server.address': new URL(stage.world.provider.issuer).hostname,
+      'http.response.status_code': '200',
+      'postern.target': 'provider',
+    });
+    expect(ofCallback.map(({ name }) => name)).toContain('redis transitionElicitation');
+  });
+
+  it('a caller that names no trace, or none that is one, begins one; a browser always does', async () => {
+    const ask = () => askFor(stage.world, stage.subject());
+    const hostile = [
+      meta.traceparent.toUpperCase(),
+      `${meta.traceparent}-x`,
+      `00-${'0'.repeat(32)}-${SPAN_ID}-01`,
+      'x',
+    ];
+    const ids: string[] = [];
+    for (const traceparent of hostile) ids.push((await stage.api.issue(ask(), { traceparent })).body.elicitationId);
+    ids.push((await stage.api.issue(ask())).body.elicitationId);
+    for (const id of ids) {
+      const [span] = await arrived(
+        ({ name, attributes }) => name === 'elicitation.issue' && attributes['postern.elicitation_id'] === id,
+      );
+      expect(span?.traceId).toMatch(/^[0-9a-f]{32}$/);
+      expect(span?.traceId).not.toBe(TRACE_ID);
+    }
+    const [address, [id = '']] = [stage.world.gateways[0]?.address, ids];
+    await fetch(`${address}/e/${id}`, { headers: { traceparent: meta.traceparent.replace('0af7', '1af7') } });
+    const pages = await arrived(
+      ({ name, attributes }) => name === 'GET /e/:elicitationId' && attributes['postern.elicitation_id'] === id,
+    );
+    expect(pages.map(({ traceId }) => traceId.slice(0, 4))).not.toContain('1af7');
+  });
+
+  it('what its caller does not want recorded is not', async () => {
+    const traceparent = `00-${TRACE_ID.replace('0af7', '2af7')}-${SPAN_ID}-00`;
+    const unrecorded = await stage.api.issue(askFor(stage.world, stage.subject()), { traceparent });
+    const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
+    await arrived(({ attributes }) => attributes['postern.elicitation_id'] === elicitationId);
+    expect(receiver.wire()).not.toContain(unrecorded.body.elicitationId);
+    expect(receiver.wire()).not.toContain('2af76519');
+  });
+
+  it('who is not authenticated leaves no span', async () => {
+    const traceparent = meta.traceparent.replace('0af7', '3af7');
+    await stage.world.api({ apiKey: 'wrong' }).call('GET', '/v1/connections', undefined, { traceparent });
+    const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
+    await arrived(({ attributes }) => attributes['postern.elicitation_id'] === elicitationId);
+    expect(receiver.wire()).not.toContain('3af76519');
+  });
+});
+
+it('S53: no span carries a person, a query, a code, a token or a cookie', async () => {
+  const subject = stage.subject();
+  const { elicitationId } = await stage.ask(subject);
+  const browser = stage.raw();
+  await connectAccount(browser, elicitationId, subject);
+  const { body } = await stage.api.read(elicitationId);
+  const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+  await arrived(
+    ({ name, attributes }) =>
+      name === 'GET /v1/elicitations/:elicitationId' && attributes['postern.elicitation_id'] === elicitationId,
+  );
+  await arrived(({ name }) => name === 'POST /v1/connections/:connectionId/access-token');
+  const wire = receiver.wire();
+  expect(token.body.accessToken.length).toBeGreaterThan(10);
+  for (const secret of [token.body.accessToken, ...browser.cookies.values(), 'only-for-tests', 'forge-client-secret'])
+    expect(wire).not.toContain(secret);
+  expect(wire).not.toContain(`"${subject}"`);
+  expect(wire).not.toMatch(/person-\d|@example\.com|[?&](code|state|iss)=|Bearer|csrf|__Host/);
+});
