@@ -5,11 +5,13 @@ import { type EventListener, type ListenOptions, listen } from '../support/event
 import { askKind } from '../support/every-kind.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { sendBytes } from '../support/raw-http.ts';
+import { dumpRedis, writesSince } from '../support/redis-dump.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor, keyOf, startWorld } from '../support/world.ts';
 
 const CAP = 3;
 const RETAINED = 100;
+const STREAMS = 2_000;
 let stage: Stage;
 let address = '';
 const stack = new DisposableStack();
@@ -218,6 +220,47 @@ describe('GET /v1/events', () => {
     while ((await listening({ ...capped, query: '?after=999999999999999-0' })).status !== 410) await delay(10);
     for (let n = 0; n < CAP * 2; n += 1)
       expect((await listening({ ...capped, query: '?after=999999999999999-0' })).status).toBe(410);
+  });
+
+  it('S25: listening, dropping and coming back write nothing', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const before = await dumpRedis(stage.world.redis.url);
+    await writesSince(stage.world.redis.url);
+    for (let n = 0; n < 20; n += 1) {
+      const listener = await listening({ replica: n % 2, query: '?kind=authorization' });
+      await listener.until(() => listener.lastId !== '');
+      listener.drop();
+    }
+    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    expect((await writesSince(stage.world.redis.url)).filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('L2, a part of it: 2,000 streams of one process each hear what is theirs', async () => {
+    await using world = await startWorld({
+      redisUrl: stage.world.redis.url,
+      mcpServer: { limits: { eventStreams: STREAMS, requestsPerMinute: 1_000_000 } },
+    });
+    const at = world.gateways[0]?.address ?? '';
+    using crowd = new DisposableStack();
+    const listeners: EventListener[] = [];
+    while (listeners.length < STREAMS) {
+      const more = Array.from({ length: 100 }, (_, nth) =>
+        listen(at, { apiKey: keyOf('tracker'), query: nth % 2 === 0 ? '' : '?status=cancelled' }),
+      );
+      for (const listener of await Promise.all(more)) listeners.push(crowd.use(listener));
+    }
+    const { body } = await world.api().issue(askFor(world, stage.subject()));
+    await world.api().cancel(body.elicitationId);
+    await Promise.all(
+      listeners.map(listener =>
+        listener.until(() => typesOf(listener, body.elicitationId).includes('elicitation.cancelled')),
+      ),
+    );
+    for (const [nth, listener] of listeners.entries())
+      expect(typesOf(listener, body.elicitationId)).toHaveLength(nth % 2 === 0 ? 2 : 1);
+    const { counts } = world.gateways[0]?.deps.eventStreams ?? {};
+    expect(counts).toMatchObject({ open: STREAMS, cut: 0 });
   });
 
   it('a stopping gateway ends its streams and says when to come back', async () => {

@@ -143,12 +143,13 @@ describe('S25: looking changes nothing, whatever kind it is', () => {
       .map(({ path }) => path)
       .filter(path => !reached(path) && !others.includes(path) && /\/(e|me|v1|webhooks)\/|well-known/.test(path));
     expect(missed.toSorted()).toEqual(
-      // Told about elsewhere: read-only-get.test.ts and charge-page.test.ts.
+      // Told about elsewhere: read-only-get.test.ts, events.test.ts and charge-page.test.ts.
       [
         '/e/:elicitationId/charge',
         '/e/:elicitationId/device',
         '/e/:elicitationId/leaving',
         '/v1/connections',
+        '/v1/events',
       ].toSorted(),
     );
   });

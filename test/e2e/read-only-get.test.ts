@@ -106,6 +106,9 @@ function addressesOf({ path }: RegisteredRoute): string[] {
         `${at}?code=x&state=${random}`,
         `${at}?error=access_denied&state=${random}`,
       ]);
+    case '/v1/events':
+      // A stream that is open never ends; that one writes nothing either is shown in events.test.ts.
+      return [`${path}?after=x`, `${path}?after=999999999999999-0`];
     case '/v1/connections': {
       const { issuer, subject } = askFor(stage.world, 'alice').subject as { issuer: string; subject: string };
       return [path, `${path}?${new URLSearchParams({ issuer, subject })}`];

@@ -16,9 +16,9 @@ export interface RelayOptions {
   readonly onError: (error: unknown) => void;
   /** Events of a shard were dropped before anybody carried them: no relay has run for thousands of commits. */
   readonly onGap: (shard: Shard) => void;
-  /** How long the others leave it alone after this replica was killed at it. Default 5 seconds. */
+  /** How long the others leave it alone after this replica was killed at it. Default 2 seconds. */
   readonly leaseMs?: number;
-  /** Pause after a failure, and after finding that another replica does the work. Default 3 seconds. */
+  /** Pause after a failure, and after finding that another replica does the work. Default 2 seconds. */
   readonly retryMs?: number;
   /** Pause between two looks at every shard, for what no wake-up told of; about, so that replicas take turns. Default 10 seconds. */
   readonly sweepMs?: number;
@@ -60,7 +60,7 @@ const SWEEP_STEP = 32;
  * saves work. Two relays at once, and one that is killed between any two steps, leave the feeds as they should be.
  */
 export function startRelay(options: RelayOptions): Relay {
-  const { outbox, leases, onError, onGap, leaseMs = 5_000, retryMs = 3_000, sweepMs = 10_000 } = options;
+  const { outbox, leases, onError, onGap, leaseMs = 2_000, retryMs = 2_000, sweepMs = 10_000 } = options;
   const own = { name: LEASE, holder: newOperationId(systemEntropy) };
   const carrier = new EventCarrier(outbox);
   const stopping = new AbortController();

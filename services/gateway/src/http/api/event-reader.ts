@@ -1,5 +1,6 @@
-import { setTimeout as delay, setImmediate as yielded } from 'node:timers/promises';
+import { setImmediate as yielded } from 'node:timers/promises';
 import type { EventFeed } from '@postern/elicitation';
+import { createBell } from '../../bell.ts';
 import { type EventStream, eventFrame } from './event-stream.ts';
 
 export interface EventReaderDeps {
@@ -57,13 +58,14 @@ export class EventReader {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
+    const pauses = createBell(signal);
     using watch = this.#deps.feeds.watch(this.#mcpServerId);
     while (!signal.aborted) {
       try {
         if (!(await this.#readOn())) await watch.next(LOOK_MS, signal);
       } catch (error) {
         this.#deps.onError(error);
-        await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+        await pauses.wait(RETRY_MS);
       }
     }
   }

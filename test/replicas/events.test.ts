@@ -1,0 +1,202 @@
+import type { GatewayConfigInput } from '@postern/gateway';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type HeardEvent, listen } from '../support/event-listener.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, createApi, keyOf } from '../support/world.ts';
+
+let stage: Stage;
+let config: GatewayConfigInput;
+/** The replica that carries events, and the one that is to follow it. That of the stage serves only. */
+let relaying: GatewayProcess;
+let next: GatewayProcess;
+let running = new AsyncDisposableStack();
+
+const limits = { requestsPerMinute: 1_000_000, elicitationsPerSubject: 1_000_000 };
+const MCP_SERVERS = ['tracker', 'other'] as const;
+type McpServerId = (typeof MCP_SERVERS)[number];
+/** Of the fault catalogue, P7. */
+const DELIVERED_MS = 30_000;
+
+beforeAll(async () => {
+  stage = await startStage({
+    mcpServer: { limits },
+    otherMcpServers: [{ id: 'other', limits }],
+    config: ({ base }) => {
+      config = base;
+      return {};
+    },
+  });
+  await stage.world.gateways[0]?.relay.stop();
+});
+beforeEach(async () => {
+  running = new AsyncDisposableStack();
+  relaying = running.use(await startGatewayProcess(config));
+  // Whoever carries first has the lease when the other one comes.
+  const listener = running.use(await startListening('tracker', [relaying.address]));
+  await announce('tracker', listener);
+  next = running.use(await startGatewayProcess(config));
+});
+afterEach(() => running.disposeAsync());
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const address = () => stage.world.gateways[0]?.address ?? '';
+
+interface Listening extends AsyncDisposable {
+  readonly heard: readonly HeardEvent[];
+  /** Ids of the events that have been heard. */
+  readonly ids: ReadonlySet<string>;
+  until(holds: () => boolean): Promise<void>;
+  /** As a lost connection: the next replica in the row is asked to go on. */
+  drop(): void;
+}
+
+/** An MCP server that listens for as long as it is needed, wherever it is answered. */
+async function startListening(mcpServerId: McpServerId, addresses: readonly string[]): Promise<Listening> {
+  const heard: HeardEvent[] = [];
+  const ids = new Set<string>();
+  const checks = new Set<() => void>();
+  let isOver = false;
+  let current: { drop(): void } | undefined;
+
+  async function once(at: string, lastEventId: string | undefined, onOpen: () => void): Promise<string | undefined> {
+    using listener = await listen(at, {
+      apiKey: keyOf(mcpServerId),
+      ...(lastEventId === undefined ? {} : { lastEventId }),
+    });
+    if (listener.status !== 200) return lastEventId;
+    current = listener;
+    onOpen();
+    let taken = 0;
+    const take = () => {
+      for (const event of listener.heard.slice(taken)) {
+        heard.push(event);
+        ids.add(event.data['eventId'] ?? '');
+      }
+      taken = listener.heard.length;
+      for (const check of checks) check();
+      return isOver;
+    };
+    // Over when the connection is; how it ended makes no difference to who comes back.
+    await listener.until(take).catch(() => undefined);
+    take();
+    return listener.lastId === '' ? lastEventId : listener.lastId;
+  }
+
+  const { promise: opened, resolve: onOpen } = Promise.withResolvers<void>();
+  const loop = (async () => {
+    let lastEventId: string | undefined;
+    for (let n = 0; !isOver; n += 1) {
+      try {
+        lastEventId = await once(addresses[n % addresses.length] ?? '', lastEventId, onOpen);
+      } catch {
+        // That replica is gone; the next one is asked with the same id.
+      }
+    }
+  })();
+  await opened;
+  return {
+    heard,
+    ids,
+    async until(holds) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const check = () => {
+        if (holds()) resolve();
+      };
+      checks.add(check);
+      check();
+      await promise;
+      checks.delete(check);
+    },
+    drop: () => current?.drop(),
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      current?.drop();
+      await loop;
+    },
+  };
+}
+
+/** Issues and cancels one elicitation. @returns the ids of its events */
+async function moveTwice(mcpServerId: McpServerId, at = address()): Promise<string[]> {
+  const api = createApi(at, keyOf(mcpServerId));
+  const { body } = await api.issue(askFor(stage.world, 'alice', { authorization: { provider: 'forge' } }));
+  await api.cancel(body.elicitationId);
+  return [1, 2].map(version => `ev_${body.elicitationId.slice(3)}.${version}`);
+}
+
+async function announce(mcpServerId: McpServerId, listener: Listening): Promise<void> {
+  const ids = await moveTwice(mcpServerId);
+  await listener.until(() => ids.every(id => listener.ids.has(id)));
+}
+
+/** How often each was announced in the feed of an MCP server. */
+async function timesIn(mcpServerId: McpServerId, ids: readonly string[]): Promise<readonly number[]> {
+  const page = await stage.world.gateways[0]?.deps.stores.feeds.read(mcpServerId, { after: undefined, limit: 5_000 });
+  const all = page?.result === 'events' ? page.events.map(({ eventId }) => eventId) : [];
+  return ids.map(id => all.filter(each => each === id).length);
+}
+
+const inOrder = (heard: readonly HeardEvent[]) => {
+  const versions = Map.groupBy(heard, ({ data }) => data['elicitationId']);
+  return [...versions.values()].every(own => {
+    const order = own.map(({ data }) => Number(data['eventId']?.split('.')[1]));
+    return order.every((version, at) => at === 0 || version > (order[at - 1] ?? 0));
+  });
+};
+
+describe('events over three replicas', () => {
+  it('N9: of two MCP servers that drop, come back anywhere, and lose replicas, each hears its own, once, in order', async () => {
+    const replicas = [address(), relaying.address, next.address];
+    const listeners = {
+      tracker: running.use(await startListening('tracker', replicas)),
+      other: running.use(await startListening('other', replicas.toReversed())),
+    };
+    const expected: Record<McpServerId, string[]> = { tracker: [], other: [] };
+    for (let n = 0; n < 40; n += 1) {
+      for (const id of MCP_SERVERS) expected[id].push(...(await moveTwice(id)));
+      if (n % 5 === 4) for (const id of MCP_SERVERS) listeners[id].drop();
+      if (n === 20) await relaying.kill();
+    }
+    for (const id of MCP_SERVERS) {
+      const { heard, ids, until } = listeners[id];
+      await until(() => expected[id].every(each => ids.has(each)));
+      const own = heard.filter(({ data }) => expected[id].includes(data['eventId'] ?? ''));
+      expect(own).toHaveLength(expected[id].length);
+      expect(inOrder(own)).toBe(true);
+      const foreign = id === 'tracker' ? expected.other : expected.tracker;
+      expect(foreign.filter(each => ids.has(each))).toEqual([]);
+      expect(await timesIn(id, expected[id])).toEqual(expected[id].map(() => 1));
+    }
+  });
+
+  it('P7: killed after the commit and before it was carried: delivered within 30 seconds, or when one starts again', async () => {
+    const listener = running.use(await startListening('tracker', [address()]));
+    relaying.suspend();
+    const began = Date.now();
+    const ids = await moveTwice('tracker');
+    await relaying.kill();
+    await listener.until(() => ids.every(id => listener.ids.has(id)));
+    expect(Date.now() - began).toBeLessThan(DELIVERED_MS);
+    expect(await timesIn('tracker', ids)).toEqual([1, 1]);
+
+    await next.kill();
+    const left = await moveTwice('tracker');
+    expect(await timesIn('tracker', left)).toEqual([0, 0]);
+    await next.restart();
+    await listener.until(() => left.every(id => listener.ids.has(id)));
+    expect(await timesIn('tracker', left)).toEqual([1, 1]);
+  });
+
+  it('a replica that was frozen while another took over adds nothing twice', async () => {
+    const listener = running.use(await startListening('tracker', [address()]));
+    relaying.suspend();
+    const ids = await moveTwice('tracker');
+    await listener.until(() => ids.every(id => listener.ids.has(id)));
+    relaying.resume();
+    for (let n = 0; n < 10; n += 1) ids.push(...(await moveTwice('tracker')));
+    await listener.until(() => ids.every(id => listener.ids.has(id)));
+    expect(await timesIn('tracker', ids)).toEqual(ids.map(() => 1));
+    expect(inOrder(listener.heard)).toBe(true);
+  });
+});
