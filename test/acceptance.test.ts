@@ -58,6 +58,7 @@ const covered = [
   'S53 no secret in logs, errors or metrics',
   'S54 audit events',
   'S55 the egress guard',
+  'S56 webhooks follow Standard Webhooks',
   'S57 plain http only on loopback',
   'S58 explicit timeouts and size limits',
   'S59 forged forwarding headers are ignored',

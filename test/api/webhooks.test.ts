@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const stack = new AsyncDisposableStack();
+let stage: Stage;
+let receiver: WebhookReceiver;
+let moves: WebhookReceiver;
+let foreign: WebhookReceiver;
+
+beforeAll(async () => {
+  [receiver, moves, foreign] = await Promise.all([
+    startWebhookReceiver(),
+    startWebhookReceiver(),
+    startWebhookReceiver(),
+  ]);
+  for (const each of [receiver, moves, foreign]) stack.use(each);
+  stage = stack.use(
+    await startStage({
+      replicas: 2,
+      mcpServer: {
+        webhooks: [
+          { id: 'ends', url: receiver.url, secrets: [receiver.secret] },
+          { id: 'moves', url: moves.url, secrets: [moves.secret], statuses: ['pending', 'active'] },
+        ],
+      },
+      otherMcpServers: [{ id: 'other', webhooks: [{ id: 'ends', url: foreign.url, secrets: [foreign.secret] }] }],
+    }),
+  );
+});
+afterAll(() => stack.disposeAsync());
+
+const toldOf = ({ received }: WebhookReceiver, elicitationId: string) =>
+  received.filter(({ payload }) => payload.data.elicitationId === elicitationId);
+
+describe('S56: webhooks of a whole gateway', () => {
+  it('tell the end of an elicitation, once, and nothing of the person', async () => {
+    const user = stage.subject();
+    const { elicitationId, createdAt } = await stage.ask(user);
+    await connectAccount(stage.raw(), elicitationId, user);
+    await until(() => expect(toldOf(receiver, elicitationId)).toHaveLength(1));
+    const [told] = toldOf(receiver, elicitationId);
+    expect(told?.payload).toMatchObject({
+      type: 'elicitation.completed',
+      data: { eventId: told?.id, elicitationId, kind: 'authorization', status: 'completed', mcpServerId: 'tracker' },
+    });
+    expect(Date.parse(told?.payload.timestamp ?? '')).toBeGreaterThanOrEqual(Date.parse(createdAt));
+    expect(told?.body).not.toContain(user);
+    expect(receiver.refused).toEqual([]);
+  });
+
+  it('tell an endpoint what it was configured for', async () => {
+    const user = stage.subject();
+    const { elicitationId } = await stage.ask(user);
+    await connectAccount(stage.raw(), elicitationId, user);
+    await until(() => expect(toldOf(moves, elicitationId)).toHaveLength(2));
+    expect(new Set(toldOf(moves, elicitationId).map(({ payload }) => payload.data.status))).toEqual(
+      new Set(['pending', 'active']),
+    );
+    expect(moves.refused).toEqual([]);
+  });
+
+  it('tell an MCP server of its own elicitations, whichever replica they ended at', async () => {
+    const own = await stage.ask(stage.subject());
+    await stage.world.api({ replica: 1 }).cancel(own.elicitationId);
+    const api = stage.world.api({ replica: 1, apiKey: keyOf('other') });
+    const other = await api.issue(askFor(stage.world, stage.subject()));
+    await stage.world.api({ apiKey: keyOf('other') }).cancel(other.body.elicitationId);
+    await until(() => expect(toldOf(foreign, other.body.elicitationId)).toHaveLength(1));
+    await until(() => expect(toldOf(receiver, own.elicitationId)).toHaveLength(1));
+    expect(toldOf(receiver, other.body.elicitationId)).toEqual([]);
+    expect(foreign.received).toHaveLength(1);
+    expect(foreign.received[0]?.payload.data).toMatchObject({ status: 'cancelled', mcpServerId: 'other' });
+    expect(foreign.refused).toEqual([]);
+  });
+
+  it('leave neither secret nor URL in the log', () => {
+    expect(stage.world.log()).not.toContain(receiver.secret.slice(6));
+    expect(stage.world.log()).not.toContain('/hooks/postern');
+  });
+});
