@@ -9,6 +9,7 @@ const documents = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'docs/events.md',
   'docs/identity-modes.md',
   'docs/observability.md',
   'docs/operators.md',

@@ -1,0 +1,110 @@
+import { EventCarrier, type Shard, shardOf } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRedisStores, type RedisStores } from './index.ts';
+
+const { ask, cancel, created, from, moved, operation, somebody } = samples;
+const DAY_MS = 24 * 3_600_000;
+const OUTBOX = 200;
+
+const redis = await startRedis();
+afterAll(() => redis[Symbol.asyncDispose]());
+
+describe('feeds in Redis', () => {
+  let stores: RedisStores;
+  let raw: Redis;
+  beforeAll(async () => {
+    stores = await createRedisStores({ url: redis.url, prefix: 'feeds', eventsPerShard: OUTBOX });
+    raw = new Redis(redis.url);
+  });
+  afterAll(async () => {
+    raw.disconnect();
+    await stores.close();
+  });
+
+  const someServer = () => `s-${operation()}`;
+  const limit = 10_000;
+
+  async function announce(mcpServerId: string, subject = somebody(), times = 1): Promise<Shard> {
+    for (let n = 0; n < times; n += 1) {
+      const request = from(mcpServerId, ask(subject, { coalescingDigest: operation() }));
+      await moved(stores.elicitations, await created(stores.elicitations, request), cancel);
+    }
+    return shardOf(subject);
+  }
+
+  async function keyOf(noun: 'feed' | 'fed', mcpServerId: string): Promise<string> {
+    const [key = ''] = await raw.keys(`feeds:{*}:${noun}:${mcpServerId}`);
+    return key;
+  }
+
+  test('the time of an event is that of its commit', async () => {
+    const mcpServerId = someServer();
+    const began = Date.now();
+    const shard = await announce(mcpServerId);
+    const ended = Date.now();
+    await new EventCarrier(stores.outbox).carry([shard]);
+    const page = await stores.feeds.read(mcpServerId, { after: undefined, limit });
+    const times = page.result === 'events' ? page.events.map(({ occurredAt }) => occurredAt) : [];
+    expect(times).toHaveLength(2);
+    for (const time of times) {
+      expect(time).toBeGreaterThanOrEqual(began);
+      expect(time).toBeLessThanOrEqual(ended);
+    }
+  });
+
+  test('a commit costs what it did: nothing but its own entry is written for the feed', async () => {
+    const mcpServerId = someServer();
+    await raw.config('RESETSTAT');
+    const shard = await announce(mcpServerId);
+    const stats = await raw.info('commandstats');
+    expect(stats).toMatch(/cmdstat_xadd:calls=2,/);
+    expect(stats).not.toMatch(/cmdstat_(xrange|xtrim|xlen):/);
+    expect((await stores.outbox.read(shard, { after: undefined, limit })).entries).toHaveLength(2);
+  });
+
+  test('what the outbox dropped before it was carried is noticed, and the rest is carried', async () => {
+    const [mcpServerId, subject] = [someServer(), somebody()];
+    const shard = await announce(mcpServerId, subject);
+    const carrier = new EventCarrier(stores.outbox, { perShard: limit });
+    expect(await carrier.carry([shard])).toMatchObject({ gaps: [] });
+    await carrier.moveCursors();
+    await announce(mcpServerId, subject, OUTBOX);
+    expect(await new EventCarrier(stores.outbox, { perShard: limit }).carry([shard])).toMatchObject({ gaps: [shard] });
+    const late = await carrier.carry([shard]);
+    expect(late).toMatchObject({ gaps: [shard], carried: 0 });
+    expect(await carrier.carry([shard])).toMatchObject({ gaps: [], found: 0 });
+  });
+
+  test('a feed goes by itself, and what is known of it stays long enough to say so', async () => {
+    const mcpServerId = someServer();
+    const shard = await announce(mcpServerId);
+    const carrier = new EventCarrier(stores.outbox);
+    await carrier.carry([shard]);
+    const page = await stores.feeds.read(mcpServerId, { after: undefined, limit });
+    const [first, last] = page.result === 'events' ? page.events : [];
+    const [feed, facts] = [await keyOf('feed', mcpServerId), await keyOf('fed', mcpServerId)];
+    expect(await raw.pttl(feed)).toBeGreaterThan(6 * DAY_MS);
+    expect(await raw.pttl(feed)).toBeLessThanOrEqual(7 * DAY_MS);
+    expect(await raw.pttl(facts)).toBeGreaterThan(27 * DAY_MS);
+
+    await raw.del(feed);
+    expect(await stores.feeds.read(mcpServerId, { after: undefined, limit })).toEqual({ result: 'events', events: [] });
+    expect(await stores.feeds.read(mcpServerId, { after: first?.position, limit })).toEqual({ result: 'gone' });
+    expect(await stores.feeds.read(mcpServerId, { after: last?.position, limit })).toMatchObject({ events: [] });
+
+    // What it had is not carried again, and what comes has later positions.
+    expect(await new EventCarrier(stores.outbox).carry([shard])).toMatchObject({ carried: 0 });
+    await carrier.carry([await announce(mcpServerId)]);
+    expect(await stores.feeds.read(mcpServerId, { after: last?.position, limit })).toMatchObject({
+      events: [{ type: 'elicitation.pending' }, { type: 'elicitation.cancelled' }],
+    });
+  });
+
+  test('an MCP server whose id would make key names ambiguous has no feed', async () => {
+    for (const id of ['', 'a:b', '{00}', 'a b', 'a'.repeat(65)])
+      await expect(stores.feeds.newest(id)).rejects.toThrow(TypeError);
+  });
+});
