@@ -46,7 +46,9 @@ const typesOf = ({ heard }: EventListener, elicitationId: string) =>
 async function refusal(options: Partial<ListenOptions>) {
   const listener = await listening(options);
   expect(listener.headers['content-type']).toMatch(/^application\/problem\+json/);
-  return { status: listener.status, ...problemSchema.parse(JSON.parse(await listener.text())) };
+  const problem = problemSchema.parse(JSON.parse(await listener.text()));
+  expect(problem.status).toBe(listener.status);
+  return problem;
 }
 
 describe('GET /v1/events', () => {

@@ -79,7 +79,7 @@ describe('streams of events', () => {
         return feeds.read(id, p);
       },
     }));
-    const clients = [];
+    const clients: ReturnType<typeof readAll>[] = [];
     for (let n = 0; n < 10; n += 1) clients.push(readAll(await open()));
     await announce(0);
     const before = read.mock.calls.length;
@@ -94,7 +94,7 @@ describe('streams of events', () => {
     const { open, announce, positions } = setUp();
     await announce(250);
     const [first] = await positions();
-    const clients = [];
+    const clients: ReturnType<typeof readAll>[] = [];
     for (let n = 0; n < 8; n += 1) {
       clients.push(readAll(await open({ after: first ?? '' })));
       await announce(20);
@@ -143,7 +143,7 @@ describe('streams of events', () => {
   it('keeps every connection alive, and tells clients how far what they do not want has come', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
     const { open, announce, stores } = setUp();
-    const clients = [];
+    const clients: ReturnType<typeof readAll>[] = [];
     for (let n = 0; n < 5; n += 1)
       clients.push(readAll(await open({ filter: { kinds: new Set(['payment']), types: undefined } })));
     await announce(3);
