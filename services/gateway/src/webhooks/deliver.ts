@@ -18,7 +18,7 @@ const failures: Record<OutboundErrorCode, NoAnswer> = {
 /** One attempt, signed with the keys that are configured now. */
 export async function deliver(
   p: { readonly endpoint: WebhookEndpoint; readonly event: WebhookEvent; readonly signal: AbortSignal },
-  deps: { readonly fetch: OutboundFetch; readonly now: () => number },
+  deps: { readonly fetch: OutboundFetch; readonly now: () => number; readonly onDate: (date: string | null) => void },
 ): Promise<DeliveryAnswer> {
   const { headers, body } = webhookRequest(p.event, p.endpoint.signers, deps.now());
   try {
@@ -29,6 +29,7 @@ export async function deliver(
       signal: p.signal,
       discardBody: true,
     });
+    deps.onDate(response.headers.get('date'));
     return { status: response.status, retryAfter: response.headers.get('retry-after') ?? undefined };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;

@@ -19,8 +19,11 @@ const jobOptions: JobsOptions = {
   keepLogs: 0,
 };
 
-/** A job holds the event and nothing else: URL and keys are configuration, taken when it is delivered. */
-export const jobSchema = z.strictObject({
+/**
+ * A job holds the event and nothing else: URL and keys are configuration, taken when it is delivered. Of a newer release it may
+ * hold more, which is left out.
+ */
+export const jobSchema = z.object({
   eventId: z.string(),
   elicitationId: z.string(),
   mcpServerId: z.string(),

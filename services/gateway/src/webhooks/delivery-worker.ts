@@ -27,6 +27,8 @@ export interface DeliveryWorkerOptions {
   readonly retryDelay?: typeof retryDelayMs;
   /** After a replica was killed, another takes over what it had in hand after about twice as long. Default 10 s. */
   readonly lockMs?: number;
+  /** How long a stop waits for answers. Default 4 s. */
+  readonly graceMs?: number;
 }
 
 export interface DeliveryWorker {
@@ -38,7 +40,6 @@ export interface DeliveryWorker {
 const MAX_HOLD_MS = 10 * 60_000;
 /** A job of a disabled endpoint that was fetched before its queue was paused. */
 const DISABLED_DELAY_MS = 60_000;
-const GRACE_MS = 4_000;
 
 /** An attempt that failed; the message is its reason, which is stored. */
 class DeliveryFailure extends Error {
@@ -57,7 +58,7 @@ class DeliveryFailure extends Error {
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { endpoint, redis, queue, health, attempt, events, now, random } = options;
-  const { retryDelay = retryDelayMs, lockMs = 10_000 } = options;
+  const { retryDelay = retryDelayMs, lockMs = 10_000, graceMs = 4_000 } = options;
   const { name } = endpoint;
   const stopping = new AbortController();
   const onError = (error: unknown) => {
@@ -85,22 +86,36 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     }
   }
 
-  async function handle(job: Job<unknown>, token?: string): Promise<void> {
-    const event = jobSchema.parse(job.data);
+  async function handle(job: Job<unknown>, token: string | undefined): Promise<void> {
+    const event = jobSchema.safeParse(job.data);
+    // Of a newer release, perhaps: another replica may know it.
+    if (!event.success) throw new DeliveryFailure('unreadable');
     if ((await health.read(name)).disabled !== undefined) {
       await queue.pause();
       await job.moveToDelayed(now() + DISABLED_DELAY_MS, token);
       throw new DelayedError();
     }
-    const outcome = deliveryOutcome(await attempt(event, stopping.signal), now());
+    const outcome = deliveryOutcome(await attempt(event.data, stopping.signal), now());
     // The end of this process says nothing about the receiver.
     if (stopping.signal.aborted && outcome.result === 'failed') throw new DeliveryFailure('stopped');
-    await attend(outcome);
+    // What was answered stands, whether or not it can be noted beside the job.
+    await attend(outcome).catch(onError);
     if (outcome.result === 'gone') throw new DeliveryFailure(outcome.reason);
     if (outcome.result === 'failed') throw new DeliveryFailure(outcome.reason, outcome.retryAfterMs);
   }
 
-  const worker = new Worker<unknown, void>(QUEUE_NAME, handle, {
+  /** What BullMQ stores of an error is its message, so that only reasons of ours get there. */
+  async function handleInOurWords(job: Job<unknown>, token?: string): Promise<void> {
+    try {
+      await handle(job, token);
+    } catch (error) {
+      if (error instanceof DeliveryFailure || error instanceof DelayedError) throw error;
+      onError(error);
+      throw new DeliveryFailure('internal');
+    }
+  }
+
+  const worker = new Worker<unknown, void>(QUEUE_NAME, handleInOurWords, {
     connection: redis.connection,
     prefix: redis.prefixOf(name),
     concurrency: endpoint.concurrency,
@@ -133,12 +148,16 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   return {
     async stop() {
-      const closed = worker.close();
+      let isClosed = false;
+      const closed = worker.close().then(() => {
+        isClosed = true;
+      });
       // Whatever answers within the grace is noted as answered; the rest is given up and comes again.
-      await settledWithin(closed, GRACE_MS);
+      await settledWithin(closed, graceMs);
       stopping.abort();
+      await settledWithin(closed, graceMs);
       // Without Redis nothing can be noted, and nobody can be told that we leave: others take over as after a crash.
-      await settledWithin(closed, GRACE_MS);
+      if (!isClosed) await settledWithin(worker.disconnect().catch(onError), graceMs);
     },
   };
 }

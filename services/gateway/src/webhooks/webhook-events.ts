@@ -23,6 +23,9 @@ export function createWebhookEvents(logger: Logger, sinks: readonly AuditSink[] 
         { event: 'webhook.queue_full', ...p },
         'nothing more is queued for an endpoint until it has caught up',
       ),
+    /** Receivers will refuse signatures as too old or too early. Positive: our clock is ahead. */
+    clockSkew: (p: { endpoint: string; skewSeconds: number }) =>
+      logger.warn({ event: 'webhook.clock_skew', ...p }, 'the clock of this machine differs from that of a receiver'),
     trouble: (p: { endpoint: string; error: unknown }) =>
       logger.warn({ event: 'webhook.error', ...p }, 'webhooks: something failed, will be tried again'),
   };

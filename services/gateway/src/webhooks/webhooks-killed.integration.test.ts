@@ -6,6 +6,7 @@ import { type RedisServer, startRedis, startRedisCluster } from '@postern/testki
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
+import { quickPace } from '../testing/webhooks-config.ts';
 import { QUEUE_NAME } from './delivery-queue.ts';
 
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 25_000, interval: 20 });
@@ -113,7 +114,8 @@ test('R1: Redis restarts: deliveries go on, and a stop without Redis comes to an
   await using own = await startRedis({ args: ['--appendfsync', 'always'] });
   await using stage = await webhookStage({ address: { url: own.url }, prefix: 'restart' });
   await using receiver = await startReceiver();
-  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }]);
+  const pace = { ...quickPace, graceMs: 200 };
+  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }], { pace });
   const first = await stage.publish(5);
   await until(() => expect(new Set(receiver.ids())).toEqual(new Set(first)));
   await own.kill();

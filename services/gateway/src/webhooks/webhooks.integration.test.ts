@@ -1,8 +1,11 @@
 import { openQueueRedis } from '@postern/store-redis';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Queue } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
+import { quickPace } from '../testing/webhooks-config.ts';
+import { QUEUE_NAME } from './delivery-queue.ts';
 import type { Webhooks, WebhooksOptions } from './webhooks.ts';
 
 type Stage = Awaited<ReturnType<typeof webhookStage>>;
@@ -231,6 +234,37 @@ test('rotation: old and new receivers both verify while two secrets are configur
     });
   expect(verified(oldSecret)).toEqual([true, true, false]);
   expect(verified(fresh)).toEqual([false, true, true]);
+});
+
+test('P11: a stop waits for no receiver that hangs, and the delivery comes again', async () => {
+  await using receiver = await startReceiver(nth => (nth === 1 ? undefined : 204));
+  const hook = { id: 'hook', url: receiver.url, secrets: [secret] };
+  const pace = { ...quickPace, graceMs: 100 };
+  const first = await stage.start([hook], { pace, timeoutMs: 60_000 });
+  const [eventId] = await stage.publish(1);
+  await until(() => expect(receiver.received).toHaveLength(1));
+  await first.stop();
+  expect((await healthOf('tracker.hook')).failingSince).toBeUndefined();
+  await start([hook]);
+  await until(() => expect(receiver.ids()).toEqual([eventId, eventId]));
+});
+
+test('a job that cannot be read ends as a dead letter in our words', async () => {
+  await using receiver = await startReceiver();
+  await start([{ id: 'hook', url: receiver.url, secrets: [secret] }]);
+  const queueRedis = openQueueRedis({ address: { url: redis.url }, prefix: `wh-${round}` });
+  const queue = new Queue(QUEUE_NAME, {
+    connection: queueRedis.connection,
+    prefix: queueRedis.prefixOf('tracker.hook'),
+    defaultJobOptions: { attempts: 2, backoff: { type: 'schedule' } },
+  });
+  await queue.add('deliver', { eventId: 'canary-of-a-job' }, { jobId: 'ev_other' });
+  await until(() => expect(stage.logged('webhook.dead')).toHaveLength(1));
+  expect((await queue.getJob('ev_other'))?.failedReason).toBe('unreadable');
+  expect(stage.lines.join('')).not.toContain('canary-of-a-job');
+  expect(receiver.received).toEqual([]);
+  await queue.close();
+  queueRedis.close();
 });
 
 test('two replicas deliver each event once', async () => {

@@ -6,6 +6,7 @@ import type { GatewayConfig } from '../config/config-schema.ts';
 import { isLoopbackUrl } from '../config/loopback.ts';
 import type { AuditSink } from '../events.ts';
 import type { Logger } from '../logger.ts';
+import { createClockWatch } from './clock-watch.ts';
 import { DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
 import { openDeliveryQueue } from './delivery-queue.ts';
 import { type DeliveryWorkerOptions, startDeliveryWorker } from './delivery-worker.ts';
@@ -28,7 +29,8 @@ export interface WebhooksOptions {
   /** Put around the requests, to measure them. */
   readonly around?: (fetch: OutboundFetch) => OutboundFetch;
   /** Times, replaced in tests. */
-  readonly pace?: Pick<DeliveryWorkerOptions, 'retryDelay' | 'lockMs'> & Pick<DispatcherOptions, 'leaseMs' | 'pauseMs'>;
+  readonly pace?: Pick<DeliveryWorkerOptions, 'retryDelay' | 'lockMs' | 'graceMs'> &
+    Pick<DispatcherOptions, 'leaseMs' | 'pauseMs'>;
   readonly timeoutMs?: number;
 }
 
@@ -65,13 +67,17 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
 
   const parts = endpoints.map(endpoint => {
     const queue = openDeliveryQueue({ endpoint: endpoint.name, redis, onError: onError(endpoint) });
+    const onDate = createClockWatch({
+      now,
+      onSkew: skewSeconds => events.clockSkew({ endpoint: endpoint.name, skewSeconds }),
+    });
     const worker = startDeliveryWorker({
       ...pace,
       endpoint,
       redis,
       queue,
       health: records,
-      attempt: (event, signal) => deliver({ endpoint, event, signal }, { fetch, now }),
+      attempt: (event, signal) => deliver({ endpoint, event, signal }, { fetch, now, onDate }),
       events,
       now,
       random: () => randomInt(2 ** 32) / 2 ** 32,
