@@ -185,8 +185,27 @@ describe('S44: hostile ids, queries and headers', () => {
     const list = queryOf(['issuer', 'subject', 'provider', 'constructor']).map(
       query => `/v1/connections?issuer=%00&${query}`,
     );
+    const events = queryOf(['kind', 'status', 'after', 'kind[]']).map(query => `/v1/events?after=x&${query}`);
     await fuzzer.run(
-      fc.oneof(read, list).map(path => ({ method: 'GET', path, headers: { authorization: json.authorization } })),
+      fc
+        .oneof(read, list, events)
+        .map(path => ({ method: 'GET', path, headers: { authorization: json.authorization } })),
+      is4xx,
+    );
+  });
+
+  it('Last-Event-ID', async () => {
+    const positions = fc.oneof(
+      inHeader.map(text => `x${text}`),
+      fc.tuple(fc.maxSafeNat(), fc.maxSafeNat()).map(([time, count]) => `${time}-${count}x`),
+      fc.tuple(fc.bigInt({ min: 10n ** 15n, max: 10n ** 60n }), fc.nat()).map(([time, count]) => `${time}-${count}`),
+    );
+    await fuzzer.run(
+      positions.map(position => ({
+        method: 'GET',
+        path: '/v1/events',
+        headers: { authorization: json.authorization, 'last-event-id': position },
+      })),
       is4xx,
     );
   });
