@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import {
   EventCarrier,
   type EventOutbox,
@@ -110,7 +111,7 @@ export function startRelay(options: RelayOptions): Relay {
   async function sweep(): Promise<void> {
     for (const shard of await withNews(SHARDS)) open.add(shard);
     counts.sweeps += 1;
-    sweepsAt = performance.now() + sweepMs * (0.75 + Math.random() / 2);
+    sweepsAt = performance.now() + sweepMs * (0.75 + randomInt(500) / 1_000);
   }
 
   async function noteCursors(): Promise<void> {

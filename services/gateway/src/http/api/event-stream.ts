@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { EventBody } from '@postern/api';
 import { compareFeedPositions, type FeedEvent, type Kind } from '@postern/elicitation';
@@ -31,7 +32,7 @@ const positionFrame = (position: string) => `id: ${position}\n\n`;
 export class EventStream {
   readonly body: Readable;
   readonly #filter: EventFilter;
-  readonly #endsAt = performance.now() + LONGEST_MS * (0.9 + Math.random() / 10);
+  readonly #endsAt = performance.now() + LONGEST_MS - randomInt(LONGEST_MS / 10);
   /** Everything up to here was sent, or is not wanted. */
   #position: string;
   /** What the client knows. */
@@ -110,7 +111,7 @@ export class EventStream {
   end(): void {
     if (!this.isOpen) return;
     this.#isEnding = true;
-    this.body.push(`retry: ${Math.round(RETRY_MS * (0.25 + Math.random()))}\n\n`);
+    this.body.push(`retry: ${RETRY_MS / 4 + randomInt(RETRY_MS)}\n\n`);
     this.body.push(null);
   }
 
