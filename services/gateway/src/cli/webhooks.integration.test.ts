@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
-import { webhooksConfig } from '../testing/webhooks-config.ts';
+import { quickPace, webhooksConfig } from '../testing/webhooks-config.ts';
 import { runCli } from './run-cli.ts';
 
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
@@ -61,7 +61,7 @@ test('dead deliveries are listed with their reason and delivered when the receiv
   const config = await configFor('dead', receiver.url);
   expect(await run('webhooks', 'dead', '-c', config)).toMatchObject({ code: 0, out: 'No dead deliveries.\n' });
   const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }], {
-    pace: { retryDelay: () => undefined, lockMs: 400, leaseMs: 400, pauseMs: 50 },
+    pace: { ...quickPace, retryDelay: () => undefined },
   });
   const eventIds = await stage.publish(130);
   await until(async () => expect((await stage.counts('tracker.hook')).dead).toBe(130));

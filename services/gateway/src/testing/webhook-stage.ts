@@ -99,7 +99,6 @@ export async function webhookStage(p: {
         logger,
         now: Date.now,
         pace: quickPace,
-        timeoutMs: 300,
         ...options,
       }),
     [Symbol.asyncDispose]: () => stores.close(),

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { parseConfig } from '../config/load-config.ts';
 import { createLogger } from '../logger.ts';
 import { startWebhooks } from '../webhooks/webhooks.ts';
-import { quickPace, webhooksConfig } from './webhooks-config.ts';
+import { killedPace, webhooksConfig } from './webhooks-config.ts';
 
 const [url = '', prefix = '', receiver = '', secret = '', named] = process.argv.slice(2);
 const point = z.enum(['answered', 'read', 'queued', 'cursor_sent']).parse(named);
@@ -49,6 +49,6 @@ await startWebhooks({
   redis: openQueueRedis({ address: { url }, prefix }),
   logger: createLogger({ level: 'silent' }),
   now: Date.now,
-  pace: quickPace,
+  pace: killedPace,
 });
 process.stdout.write('ready\n');

@@ -7,10 +7,12 @@ export type EndpointInput = NonNullable<GatewayConfigInput['mcpServers'][number]
 /** Fast enough to be waited for; the true times are proven with the schedule. */
 export const quickPace = {
   retryDelay: (attempt: number) => (attempt < 4 ? 20 : undefined),
-  lockMs: 400,
   leaseMs: 400,
   pauseMs: 50,
 } satisfies WebhooksOptions['pace'];
+
+/** Where a replica is killed, what it had in hand is soon another's; too soon for a machine that is very busy. */
+export const killedPace = { ...quickPace, lockMs: 1_500 } satisfies WebhooksOptions['pace'];
 
 export function webhooksConfig(redis: { url?: string; prefix: string }, webhooks: readonly EndpointInput[]) {
   return sampleConfig({

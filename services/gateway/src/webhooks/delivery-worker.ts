@@ -39,7 +39,7 @@ export interface DeliveryWorker {
 /** How long a `Retry-After` holds up everything for an endpoint; the delivery itself waits for as long as was asked. */
 const MAX_HOLD_MS = 10 * 60_000;
 /** A job of a disabled endpoint that was fetched before its queue was paused. */
-const DISABLED_DELAY_MS = 60_000;
+const DISABLED_DELAY_MS = 5_000;
 
 /** An attempt that failed; the message is its reason, which is stored. */
 class DeliveryFailure extends Error {

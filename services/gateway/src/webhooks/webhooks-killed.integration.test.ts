@@ -6,7 +6,7 @@ import { type RedisServer, startRedis, startRedisCluster } from '@postern/testki
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
-import { quickPace } from '../testing/webhooks-config.ts';
+import { killedPace, quickPace } from '../testing/webhooks-config.ts';
 import { QUEUE_NAME } from './delivery-queue.ts';
 
 const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 25_000, interval: 20 });
@@ -43,7 +43,8 @@ test.each([
   const eventIds = await stage.publish(30);
   expect(await doomed.exited).toEqual([null, 'SIGKILL']);
   const before = receiver.ids();
-  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }]);
+  const hook = { id: 'hook', url: receiver.url, secrets: [secret] };
+  const webhooks = await stage.start([hook], { pace: killedPace });
   await until(() => expect(new Set(receiver.ids())).toEqual(new Set(eventIds)));
   await until(async () => expect(await stage.counts('tracker.hook')).toEqual(none));
   await webhooks.stop();
@@ -62,7 +63,7 @@ test('N7: a receiver that is away holds up nobody else, and gets each delivery o
   await using other = await startReceiver();
   const away = await startReceiver();
   await away.close();
-  const pace = { lockMs: 2_000, leaseMs: 2_000, pauseMs: 50, retryDelay: () => 3_600_000 };
+  const pace = { leaseMs: 2_000, pauseMs: 50, retryDelay: () => 3_600_000 };
   const limits = { secrets: [secret], ratePerSecond: 1000, concurrency: 16 };
   const webhooks = await stage.start(
     [
