@@ -19,7 +19,7 @@ let offset = 0;
 beforeEach(async () => {
   application = await startExternalApplication();
   stage = await startStage({
-    config: ({ base }) => ({ ...base, limits: { pageRequestsPerMinute: 100_000 } }),
+    config: ({ base }) => ({ ...base, limits: { pageRequestsPerMinute: 100_000 }, audit: { stream: true } }),
     otherMcpServers: [{ id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl } }],
   });
   offset = 0;
@@ -44,6 +44,11 @@ function audited(): AuditLine[] {
     .map(line => JSON.parse(line) as AuditLine & { audit?: boolean })
     .filter((line): line is AuditLine => line.audit === true);
 }
+/** What stands in the stream; what is written there is the same as what is logged. */
+async function streamed(): Promise<AuditLine[]> {
+  const read = await stage.world.gateways[0]?.deps.stores.audits.read({ limit: 1000 });
+  return (read ?? []).map(({ line }) => JSON.parse(line) as AuditLine);
+}
 const names = () => audited().map(({ event }) => event);
 
 describe('S54: every move leaves one audit event', () => {
@@ -63,6 +68,9 @@ describe('S54: every move leaves one audit event', () => {
       'connection.token_read',
     ]);
     expect(new Set(lines.map(line => line.subject)).size).toBe(1);
+    await expect.poll(async () => (await streamed()).length).toBe(lines.length);
+    const untimed = ({ time: _, ...line }: AuditLine) => line;
+    expect((await streamed()).map(untimed)).toEqual(lines.map(untimed));
     for (const line of lines) {
       expect(line.subject).toMatch(/^[A-Za-z0-9_-]{16}$/);
       expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

@@ -3,6 +3,7 @@ export type { RedisAddress } from './connect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
 export type { LeaseStore } from './lease-store.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
+export type { AuditLine, RedisAuditLog } from './redis-audit-log.ts';
 export type { LoggedEvent, RedisEventLog } from './redis-event-log.ts';
 export type { FeedRetention } from './redis-event-outbox.ts';
 export { type FaultKind, RedisFault } from './redis-fault.ts';

@@ -35,6 +35,7 @@ test('key names', () => {
     keys.cursor(shard),
     keys.feed('issue-tracker'),
     keys.feedFacts('issue-tracker'),
+    keys.audit,
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
     [
@@ -61,6 +62,7 @@ test('key names', () => {
       "postern:{7f}:cursor",
       "postern:{82}:feed:issue-tracker",
       "postern:{82}:fed:issue-tracker",
+      "postern:{3d}:audit",
       "postern:{7f}:none",
     ]
   `);

@@ -87,6 +87,8 @@ export function createKeys(prefix: string) {
       return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
+    /** The audit trail, where it is wanted in Redis. */
+    audit: key(shardOfDigest(digestOf('audit')), 'audit'),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Name of a webhook endpoint, `<mcpServerId>.<endpointId>`, → what is known of it. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,

@@ -18,6 +18,7 @@ import { CommitSignals } from './commit-signals.ts';
 import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
+import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
 import { RedisConnectionStore } from './redis-connection-store.ts';
@@ -57,6 +58,8 @@ export type RedisStoresOptions = RedisAddress & {
   /** Told about lost connections and the like, with a code and without arguments. */
   readonly onFault?: (fault: RedisFault) => void;
   readonly onCommand?: CommandObserver;
+  /** Lines of the audit trail that are kept, about. Default 100,000. */
+  readonly auditRetained?: number;
   /** Replaces the clock of Redis; for tests. */
   readonly now?: () => number;
 };
@@ -73,6 +76,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly clientRegistrations: RedisClientRegistrationStore;
   readonly notifier: Notifier;
   readonly events: RedisEventLog;
+  readonly audits: RedisAuditLog;
   readonly feeds: EventFeed;
   /** What the relay carries into the feeds. */
   readonly outbox: EventOutbox;
@@ -149,6 +153,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     clientRegistrations: new RedisClientRegistrationStore(link, keys),
     notifier: waiters,
     events: new RedisEventLog(link, keys),
+    audits: new RedisAuditLog(link, keys, options.auditRetained ?? 100_000),
     feeds: new RedisEventFeed(link, keys, { waiters, maxAgeMs: retention.maxAgeMs }),
     outbox: new RedisEventOutbox(link, keys, { commits, retention }),
     sealedRecords: new SealedRecords(redis, link, keys),

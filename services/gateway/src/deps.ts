@@ -26,6 +26,7 @@ import {
 } from '@postern/payment';
 import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } from '@postern/store-redis';
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
+import { createAuditStream } from './audit-stream.ts';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
@@ -132,7 +133,6 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const now = options.now ?? Date.now;
   const entropy = options.entropy ?? systemEntropy;
   const { metrics, telemetry, ...observe } = await createObservation(config);
-  const events = createEvents(logger, metrics === undefined ? [] : [metrics.audit]);
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const fetch = createOutboundFetch({
@@ -154,7 +154,13 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
+    auditRetained: config.audit.retained,
   });
+  // Times in the log are those of this machine, whatever clock the rest goes by.
+  const auditStream = config.audit.stream
+    ? createAuditStream({ audits: stores.audits, logger, now: Date.now })
+    : undefined;
+  const events = createEvents(logger, [metrics?.audit ?? [], auditStream?.sink ?? []].flat());
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
   const providers = createProviderRegistry({
@@ -247,6 +253,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     }),
     async [Symbol.asyncDispose]() {
       await tokenRefresh.drain();
+      await auditStream?.[Symbol.asyncDispose]();
       await stores.close();
       await fetch.close();
       await telemetry?.[Symbol.asyncDispose]();

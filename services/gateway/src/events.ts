@@ -32,8 +32,8 @@ export interface AuditRecord {
   readonly [field: string]: unknown;
 }
 
-/** Gets every audit event beside the log. Must neither throw nor wait. */
-export type AuditSink = (record: AuditRecord) => void;
+/** Gets every audit event beside the log, with what the log makes of it. Must neither throw nor wait. */
+export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
 
 /** One helper per business event, so that what is written down is decided in one place. */
 export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
@@ -220,7 +220,7 @@ export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
   const log = logger.child({ audit: true });
   const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
     log[level](record, text);
-    for (const sink of sinks) sink(record);
+    for (const sink of sinks) sink(record, { level, text });
   };
   return { info: write('info'), warn: write('warn'), error: write('error') };
 }

@@ -20,7 +20,7 @@ export function createLogger(p: { level: string; destination?: NodeJS.WritableSt
  * Name, code and the stack's positions. Never `message` of a foreign error, `cause` or further members: libraries put
  * codes, tokens and whole URLs there.
  */
-function safeError(error: unknown): object {
+export function safeError(error: unknown): object {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const at = positionsOf(error)

@@ -3,6 +3,7 @@ import type { LoggedEvent, RedisStores } from '@postern/store-redis';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { type ElicitationReport, reportOf } from './elicitation-report.ts';
 import { openStore } from './open-store.ts';
+import { printable } from './printable.ts';
 import { tableOf } from './table.ts';
 
 const BATCH = 1000;
@@ -53,12 +54,4 @@ function rowsOf(name: string, value: unknown): string[][] {
   if (Array.isArray(value)) return [[name, value.length === 0 ? '(none)' : value.join(', ')]];
   if (typeof value !== 'object' || value === null) return [[name, String(value)]];
   return Object.entries(value).flatMap(([member, inner]) => rowsOf(`${name}.${member}`, inner));
-}
-
-/** Nothing that a terminal acts on or that hides in a line: parts of it were written by others. */
-function printable(text: string): string {
-  return text.replace(
-    /[^\P{C}\n]|[\u2028\u2029]/gu,
-    found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

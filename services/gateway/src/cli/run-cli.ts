@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../start-error.ts';
+import { audit } from './audit.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
 import { receiptsNewKey } from './receipts-new-key.ts';
@@ -18,6 +19,7 @@ const HELP = `postern: the command beside the gateway
   postern vault rewrap            bring every stored value under the current key
   postern vault new-key           write a fresh key to a file, and say how to configure it
   postern receipts new-key        the same for a key that signs receipts
+  postern audit                   the audit trail, where audit.stream keeps it: one JSON object per line
   postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
   postern webhooks list           how each endpoint stands, and what waits for it
   postern webhooks dead           deliveries that were given up, with the reason
@@ -28,6 +30,7 @@ const HELP = `postern: the command beside the gateway
 
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
+  -f, --follow          audit: go on with what comes
       --json            status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
@@ -44,6 +47,7 @@ Exit codes: 0 fine, 1 something is wrong or left to do, 2 wrong usage, 130 stopp
 const options = {
   config: { type: 'string', short: 'c' },
   json: { type: 'boolean', default: false },
+  follow: { type: 'boolean', short: 'f', default: false },
   kid: { type: 'string' },
   out: { type: 'string' },
   all: { type: 'boolean', default: false },
@@ -60,6 +64,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     }
     const configPath = values.config ?? io.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
     const { json } = values;
+    if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
     const [noun, verb, id, ...more] = positionals;
     if (id !== undefined && more.length === 0) {
       if (noun === 'elicitations' && verb === 'show')

@@ -176,6 +176,12 @@ export const configSchema = z.strictObject({
     .describe(
       'A second listener with /metrics, /livez and /readyz, for your own network. Absent: nothing is measured.',
     ),
+  audit: z
+    .strictObject({
+      stream: z.boolean().default(false).describe('Keep the audit trail in Redis as well; `postern audit` reads it.'),
+      retained: z.int().min(100).max(10_000_000).default(100_000).describe('Lines kept there, about.'),
+    })
+    .prefault({}),
   telemetry: z
     .strictObject({
       otlpEndpoint: z

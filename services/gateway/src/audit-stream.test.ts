@@ -1,0 +1,65 @@
+import { Writable } from 'node:stream';
+import { StoreUnavailableError } from '@postern/elicitation';
+import { describe, expect, it } from 'vitest';
+import { createAuditStream } from './audit-stream.ts';
+import { createEvents } from './events.ts';
+import { createLogger } from './logger.ts';
+
+function setUp(append: (line: string) => Promise<void>) {
+  const chunks: string[] = [];
+  const destination = new Writable({
+    write(chunk, _encoding, next) {
+      chunks.push(String(chunk));
+      next();
+    },
+  });
+  const logger = createLogger({ level: 'info', destination });
+  const stream = createAuditStream({ audits: { append }, logger, now: () => Date.UTC(2026, 0, 2) });
+  const logged = () => chunks.join('').trimEnd().split('\n');
+  return { stream, events: createEvents(logger, [stream.sink]), logged };
+}
+const untimed = (line: string | undefined) => ({ ...JSON.parse(line ?? '{}'), time: undefined });
+
+describe('the audit stream', () => {
+  it('has the lines of the log, errors made safe as there', async () => {
+    const lines: string[] = [];
+    const { stream, events, logged } = setUp(async line => void lines.push(line));
+    events.callbackRefused({ reason: 'a\r\n"b"\u001b[2J', mcpServerId: 'tracker', provider: 'forge' });
+    events.revocationFailed('rv_1', Object.assign(new Error('SECRET'), { code: 'ECONNRESET', body: 'SECRET' }));
+    await stream[Symbol.asyncDispose]();
+    expect(lines.map(untimed)).toEqual(logged().map(untimed));
+    expect(lines.join('')).not.toContain('SECRET');
+    expect(lines.join('')).not.toMatch(/[\r\n]/);
+    expect(JSON.parse(lines[0] ?? '{}')).toMatchObject({ time: '2026-01-02T00:00:00.000Z', audit: true });
+  });
+
+  it('loses lines while the store is away, says how many, and never holds anybody up', async () => {
+    let isAway = true;
+    const { stream, events, logged } = setUp(async () => {
+      if (isAway) throw new StoreUnavailableError();
+    });
+    for (let n = 0; n < 5; n += 1) events.callerRefused();
+    await stream[Symbol.asyncDispose]();
+    isAway = false;
+    events.callerRefused();
+    await stream[Symbol.asyncDispose]();
+    const lost = logged()
+      .map(untimed)
+      .filter(line => line.event === 'audit.lines_lost');
+    expect(lost.reduce((sum, { lines }) => sum + lines, 0)).toBe(5);
+  });
+
+  it('keeps no more in memory than it may', async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let appended = 0;
+    const { stream, events, logged } = setUp(() => {
+      appended += 1;
+      return answered;
+    });
+    for (let n = 0; n < 1_500; n += 1) events.callerRefused();
+    expect(appended).toBe(1_000);
+    answer();
+    await stream[Symbol.asyncDispose]();
+    expect(logged().map(untimed)).toContainEqual(expect.objectContaining({ event: 'audit.lines_lost', lines: 500 }));
+  });
+});

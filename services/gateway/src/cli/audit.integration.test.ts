@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sampleConfig } from '../testing/sample-config.ts';
+import { runCli } from './run-cli.ts';
+
+let redis: RedisServer;
+let stores: RedisStores;
+let folder: string;
+beforeAll(async () => {
+  redis = await startRedis();
+  stores = await createRedisStores({ url: redis.url, prefix: 'audit', auditRetained: 1000 });
+  folder = await mkdtemp(join(tmpdir(), 'postern-audit-'));
+  const configured = { redis: { url: redis.url, prefix: 'audit' } };
+  await writeFile(join(folder, 'on.yaml'), JSON.stringify(sampleConfig({ ...configured, audit: { stream: true } })));
+  await writeFile(join(folder, 'off.yaml'), JSON.stringify(sampleConfig(configured)));
+});
+afterAll(async () => {
+  await stores?.close();
+  await redis?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+function run(args: readonly string[], signal = new AbortController().signal) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = runCli(['audit', ...args], {
+    ...{ env: {}, isTerminal: false, signal },
+    out: text => out.push(text),
+    err: text => err.push(text),
+  });
+  return { code, out, err };
+}
+const on = () => ['-c', join(folder, 'on.yaml')];
+
+describe('postern audit', () => {
+  test('prints what is kept, oldest first, nothing that a terminal acts on', async () => {
+    const kept = Array.from({ length: 1_200 }, (_, n) => JSON.stringify({ event: 'x', n }));
+    for (const line of kept) await stores.audits.append(line);
+    await stores.audits.append('{"event":"a\u009b2Jb\u2028"}');
+    const { code, out } = run(on());
+    expect(await code).toBe(0);
+    const numbers = out.slice(0, -1).map(line => JSON.parse(line).n);
+    expect(numbers).toEqual(numbers.map((_, at) => 1_200 - numbers.length + at));
+    expect(numbers.length).toBeGreaterThanOrEqual(999);
+    expect(out.at(-1)).toBe('{"event":"a\\u009b2Jb\\u2028"}\n');
+  });
+
+  test('follows until it is stopped', async () => {
+    const stop = new AbortController();
+    const { code, out } = run([...on(), '--follow'], stop.signal);
+    await expect.poll(() => out.length).toBeGreaterThan(900);
+    const before = out.length;
+    await stores.audits.append('{"event":"later"}');
+    await expect.poll(() => out.slice(before)).toEqual(['{"event":"later"}\n']);
+    stop.abort();
+    expect(await code).toBe(130);
+  });
+
+  test('says so where nothing is kept', async () => {
+    const { code, out, err } = run(['-c', join(folder, 'off.yaml')]);
+    expect([await code, out]).toEqual([1, []]);
+    expect(err.join('')).toContain('audit.stream');
+  });
+});
