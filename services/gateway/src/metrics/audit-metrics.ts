@@ -50,6 +50,9 @@ export function createAuditMetrics(to: Instruments): AuditSink {
     'browser.signed_in': () => to.signIns.inc({ result: 'signed_in' }),
     'browser.sign_in_failed': record => to.signIns.inc({ result: failed(record['code']) }),
     'callback.refused': record => to.callbacksRefused.inc({ reason: label(record['reason']) }),
+    'webhook.dead': () => to.webhookTrouble.inc({ what: 'dead' }),
+    'webhook.disabled': () => to.webhookTrouble.inc({ what: 'disabled' }),
+    'webhook.gap': () => to.webhookTrouble.inc({ what: 'gap' }),
     'caller.refused': () => to.callersRefused.inc(),
   };
 

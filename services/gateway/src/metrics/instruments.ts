@@ -57,6 +57,7 @@ export function createInstruments(registry: Registry) {
     charges: counter('postern_charges_total', 'Charges at payment processors', ['result', 'code']),
     refundsNeeded: counter('postern_refunds_needed_total', 'Payments that must be paid back by hand', ['reason']),
     processorWebhooksRefused: counter('postern_processor_webhooks_refused_total', 'Webhooks refused', ['code']),
+    webhookTrouble: counter('postern_webhook_trouble_total', 'What an operator must look at in webhooks', ['what']),
     liveChecks: counter('postern_live_checks_total', 'Typed credentials tried out', ['result']),
     passkeyRefusals: counter('postern_passkey_refusals_total', 'Passkeys refused', ['code']),
 
