@@ -30,7 +30,7 @@ import { createAuditStream } from './audit-stream.ts';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
-import { createEvents, type Events } from './events.ts';
+import { type AuditSink, createEvents, type Events } from './events.ts';
 import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
 import { type ApprovalFlow, createApprovalFlow } from './flows/approval-flow.ts';
 import { type ApprovalPolicy, createApprovalPolicy } from './flows/approval-policy.ts';
@@ -74,6 +74,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly config: GatewayConfig;
   readonly logger: Logger;
   readonly events: Events;
+  /** Who gets audit events beside the log. */
+  readonly auditSinks: readonly AuditSink[];
   /** Where metrics are configured. */
   readonly metrics: Metrics | undefined;
   /** Where traces are configured. */
@@ -160,7 +162,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const auditStream = config.audit.stream
     ? createAuditStream({ audits: stores.audits, logger, now: Date.now })
     : undefined;
-  const events = createEvents(logger, [metrics?.audit ?? [], auditStream?.sink ?? []].flat());
+  const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
+  const events = createEvents(logger, auditSinks);
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
   const providers = createProviderRegistry({
@@ -221,6 +224,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   return {
     ...parts,
     logger,
+    auditSinks,
     metrics,
     telemetry,
     openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix }),

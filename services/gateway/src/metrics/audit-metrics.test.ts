@@ -1,8 +1,9 @@
 import type { Connection, Elicitation, Revocation } from '@postern/elicitation';
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { createEvents, type Events } from '../events.ts';
 import { createLogger } from '../logger.ts';
+import { createWebhookEvents } from '../webhooks/webhook-events.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments } from './instruments.ts';
 
@@ -28,6 +29,19 @@ async function measured(tell: (events: Events) => void): Promise<string[]> {
     .split('\n')
     .filter(line => line.startsWith('postern_') && !line.includes('_bucket') && !line.endsWith(' 0'));
 }
+
+test('webhooks that an operator must look at are counted', async () => {
+  const registry = new Registry();
+  const sink = createAuditMetrics(createInstruments(registry));
+  const events = createWebhookEvents(createLogger({ level: 'silent' }), [sink]);
+  events.dead({ endpoint: 'tracker.main', eventId: 'ev_1', reason: 'timeout' });
+  events.gap({ endpoint: 'tracker.main' });
+  const lines = (await registry.metrics()).split('\n').filter(line => line.startsWith('postern_webhook'));
+  expect(lines).toEqual([
+    'postern_webhook_trouble_total{what="dead"} 1',
+    'postern_webhook_trouble_total{what="gap"} 1',
+  ]);
+});
 
 describe('an audit event is counted', () => {
   it.each<[string, (events: Events) => void, string[]]>([

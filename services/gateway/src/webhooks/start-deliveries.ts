@@ -3,7 +3,7 @@ import type { Webhooks } from './webhooks.ts';
 
 /** Begins to tell the configured receivers. Where there are none, neither a connection nor BullMQ is loaded. */
 export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webhooks[]> {
-  const { config, stores, logger, now, metrics } = deps;
+  const { config, stores, logger, now, metrics, auditSinks } = deps;
   if (config.mcpServers.every(({ webhooks }) => webhooks.length === 0)) return [];
   const { startWebhooks } = await import('./webhooks.ts');
   const webhooks = await startWebhooks({
@@ -13,9 +13,8 @@ export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webho
     redis: deps.openQueueRedis(),
     logger,
     now,
-    ...(metrics === undefined
-      ? {}
-      : { auditSinks: [metrics.audit], around: fetch => metrics.outbound(fetch, 'webhook') }),
+    auditSinks,
+    ...(metrics === undefined ? {} : { around: fetch => metrics.outbound(fetch, 'webhook') }),
   });
   return [webhooks];
 }
