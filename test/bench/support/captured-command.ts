@@ -17,6 +17,9 @@ const secretIn = (id: string) => id.slice(5);
 /** Runs of base64url as long as a digest or an id (43), or a shortened digest or an operation id (22). */
 const RANDOM_RUN = /(?<![\w-])(?:[\w-]{43}|[\w-]{22})(?![\w-])/;
 
+/** What carries a committed event on to the feed of its MCP server also names its id, and is not part of the call. */
+const FEED_KEY = /:feed:/;
+
 /**
  * Watches Redis (MONITOR) while `act` makes the gateway send something, and takes the one command about the id that `act`
  * answers. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
@@ -32,7 +35,8 @@ export async function captureCommand(redisUrl: string, act: () => Promise<{ id: 
   try {
     const { id, subject } = await act();
     while (!seen.some(args => args[0]?.toLowerCase() === 'ping')) await redis.ping();
-    const found = seen.filter(args => args.some(value => value.includes(secretIn(id))));
+    const isRelay = (args: string[]) => args.some(value => FEED_KEY.test(value));
+    const found = seen.filter(args => args.some(value => value.includes(secretIn(id))) && !isRelay(args));
     const [name, ...values] = found[0] ?? [];
     if (name === undefined || found.length !== 1)
       throw new Error(`expected one command about the id, saw ${found.map(([command]) => command).join(', ')}`);
