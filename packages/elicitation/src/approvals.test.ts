@@ -1,45 +1,14 @@
-import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
-import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
 import type { Charge } from './requests.ts';
-import {
-  answered,
-  approval,
-  asked,
-  chargeAt,
-  charging,
-  person,
-  requests,
-  type Sample,
-  shown,
-} from './testing/kind-bench.ts';
+import { approve, type Bench, createBench, expectUnchanged, unknownId } from './testing/approval-bench.ts';
+import { answered, approval, asked, chargeAt, charging, person, requests, shown } from './testing/kind-bench.ts';
 import { alice, bob, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
-import { createServiceBench } from './testing/service-bench.ts';
-
-function createBench() {
-  const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
-}
-type Bench = ReturnType<typeof createBench>;
-
-const unknownId = newElicitationId(shardOf(alice), systemEntropy);
-const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
-  service.approve(elicitationId, visitor, { shown: shown(sample), approval });
 
 async function charged({ service }: Bench, { elicitationId }: Elicitation) {
   const found = await service.find(elicitationId);
   if (found?.status !== 'active') throw new Error('Not charging.');
   return found;
-}
-
-async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Promise<unknown>, refusal: object) {
-  const announced = bench.stores.events.length;
-  const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
-  expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
-  expect(bench.stores.events).toHaveLength(announced);
-  expect(await bench.service.find(before.elicitationId)).toEqual(before);
 }
 
 describe('approve', () => {

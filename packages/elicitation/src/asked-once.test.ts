@@ -2,8 +2,8 @@ import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { askDigest } from './ask-digest.ts';
-import { credentialGeneration } from './credential.ts';
 import type { Issued, RequestInput } from './elicitation-service.ts';
+import { generationNumber } from './generation-number.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { PaymentRequest } from './requests.ts';
 import { answered, asked, charging, person, redeemable, requests, samples } from './testing/kind-bench.ts';
@@ -199,7 +199,7 @@ describe('a lasting credential', () => {
     await answered(bench, 'lasting');
     const [first] = await bench.stores.credentials.list(alice);
     if (first === undefined) throw new Error('Nothing is kept.');
-    const rejecting = { ...requests.lasting, rejectedGeneration: credentialGeneration(first) };
+    const rejecting = { ...requests.lasting, rejectedGeneration: generationNumber(first) };
     const asking = await again(bench, rejecting);
     expect(asking).toMatchObject({ disposition: 'created', elicitation: { request: rejecting } });
     // Who has not tried it yet is served by what there is.

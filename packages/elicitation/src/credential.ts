@@ -1,4 +1,5 @@
 import type { RECORD_LAYOUT } from './elicitation.ts';
+import { generationNumber } from './generation-number.ts';
 import type { CredentialId, ElicitationId } from './ids.ts';
 import type { Subject } from './subject.ts';
 
@@ -50,11 +51,6 @@ export function answersCredential(
 ): boolean {
   return (
     asked.fields.every(field => credential.fields.includes(field.name)) &&
-    credentialGeneration(credential) !== asked.rejectedGeneration
+    generationNumber(credential) !== asked.rejectedGeneration
   );
-}
-
-/** An opaque number that names the stored values, also across deletion and return: later ones have a greater number. */
-export function credentialGeneration({ createdAt, generation }: Pick<Credential, 'createdAt' | 'generation'>): number {
-  return createdAt * 1000 + generation;
 }

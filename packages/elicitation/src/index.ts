@@ -10,6 +10,7 @@ export * from './errors.ts';
 export * from './event-carrier.ts';
 export * from './events.ts';
 export * from './feed.ts';
+export * from './generation-number.ts';
 export * from './ids.ts';
 export * from './mcp-server.ts';
 export * from './passkey.ts';

@@ -1,40 +1,8 @@
-import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { type Elicitation, isPaidBy } from './elicitation.ts';
 import type { Settlement } from './elicitation-service.ts';
-import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
-import {
-  answered,
-  approval,
-  asked,
-  chargeAt,
-  charging,
-  person,
-  requests,
-  type Sample,
-  shown,
-} from './testing/kind-bench.ts';
-import { alice } from './testing/samples.ts';
-import { createServiceBench } from './testing/service-bench.ts';
-
-function createBench() {
-  const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
-}
-type Bench = ReturnType<typeof createBench>;
-
-const unknownId = newElicitationId(shardOf(alice), systemEntropy);
-const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
-  service.approve(elicitationId, visitor, { shown: shown(sample), approval });
-
-async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Promise<unknown>, refusal: object) {
-  const announced = bench.stores.events.length;
-  const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
-  expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
-  expect(bench.stores.events).toHaveLength(announced);
-  expect(await bench.service.find(before.elicitationId)).toEqual(before);
-}
+import { approve, type Bench, createBench, expectUnchanged, unknownId } from './testing/approval-bench.ts';
+import { answered, approval, asked, chargeAt, charging, requests } from './testing/kind-bench.ts';
 
 describe('settle', () => {
   const paid: Settlement = { result: 'paid', processorReference: 'pi_1' };

@@ -1,6 +1,6 @@
 import { newReceiptKey } from '@postern/payment';
-import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
-import { writeKeyFile } from './write-key-file.ts';
+import { type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { checkedKid, writeKeyFile } from './write-key-file.ts';
 
 /** `postern receipts new-key`: an Ed25519 key, in a file that only its owner reads. */
 export async function receiptsNewKey(
@@ -8,8 +8,7 @@ export async function receiptsNewKey(
   io: CliIo,
 ): Promise<ExitCode> {
   const { kid: thumbprint, key } = await newReceiptKey();
-  const kid = p.kid ?? thumbprint;
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(kid)) throw new CliError('A kid is 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-".');
+  const kid = checkedKid(p.kid ?? thumbprint);
   const path = writeKeyFile(p.out ?? `${kid}.jwk`, JSON.stringify(key));
   io.out(
     [

@@ -2,6 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CliError } from './cli-io.ts';
 
+/** A name that a configuration takes. @throws CliError */
+export function checkedKid(kid: string): string {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(kid)) throw new CliError('A kid is 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-".');
+  return kid;
+}
+
 /**
  * A key is never shown: terminals, their scroll-back and the logs of CI keep what they are shown. Nor is one written over another.
  * @returns the absolute path

@@ -5,6 +5,7 @@ import {
   type Connection,
   type ConnectionId,
   DomainError,
+  generationNumber,
   isUseNoted,
   NotFoundError,
   tokenFreshness,
@@ -53,7 +54,7 @@ export function createAccessTokenFlow(p: {
       return connection;
     };
     const first = await read();
-    const isRejectedOne = (connection: Connection) => tokenSetNumber(connection) === rejectedGeneration;
+    const isRejectedOne = (connection: Connection) => generationNumber(connection) === rejectedGeneration;
     const isGood = (connection: Connection) =>
       !isRejectedOne(connection) && tokenFreshness(connection, p.now()) === 'fresh';
     if (isGood(first)) return first;
@@ -64,7 +65,7 @@ export function createAccessTokenFlow(p: {
     using watch = notifier.watch(connectionId);
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
-      if (isGood(connection) || tokenSetNumber(connection) !== tokenSetNumber(first)) return connection;
+      if (isGood(connection) || generationNumber(connection) !== generationNumber(first)) return connection;
       const isRejected = isRejectedOne(connection);
       if (isRejected && connection === first) p.events.tokenRejected(connection, caller.mcpServerId);
       const isUsable = !isRejected && tokenFreshness(connection, p.now()) !== 'stale';
@@ -117,7 +118,7 @@ export function createAccessTokenFlow(p: {
       const connection = await goodConnection(caller, connectionId, request.rejectedGeneration, waiting);
       const [tokens] = await Promise.all([p.openedTokens(connection), noteUse(caller, connection, request.tool)]);
       const { scopes, accessTokenExpiresAt } = connection;
-      const generation = tokenSetNumber(connection);
+      const generation = generationNumber(connection);
       const facts = {
         tokenType: displayType(tokens.tokenType),
         ...(accessTokenExpiresAt === undefined ? {} : { expiresAt: new Date(accessTokenExpiresAt).toISOString() }),
@@ -172,15 +173,6 @@ async function soon<T>(refresh: Promise<T>): Promise<T | 'slow'> {
   const { promise, resolve } = Promise.withResolvers<'slow'>();
   timer.adopt(setTimeout(resolve, DUE_PATIENCE_MS, 'slow'), clearTimeout);
   return await Promise.race([refresh, promise]);
-}
-
-/**
- * Names a token set to its caller. A connection that is made anew after a disconnection has the same id and counts from one
- * again, so its time is in the number: a late report about the old one does not fit the new one. Whole numbers up to 2^53 last
- * for these until the year 2255.
- */
-function tokenSetNumber({ createdAt, generation }: Connection): number {
-  return createdAt * 1000 + generation;
 }
 
 /** As RFC 6750 and RFC 9449 write them, whatever case the provider chose. */

@@ -4,9 +4,9 @@ import {
   type Clock,
   type Credential,
   type CredentialId,
-  credentialGeneration,
+  generationNumber,
+  isUseNoted,
   NotFoundError,
-  USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
@@ -55,7 +55,7 @@ export function createCredentialFlow(p: {
       const credential = await theirs(caller, credentialId);
       const { mcpServerId } = caller;
       const [values] = await Promise.all([open(credential), noteUse(credential, mcpServerId, tool)]);
-      const generation = credentialGeneration(credential);
+      const generation = generationNumber(credential);
       const facts = { credentialId, name: credential.name, fields: [...credential.fields], generation };
       p.events.credentialRead({ credentialId, mcpServerId, subject: credential.subject });
       if (encryption === undefined || (sealed !== true && !encryption.required)) return { ...facts, values };
@@ -93,11 +93,9 @@ export function createCredentialFlow(p: {
   };
 
   async function noteUse(credential: Credential, mcpServerId: string, tool: string | undefined): Promise<void> {
-    const { lastUse, credentialId } = credential;
-    const isNoted =
-      lastUse?.mcpServerId === mcpServerId && lastUse.tool === tool && p.now() - lastUse.at < USE_NOTED_AGAIN_MS;
-    if (isNoted) return;
-    await credentials.noteUse({ credentialId, use: { mcpServerId, ...(tool === undefined ? {} : { tool }) } });
+    const use = { mcpServerId, ...(tool === undefined ? {} : { tool }) };
+    if (isUseNoted(credential, use, p.now())) return;
+    await credentials.noteUse({ credentialId: credential.credentialId, use });
   }
 }
 

@@ -17,6 +17,7 @@ import type { Events } from '../events.ts';
 import { elicitationUrl } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { isOvertaken } from './unless-overtaken.ts';
 
 /** An approved payment that a processor takes. */
 type Charging = ActiveElicitation & ElicitationOf<'payment'>;
@@ -44,10 +45,6 @@ export function createPaymentFlow(p: {
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   events: Events;
 }) {
-  function processorOf(name: string): PaymentProcessor | undefined {
-    return p.processors.get(name);
-  }
-
   /** The charge of an approved payment: the one that exists, or the one that this brings into being. */
   async function chargeOf(elicitation: Charging, processor: PaymentProcessor): Promise<Charge | Elicitation> {
     if (elicitation.charge !== undefined) return elicitation.charge;
@@ -75,8 +72,7 @@ export function createPaymentFlow(p: {
     try {
       return notedOf(await p.service.noteCharge(elicitationId, attempt, charge), attempt);
     } catch (error) {
-      if (!(error instanceof DomainError) || (error.code !== 'already_ended' && error.code !== 'illegal_transition'))
-        throw error;
+      if (!isOvertaken(error)) throw error;
       // It was closed meanwhile, and with it this charge: the same key names the same one. Or it leads to another one by now.
       const found = await p.service.find(elicitationId);
       return found === undefined ? elicitation : notedOf(found, attempt);
@@ -124,7 +120,7 @@ export function createPaymentFlow(p: {
     unpaid: 'retry' | 'decline' | 'cancel' | 'expire',
   ): Promise<ChargeState> {
     if (!isCharging(elicitation)) return { state: 'settled', elicitation };
-    const processor = processorOf(elicitation.request.processor);
+    const processor = p.processors.get(elicitation.request.processor);
     if (processor === undefined) {
       p.events.processorUnavailable(elicitation, elicitation.request.processor, 'not_configured');
       return { state: 'unavailable' };

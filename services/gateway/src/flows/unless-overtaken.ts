@@ -1,11 +1,15 @@
 import { DomainError } from '@postern/elicitation';
 
-/** Runs a move whose attempt may have been overtaken; then the stored status is the truth and its page shows it. */
+/** Another move, a decision or the time came first: the stored status is the truth, and its page shows it. */
+export function isOvertaken(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === 'already_ended' || error.code === 'illegal_transition');
+}
+
+/** Runs a move whose attempt may have been overtaken. */
 export async function unlessOvertaken(move: Promise<unknown>): Promise<void> {
   try {
     await move;
   } catch (error) {
-    if (error instanceof DomainError && (error.code === 'already_ended' || error.code === 'illegal_transition')) return;
-    throw error;
+    if (!isOvertaken(error)) throw error;
   }
 }

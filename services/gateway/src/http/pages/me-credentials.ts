@@ -30,27 +30,25 @@ export function createMeCredentials({ deps, views }: PageDeps) {
     return mcpServer !== undefined && mayRead(mcpServer, credential);
   }
 
+  /** What it is and who reads it, without opening it. */
+  const saved = (credential: Credential) => ({
+    title: credential.title,
+    mcpServers: views.credentialReaders(credential),
+  });
+
   async function view(credential: Credential): Promise<CredentialItemView> {
-    const { title, updatedAt, lastUse } = credential;
+    const { updatedAt } = credential;
     return {
-      title,
-      mcpServers: views.credentialReaders(credential),
+      ...saved(credential),
       fingerprint: await deps.credentialFlow.fingerprint(credential).catch(unlessReadable),
       savedAt: new Date(updatedAt),
-      ...(lastUse === undefined
-        ? {}
-        : {
-            lastUse: {
-              at: new Date(lastUse.at),
-              mcpServerName: views.mcpServerName(lastUse.mcpServerId),
-              ...(lastUse.tool === undefined ? {} : { tool: lastUse.tool }),
-            },
-          }),
+      ...views.lastUse(credential),
       deleteHref: deleteCredentialPath(credential),
     };
   }
 
   return {
+    saved,
     view,
 
     async list(browserSession: BrowserSession): Promise<CredentialItemView[]> {

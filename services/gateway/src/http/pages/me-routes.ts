@@ -45,21 +45,12 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) => {
     `/me/connections/${connectionId}/disconnect`;
 
   function connectionView(connection: Connection, request: FastifyRequest): ConnectionView {
-    const { lastUse } = connection;
     const lost = connection.lost?.reason ?? (serves(connection, [], deps.now()) ? undefined : 'expired');
     return {
       ...views.connectedAccount(connection),
       scopes: views.scopes(connection.provider, connection.scopes, views.context(request).locale),
       connectedAt: new Date(connection.createdAt),
-      ...(lastUse === undefined
-        ? {}
-        : {
-            lastUse: {
-              at: new Date(lastUse.at),
-              mcpServerName: views.mcpServerName(lastUse.mcpServerId),
-              ...(lastUse.tool === undefined ? {} : { tool: lastUse.tool }),
-            },
-          }),
+      ...views.lastUse(connection),
       ...(lost === undefined ? {} : { lost }),
       disconnectHref: disconnectPath(connection),
     };

@@ -37,9 +37,9 @@ export const meSecretRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) =
     decide(request, reply, async browserSession => {
       const credential = await credentials.theirs(browserSession, request.params.credentialId).catch(unlessGone);
       if (credential === undefined) return reply.redirect('/me', 303);
-      const view = await credentials.view(credential);
       await deps.credentialFlow.delete(credential, 'person').catch(unlessGone);
-      return reply.send(credentialDeletedPage(views.context(request), { ...view, backHref: '/me' }));
+      const saved = credentials.saved(credential);
+      return reply.send(credentialDeletedPage(views.context(request), { ...saved, backHref: '/me' }));
     }),
   );
 

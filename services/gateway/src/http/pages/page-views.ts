@@ -13,6 +13,7 @@ import {
   type Branding,
   type ConnectedAccountView,
   displayHost,
+  type LastUseView,
   type Locale,
   type McpServerView,
   negotiateLocale,
@@ -104,6 +105,14 @@ export function createPageViews(p: {
     /** All that may read a credential now. */
     credentialReaders: (credential: Credential): McpServerView[] =>
       [...p.mcpServers.values()].filter(caller => mayRead(caller, credential)).map(mcpServerView),
+
+    /** Who used something last, for its person. */
+    lastUse({ lastUse }: Pick<Connection, 'lastUse'>): { readonly lastUse?: LastUseView } {
+      if (lastUse === undefined) return {};
+      const { at, mcpServerId, tool } = lastUse;
+      const mcpServerName = this.mcpServerName(mcpServerId);
+      return { lastUse: { at: new Date(at), mcpServerName, ...(tool === undefined ? {} : { tool }) } };
+    },
 
     mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
 

@@ -9,6 +9,7 @@ import {
 import { signInPage, wrongPersonPage } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { isOvertaken } from '../../flows/unless-overtaken.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
@@ -137,8 +138,7 @@ export function createPresence({ deps, browser, views }: PageDeps) {
         if (!(error instanceof DomainError)) throw error;
         if (error.code === 'wrong_person') return sendWrongPerson(request, reply, present.browserSession);
         // Decided before, in another tab or by time: the page tells how it stands.
-        if (error.code === 'already_ended' || error.code === 'illegal_transition')
-          return reply.redirect(`/e/${present.elicitation.elicitationId}`, 303);
+        if (isOvertaken(error)) return reply.redirect(`/e/${present.elicitation.elicitationId}`, 303);
         throw error;
       }
     },

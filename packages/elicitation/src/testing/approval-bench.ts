@@ -1,0 +1,32 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
+import { expect } from 'vitest';
+import type { Elicitation } from '../elicitation.ts';
+import { newElicitationId, shardOf, systemEntropy } from '../ids.ts';
+import { approval, person, type Sample, shown } from './kind-bench.ts';
+import { alice } from './samples.ts';
+import { createServiceBench } from './service-bench.ts';
+
+export function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+export type Bench = ReturnType<typeof createBench>;
+
+export const unknownId = newElicitationId(shardOf(alice), systemEntropy);
+export const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
+  service.approve(elicitationId, visitor, { shown: shown(sample), approval });
+
+/** The call is refused, and neither record, events nor audits tell of it. */
+export async function expectUnchanged(
+  bench: Bench,
+  before: Elicitation,
+  call: () => Promise<unknown>,
+  refusal: object,
+) {
+  const announced = bench.stores.events.length;
+  const audits = await bench.audited(() => expect(call()).rejects.toMatchObject(refusal));
+  expect(audits.filter(({ type }) => type !== 'wrong_person')).toEqual([]);
+  expect(bench.stores.events).toHaveLength(announced);
+  expect(await bench.service.find(before.elicitationId)).toEqual(before);
+}
