@@ -1,9 +1,18 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
 import type { Charge } from './requests.ts';
-import { approve, type Bench, createBench, expectUnchanged, unknownId } from './testing/approval-bench.ts';
+import { approve, expectUnchanged, unknownId } from './testing/approval-bench.ts';
 import { answered, approval, asked, chargeAt, charging, person, requests, shown } from './testing/kind-bench.ts';
 import { alice, bob, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
+import { createServiceBench } from './testing/service-bench.ts';
+
+function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+type Bench = ReturnType<typeof createBench>;
 
 async function charged({ service }: Bench, { elicitationId }: Elicitation) {
   const found = await service.find(elicitationId);

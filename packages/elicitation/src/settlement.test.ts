@@ -1,8 +1,17 @@
+import { createFakeClock } from '@postern/testkit';
+import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { type Elicitation, isPaidBy } from './elicitation.ts';
 import type { Settlement } from './elicitation-service.ts';
-import { approve, type Bench, createBench, expectUnchanged, unknownId } from './testing/approval-bench.ts';
+import { approve, expectUnchanged, unknownId } from './testing/approval-bench.ts';
 import { answered, approval, asked, chargeAt, charging, requests } from './testing/kind-bench.ts';
+import { createServiceBench } from './testing/service-bench.ts';
+
+function createBench() {
+  const clock = createFakeClock();
+  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
+}
+type Bench = ReturnType<typeof createBench>;
 
 describe('settle', () => {
   const paid: Settlement = { result: 'paid', processorReference: 'pi_1' };

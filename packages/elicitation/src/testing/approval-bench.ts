@@ -1,17 +1,13 @@
-import { createFakeClock } from '@postern/testkit';
-import { createMemoryStores } from '@postern/testkit/memory';
 import { expect } from 'vitest';
 import type { Elicitation } from '../elicitation.ts';
 import { newElicitationId, shardOf, systemEntropy } from '../ids.ts';
 import { approval, person, type Sample, shown } from './kind-bench.ts';
 import { alice } from './samples.ts';
-import { createServiceBench } from './service-bench.ts';
+import type { createServiceBench } from './service-bench.ts';
 
-export function createBench() {
-  const clock = createFakeClock();
-  return createServiceBench(createMemoryStores({ now: clock.now }), clock);
-}
-export type Bench = ReturnType<typeof createBench>;
+type Bench = Pick<ReturnType<typeof createServiceBench>, 'service' | 'audited'> & {
+  readonly stores: { readonly events: readonly unknown[] };
+};
 
 export const unknownId = newElicitationId(shardOf(alice), systemEntropy);
 export const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
