@@ -80,7 +80,15 @@ describe('setup.ts', () => {
   test('is silent when everything is there', async () => {
     program('redis-server', redis('7.0.15'));
     program('chromium', 'exit 1');
-    expect(await runSetup('redis', 'chromium')).toEqual({ exitCode: 0, output: '' });
+    program('ip', 'exit 1');
+    expect(await runSetup('redis', 'chromium', 'namespaces')).toEqual({ exitCode: 0, output: '' });
+  });
+
+  test('network namespaces need the package iproute2, of any version', async () => {
+    offers('6.1.0-3');
+    aptGet(`printf '#!/bin/sh\\n' > ${folder}/ip; chmod 755 ${folder}/ip`);
+    expect((await runSetup('namespaces')).exitCode).toBe(0);
+    expect(calls().filter(line => line !== '')).toEqual([expect.stringMatching(/ install .* iproute2$/)]);
   });
 
   test('takes the chromium that CHROMIUM_PATH names', async () => {

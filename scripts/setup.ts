@@ -2,13 +2,13 @@
  * Makes sure that the programs Postern needs beside Node.js are on this machine, and installs what is missing with
  * Debian's apt-get. Never asks a question. Says nothing when there is nothing to do.
  *
- * `node scripts/setup.ts [redis] [chromium]` (without arguments: redis)
+ * `node scripts/setup.ts [redis] [chromium] [namespaces]` (without arguments: redis)
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-export type Requirement = 'redis' | 'chromium';
+export type Requirement = 'redis' | 'chromium' | 'namespaces';
 
 type DebianPackage = {
   readonly name: string;
@@ -27,6 +27,8 @@ const packages: Readonly<Record<Requirement, DebianPackage>> = {
     pathVariable: 'CHROMIUM_PATH',
     minimumMajor: 1,
   },
+  // The program only: whether this user may make network namespaces is for those to ask who need them.
+  namespaces: { name: 'iproute2', programs: ['ip'], minimumMajor: 1 },
 };
 
 /** apt-get waits this many seconds for another package manager to finish before it gives up. */
