@@ -1,21 +1,27 @@
 /**
- * `pnpm bench`: prints one row per figure with its ratio and its target. See README.md for what each row means.
+ * `pnpm bench`: prints one row per figure with its ratio and its target, and leaves every sample of the run in a JSON file with
+ * two plots beside it. See README.md for what each row means.
  *
  * `--quick` two short runs of everything; `--only=<group>` one group (repeatable); `--profile=<folder>` CPU profiles of the
- * gateways and of the MCP server.
+ * gateways and of the MCP server; `--plot=<file>` measures nothing and draws a result file again.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { plotResult } from './plot/plot-result.ts';
 import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
 import { issueRows } from './rows/issue.ts';
 import { stampedeRows } from './rows/stampede.ts';
 import { wakeRows } from './rows/wake.ts';
-import type { Bench } from './support/bench.ts';
+import type { MeasureGroup } from './support/bench.ts';
+import { root } from './support/child.ts';
+import { described, loadNow, shortName, thisMachine } from './support/machine.ts';
+import { readResult, writeResult } from './support/result-file.ts';
 import type { Row } from './support/row.ts';
+import { isSweep, type Sweep } from './support/sweep.ts';
 import { renderTable } from './support/table.ts';
 
 const groups = {
@@ -25,15 +31,22 @@ const groups = {
   wake: wakeRows,
   cycle: cycleRows,
   footprint: footprintRows,
-} satisfies Record<string, (bench: Bench) => Promise<Row[]>>;
+} satisfies Record<string, MeasureGroup>;
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
     profile: { type: 'string' },
+    plot: { type: 'string' },
   },
 });
+
+if (values.plot !== undefined) {
+  const path = resolve(values.plot);
+  for (const drawn of plotResult(path, readResult(path))) console.log(drawn);
+  process.exit();
+}
 
 const unknown = (values.only ?? []).filter(name => !Object.hasOwn(groups, name));
 if (unknown.length > 0) {
@@ -44,24 +57,39 @@ if (unknown.length > 0) {
 const directory = mkdtempSync(join(tmpdir(), 'postern-bench-'));
 const profileDir = values.profile === undefined ? undefined : resolve(values.profile);
 if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
-const extent = values.quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 3, samples: 200 };
+const { quick } = values;
+const extent = quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 3, samples: 200 };
 
-// What else runs on the machine takes its share; a reader must be able to see that it did.
-const busyBefore = loadavg()[0] ?? Number.NaN;
+const machine = thisMachine();
+const date = new Date().toISOString();
+const before = loadNow();
 try {
   const rows: Row[] = [];
+  const sweeps: Sweep[] = [];
   for (const [name, measure] of Object.entries(groups)) {
     if (values.only !== undefined && !values.only.includes(name)) continue;
-    console.error(`${name} …`);
-    const measured = await measure({ ...extent, directory, profileDir });
-    rows.push(...measured);
+    const startedAt = performance.now();
+    const measured: readonly (Row | Sweep)[] = await measure({ ...extent, quick, directory, profileDir });
+    console.error(`${name}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+    for (const result of measured) {
+      if (isSweep(result)) sweeps.push(result);
+      else rows.push(result);
+    }
   }
-  const [cpu] = cpus();
+  const result = { date, machine, load: { before, after: loadNow() }, runs: extent.runs, rows, sweeps };
   console.log(
-    `\nNode.js ${process.version}, ${availableParallelism()} × ${cpu?.model.trim() ?? 'unknown'}, ` +
-      `${new Date().toISOString().slice(0, 10)}, load average before ${busyBefore.toFixed(1)}; ${extent.runs} runs in turn, median (smallest–largest)\n`,
+    `\n${described(machine)}, ${date.slice(0, 10)}, ` +
+      `load average before ${before.toFixed(1)}; ${extent.runs} runs in turn, median (smallest–largest)\n`,
   );
   console.log(renderTable(rows));
+
+  const results = join(root, 'test/bench/results');
+  mkdirSync(results, { recursive: true });
+  // Only a full run is worth keeping; git ignores the others.
+  const kind = quick || values.only !== undefined ? '-partial' : '';
+  const path = join(results, `${date.slice(0, 10)}-${shortName(machine)}${kind}.json`);
+  writeResult(path, result);
+  console.log(`\n${[path, ...plotResult(path, result)].join('\n')}`);
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }

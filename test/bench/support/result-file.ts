@@ -1,0 +1,76 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { Machine } from './machine.ts';
+import { isMet, type Row, ratiosOf } from './row.ts';
+import { median } from './statistics.ts';
+import type { Sweep } from './sweep.ts';
+
+const LAYOUT = 1;
+
+/** A run of the benchmark with every sample of it. */
+export interface BenchResult {
+  readonly date: string;
+  readonly machine: Machine;
+  /** Before and after: what else used the machine, and what the run itself did. */
+  readonly load: { readonly before: number; readonly after: number };
+  readonly runs: number;
+  readonly rows: readonly Row[];
+  readonly sweeps: readonly Sweep[];
+}
+
+const samples = z.array(z.number());
+const target = z.object({ bound: z.enum(['at least', 'at most']), value: z.number() });
+const optionalTarget = target.exactOptional();
+const resultSchema = z.object({
+  layout: z.literal(LAYOUT),
+  date: z.string(),
+  machine: z.object({
+    cpu: z.string(),
+    cores: z.int(),
+    memoryBytes: z.number(),
+    kernel: z.string(),
+    node: z.string(),
+    redis: z.string(),
+  }),
+  load: z.object({ before: z.number(), after: z.number() }),
+  runs: z.int(),
+  rows: z.array(
+    z.object({
+      figure: z.string(),
+      unit: z.string(),
+      ours: samples,
+      baseline: z.object({ name: z.string(), values: samples }).exactOptional(),
+      target: optionalTarget,
+    }),
+  ),
+  sweeps: z.array(
+    z.object({
+      name: z.string(),
+      title: z.string(),
+      x: z.object({ label: z.string(), values: samples }),
+      series: z.array(
+        z.object({ label: z.string(), unit: z.string(), samples: z.array(samples), target: optionalTarget }),
+      ),
+    }),
+  ),
+});
+
+/** What follows from the samples stands beside them, for whoever reads the file with other eyes than ours. */
+export function writeResult(path: string, { rows, ...result }: BenchResult): void {
+  const derived = rows.map(row => {
+    const ratios = ratiosOf(row);
+    return {
+      ...row,
+      median: median(row.ours),
+      ...(ratios === undefined ? {} : { ratios, medianRatio: median(ratios) }),
+      ...(row.target === undefined ? {} : { met: isMet(row) }),
+    };
+  });
+  writeFileSync(path, `${JSON.stringify({ layout: LAYOUT, ...result, rows: derived }, undefined, 2)}\n`);
+}
+
+/** @throws ZodError when the file is none of ours. */
+export function readResult(path: string): BenchResult {
+  const { layout: _, ...result } = resultSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  return result;
+}
