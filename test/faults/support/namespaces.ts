@@ -1,0 +1,198 @@
+import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+import { promisify } from 'node:util';
+
+/**
+ * Machines of a network of its own on this machine: each a network namespace with one interface, all on one bridge, which has a
+ * namespace too. This process stands beside them with a private address. Only links and neighbour tables are touched, so a kernel
+ * without netfilter and without netem will do. Needs root and iproute2.
+ */
+export interface Network extends AsyncDisposable {
+  /** This process, as the machines see it. */
+  readonly host: Place;
+  addMachine(): Promise<Machine>;
+  /**
+   * Nothing passes between the two any more and nobody is told: packets go to a hardware address that nobody has. Connections
+   * stay open on both sides, as behind a broken switch.
+   */
+  cut(one: Place, other: Place): Promise<void>;
+  heal(one: Place, other: Place): Promise<void>;
+}
+
+/** Where packets come from and go to. */
+export interface Place {
+  readonly address: string;
+  /** In front of an `ip` command about this place. */
+  readonly scope: readonly string[];
+  readonly device: string;
+}
+
+export interface Machine extends Place {
+  /** Runs a program there. It ends with the network at the latest. */
+  spawn(command: string, args: readonly string[], options?: SpawnOptions): ChildProcess;
+}
+
+const PREFIX = 'pst';
+const MOST_MACHINES = 24;
+/** Locally administered, and on no interface. */
+const NOBODY = '02:00:00:00:de:ad';
+const run = promisify(execFile);
+const ip = async (...args: readonly string[]) => (await run('ip', [...args], { timeout: 10_000 })).stdout;
+
+/** Why namespaces cannot be made here, in words for people; undefined where they can. Tries it. */
+export async function whyNoNamespaces(): Promise<string | undefined> {
+  try {
+    await using network = await startNetwork();
+    const machine = await network.addMachine();
+    const child = machine.spawn('true', []);
+    const [code] = await once(child, 'exit');
+    return code === 0 ? undefined : 'a program does not run in a network namespace';
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT') return 'the program ip (Debian package iproute2) is missing';
+    if (process.getuid?.() !== 0) return 'making network namespaces needs root';
+    return `network namespaces cannot be made here: ${String((error as { stderr?: string }).stderr ?? error).trim()}`;
+  }
+}
+
+export async function canMakeNamespaces(): Promise<boolean> {
+  return (await whyNoNamespaces()) === undefined;
+}
+
+export async function startNetwork(): Promise<Network> {
+  removeAbandoned();
+  // The process id tells whose it is when it has been left behind; the rest keeps two networks of one process apart.
+  const id = `${PREFIX}${process.pid}x${randomBytes(2).toString('hex')}`;
+  const device = `${PREFIX}${randomBytes(5).toString('hex')}`;
+  const bridge = `${id}-switch`;
+  const namespaces: string[] = [];
+  const children = new Set<ChildProcess>();
+  const { host: hostAddress, nth } = freeSubnet();
+  let machines = 0;
+
+  const removeNow = () => {
+    for (const child of children) child.kill('SIGKILL');
+    spawnSync('ip', ['link', 'del', device], { stdio: 'ignore' });
+    for (const namespace of namespaces) spawnSync('ip', ['netns', 'del', namespace], { stdio: 'ignore' });
+  };
+  const dispose = async () => {
+    const running = [...children];
+    for (const child of running) child.kill('SIGKILL');
+    await Promise.all(running.map(hasEnded));
+    removeNow();
+    process.off('exit', removeNow);
+  };
+
+  async function addNamespace(name: string): Promise<void> {
+    namespaces.push(name);
+    await ip('netns', 'add', name);
+  }
+
+  async function plugIn(port: string): Promise<void> {
+    await ip('-n', bridge, 'link', 'set', port, 'master', 'sw', 'up');
+  }
+
+  async function addMachine(): Promise<Machine> {
+    machines += 1;
+    if (machines > MOST_MACHINES) throw new RangeError(`a network has at most ${MOST_MACHINES} machines`);
+    const name = `${id}-${machines}`;
+    const port = `p${machines}`;
+    const address = nth(machines + 1);
+    await addNamespace(name);
+    await ip('link', 'add', 'name', 'eth0', 'netns', name, 'type', 'veth', 'peer', 'name', port, 'netns', bridge);
+    await plugIn(port);
+    await ip('-n', name, 'addr', 'add', `${address}/24`, 'dev', 'eth0');
+    await ip('-n', name, 'link', 'set', 'eth0', 'up');
+    await ip('-n', name, 'link', 'set', 'lo', 'up');
+    return {
+      address,
+      scope: ['-n', name],
+      device: 'eth0',
+      spawn(command, args, options = {}) {
+        const child = spawn('ip', ['netns', 'exec', name, command, ...args], options);
+        children.add(child);
+        child.once('exit', () => children.delete(child));
+        return child;
+      },
+    };
+  }
+
+  process.on('exit', removeNow);
+  try {
+    await addNamespace(bridge);
+    await ip('-n', bridge, 'link', 'add', 'sw', 'type', 'bridge');
+    await ip('-n', bridge, 'link', 'set', 'sw', 'up');
+    await ip('link', 'add', 'name', device, 'type', 'veth', 'peer', 'name', 'p0', 'netns', bridge);
+    await plugIn('p0');
+    await ip('addr', 'add', `${hostAddress}/24`, 'dev', device);
+    await ip('link', 'set', device, 'up');
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  return {
+    host: { address: hostAddress, scope: [], device },
+    addMachine,
+    cut: async (one, other) => {
+      await Promise.all([lose(one, other), lose(other, one)]);
+    },
+    heal: async (one, other) => {
+      await Promise.all([find(one, other), find(other, one)]);
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function lose(from: Place, to: Place): Promise<void> {
+  await ip(...from.scope, 'neigh', 'replace', to.address, 'lladdr', NOBODY, 'dev', from.device, 'nud', 'permanent');
+}
+
+async function find(from: Place, to: Place): Promise<void> {
+  await ip(...from.scope, 'neigh', 'del', to.address, 'dev', from.device);
+}
+
+async function hasEnded(child: ChildProcess): Promise<void> {
+  // One that could not be started at all has no process id.
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  await once(child, 'exit');
+}
+
+/** A private /24 that no interface here has an address in. */
+function freeSubnet(): { host: string; nth(n: number): string } {
+  const used = Object.values(networkInterfaces()).flatMap(addresses => (addresses ?? []).map(({ address }) => address));
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const subnet = `10.${64 + randomInt(64)}.${randomInt(256)}.`;
+    if (!used.some(address => address.startsWith(subnet))) return { host: `${subnet}1`, nth: n => `${subnet}${n}` };
+  }
+  throw new Error('no private address is free');
+}
+
+/** What a process that was killed has left behind: its namespaces, with the programs that run in them. */
+function removeAbandoned(): void {
+  const listed = spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' }).stdout ?? '';
+  for (const [, namespace = '', maker] of listed.matchAll(new RegExp(`^(${PREFIX}(\\d+)x[0-9a-f]{4}-\\S+)`, 'gm'))) {
+    if (isAlive(Number(maker))) continue;
+    const inside = spawnSync('ip', ['netns', 'pids', namespace], { encoding: 'utf8' }).stdout ?? '';
+    for (const pid of inside.split(/\s+/).filter(it => it !== '')) {
+      try {
+        process.kill(Number(pid), 'SIGKILL');
+      } catch (error) {
+        // It may have ended by itself.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    }
+    // Interfaces go with the namespace of their peer.
+    spawnSync('ip', ['netns', 'del', namespace], { stdio: 'ignore' });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Looks again and again until it holds; a look that throws counts as no.
+ * @returns how long it took, in ms
+ * @throws after `withinMs`, with what was waited for
+ */
+export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 30_000): Promise<number> {
+  const began = performance.now();
+  let last: unknown;
+  while (performance.now() - began < withinMs) {
+    try {
+      if (await holds()) return performance.now() - began;
+    } catch (error) {
+      last = error;
+    }
+    await delay(50);
+  }
+  throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
+}
