@@ -1,6 +1,5 @@
-import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 
@@ -30,8 +29,8 @@ export interface Place {
 }
 
 export interface Machine extends Place {
-  /** Runs a program there. It ends with the network at the latest. */
-  spawn(command: string, args: readonly string[], options?: SpawnOptions): ChildProcess;
+  /** In front of a command line that is to run there. Whoever runs it ends it before the network is disposed of. */
+  readonly launcher: readonly [string, ...string[]];
 }
 
 const PREFIX = 'pst';
@@ -45,10 +44,9 @@ const ip = async (...args: readonly string[]) => (await run('ip', [...args], { t
 export async function whyNoNamespaces(): Promise<string | undefined> {
   try {
     await using network = await startNetwork();
-    const machine = await network.addMachine();
-    const child = machine.spawn('true', []);
-    const [code] = await once(child, 'exit');
-    return code === 0 ? undefined : 'a program does not run in a network namespace';
+    const [command, ...args] = (await network.addMachine()).launcher;
+    await run(command, [...args, 'true'], { timeout: 10_000 });
+    return undefined;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT') return 'the program ip (Debian package iproute2) is missing';
@@ -68,19 +66,14 @@ export async function startNetwork(): Promise<Network> {
   const device = `${PREFIX}${randomBytes(5).toString('hex')}`;
   const bridge = `${id}-switch`;
   const namespaces: string[] = [];
-  const children = new Set<ChildProcess>();
   const { host: hostAddress, nth } = freeSubnet();
   let machines = 0;
 
   const removeNow = () => {
-    for (const child of children) child.kill('SIGKILL');
     spawnSync('ip', ['link', 'del', device], { stdio: 'ignore' });
     for (const namespace of namespaces) spawnSync('ip', ['netns', 'del', namespace], { stdio: 'ignore' });
   };
   const dispose = async () => {
-    const running = [...children];
-    for (const child of running) child.kill('SIGKILL');
-    await Promise.all(running.map(hasEnded));
     removeNow();
     process.off('exit', removeNow);
   };
@@ -106,17 +99,7 @@ export async function startNetwork(): Promise<Network> {
     await ip('-n', name, 'addr', 'add', `${address}/24`, 'dev', 'eth0');
     await ip('-n', name, 'link', 'set', 'eth0', 'up');
     await ip('-n', name, 'link', 'set', 'lo', 'up');
-    return {
-      address,
-      scope: ['-n', name],
-      device: 'eth0',
-      spawn(command, args, options = {}) {
-        const child = spawn('ip', ['netns', 'exec', name, command, ...args], options);
-        children.add(child);
-        child.once('exit', () => children.delete(child));
-        return child;
-      },
-    };
+    return { address, scope: ['-n', name], device: 'eth0', launcher: ['ip', 'netns', 'exec', name] };
   }
 
   process.on('exit', removeNow);
@@ -151,12 +134,6 @@ async function lose(from: Place, to: Place): Promise<void> {
 
 async function find(from: Place, to: Place): Promise<void> {
   await ip(...from.scope, 'neigh', 'del', to.address, 'dev', from.device);
-}
-
-async function hasEnded(child: ChildProcess): Promise<void> {
-  // One that could not be started at all has no process id.
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  await once(child, 'exit');
 }
 
 /** A private /24 that no interface here has an address in. */
