@@ -6,18 +6,31 @@ import { Redis } from 'ioredis';
  * been carried to its feed, and without the leases by which replicas take turns: those come and go by themselves.
  */
 export async function dumpRedis(url: string): Promise<Record<string, unknown>> {
+  return dump(url, untilCarried);
+}
+
+/** The same as it is at this moment, of keys with this prefix: for where nobody carries events. */
+export async function dumpRedisNow(url: string, prefix: string): Promise<Record<string, unknown>> {
+  return dump(url, async () => undefined, `${prefix}:*`);
+}
+
+async function dump(
+  url: string,
+  settled: (redis: Redis) => Promise<void>,
+  match = '*',
+): Promise<Record<string, unknown>> {
   const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0 });
   redis.on('error', () => undefined); // The command that meets it fails with it.
   try {
-    await untilCarried(redis);
+    await settled(redis);
     const keys: string[] = [];
-    for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
-    const dump: Record<string, unknown> = {};
+    for await (const batch of redis.scanStream({ match, count: 1000 })) keys.push(...(batch as string[]));
+    const found: Record<string, unknown> = {};
     for (const key of [...new Set(keys)].sort().filter(name => !/:lease:(rewrap|relay)$/.test(name))) {
       const type = await redis.type(key);
-      dump[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
+      found[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
     }
-    return dump;
+    return found;
   } finally {
     redis.disconnect();
   }

@@ -1,4 +1,5 @@
 export { assertSafeRedis, type SafetyOptions, UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
+export { type CommandName, commandNames } from './commands.ts';
 export type { RedisAddress } from './connect-redis.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
 export type { LeaseStore } from './lease-store.ts';

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
+import { type CommandName, commandNames, createRedisStores, type RedisStores } from '@postern/store-redis';
+import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { dumpRedisNow } from '../../../support/redis-dump.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+import { type ScriptCase, scriptCases } from './script-cases.ts';
+
+/** Requests wait for a lost answer so long, and so long again for the connection to come back. */
+const COMMAND_TIMEOUT_MS = 400;
+/** Most of the time somebody waits for nothing. */
+const AT_ONCE = 6;
+
+/** What one script is tried with: keys of its own in the one Redis, and a proxy of its own before it. */
+interface Trial extends AsyncDisposable {
+  readonly direct: RedisStores;
+  readonly proxy: FaultProxy;
+  readonly behindProxy: RedisStores;
+  /** Names of the commands of `behindProxy` that failed. */
+  readonly failed: readonly string[];
+  /** What is stored for this script. */
+  stored(): Promise<Dump>;
+}
+
+async function startTrial(redis: RedisServer, name: CommandName): Promise<Trial> {
+  await using stack = new AsyncDisposableStack();
+  const prefix = name.toLowerCase();
+  const proxy = stack.use(await startFaultProxy(redis.port, { protocol: 'resp' }));
+  const failed: string[] = [];
+  const direct = stack.use(await createRedisStores({ url: redis.url, prefix }));
+  const behindProxy = stack.use(
+    await createRedisStores({
+      ...{ url: `redis://127.0.0.1:${proxy.port}`, prefix, commandTimeoutMs: COMMAND_TIMEOUT_MS },
+      onCommand: command => fault => void (fault && failed.push(command)),
+    }),
+  );
+  const owned = stack.move();
+  return {
+    ...{ direct, proxy, behindProxy, failed },
+    stored: () => dumpRedisNow(redis.url, prefix),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Makes the call once without a fault. @returns it anew, for somebody else */
+async function rehearsed(direct: RedisStores, { prepare, first }: ScriptCase) {
+  const rehearsal = await prepare(direct);
+  expectAnswer(await rehearsal(direct), first);
+  return prepare(direct);
+}
+
+function loseAnswer(proxy: FaultProxy, afterwards: () => void): Promise<void> {
+  return proxy.watch({
+    moment: 'answer_arrives',
+    matches: ({ words }) => /^eval/i.test(words[0] ?? ''),
+    then: () => {
+      afterwards();
+      return 'cut';
+    },
+  });
+}
+
+function expectAnswer(answer: unknown, expected: unknown): void {
+  if (typeof expected === 'object' && expected !== null) assert.partialDeepStrictEqual(answer, expected);
+  else assert.deepEqual(answer, expected);
+}
+
+/** The answer to a call, or `unavailable` where the caller is told that it does not know. */
+const outcomeOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.catch((error: unknown) => {
+    assert.equal((error as { code?: unknown }).code, 'store_unavailable');
+    return unavailable;
+  });
+const unavailable = Symbol('unavailable');
+
+async function withNobodyToRepeat(trial: Trial, name: CommandName): Promise<void> {
+  const { direct, proxy, behindProxy, failed } = trial;
+  const each = scriptCases[name];
+  const call = await rehearsed(direct, each);
+  const lost = loseAnswer(proxy, () => proxy.down());
+  assert.equal(await outcomeOf(call(behindProxy)), unavailable, 'the caller is told that it does not know');
+  await lost;
+  assert.deepEqual(failed, [name], 'the answer that was lost is that of the script');
+  const once = await trial.stored();
+  expectAnswer(await call(direct), 'again' in each ? each.again : each.first);
+  const nouns = changedKeys(once, await trial.stored()).map(key => key.split(':')[2]);
+  assert.deepEqual(nouns, each.renews ?? [], 'what the first call has done stays as it is');
+}
+
+async function withConnectionBack({ direct, proxy, behindProxy }: Trial, name: CommandName): Promise<void> {
+  const each = scriptCases[name];
+  const call = await rehearsed(direct, each);
+  const lost = loseAnswer(proxy, () => undefined);
+  const outcome = await outcomeOf(call(behindProxy));
+  await lost;
+  if (each.onlyOnce) assert.equal(outcome, unavailable);
+  else expectAnswer(outcome, 'resent' in each ? each.resent : each.first);
+}
+
+type Dump = Readonly<Record<string, unknown>>;
+
+const changedKeys = (before: Dump, after: Dump): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    key => !isDeepStrictEqual(before[key], after[key]),
+  );
+
+async function everyScript(run: FaultRun, play: (trial: Trial, name: CommandName) => Promise<void>): Promise<void> {
+  assert.deepEqual(Object.keys(scriptCases).sort(), [...commandNames].sort(), 'a script without a case');
+  const redis = run.stack.use(await startRedis());
+  const failures: Error[] = [];
+  const left = [...commandNames];
+  const playSome = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      run.history.record({ who: 'harness', what: 'fault', fault: 'answer_lost', target: name });
+      try {
+        await using trial = await startTrial(redis, name);
+        await play(trial, name);
+      } catch (cause) {
+        failures.push(new Error(name, { cause }));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, playSome));
+  run.measure('scripts', commandNames.length, '');
+  if (failures.length > 0) throw new AggregateError(failures, failures.map(({ message }) => message).join(', '));
+}
+
+export const answersLost: readonly Scenario[] = [
+  {
+    item: 'R7',
+    name: 'the answer of a script is lost and Redis is away: the caller repeats, and it has happened once',
+    run: run => everyScript(run, withNobodyToRepeat),
+  },
+  {
+    item: 'R7',
+    name: 'the answer of a script is lost: the store repeats, and the caller gets the answer of the first',
+    run: run => everyScript(run, withConnectionBack),
+  },
+];

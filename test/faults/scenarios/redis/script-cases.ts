@@ -1,0 +1,398 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type Connection,
+  eventOf,
+  newBrowserSessionId,
+  newRevocationId,
+  type OutboxEntry,
+  shardIn,
+  shardOf,
+  systemEntropy,
+} from '@postern/elicitation';
+import type { CommandName, RedisStores } from '@postern/store-redis';
+import { kindSamples, samples } from '@postern/testkit/contract';
+
+/** What calls a script, once somebody has brought about what it needs. */
+export interface ScriptCase {
+  prepare(stores: RedisStores): Promise<(stores: RedisStores) => Promise<unknown>>;
+  /** What the caller gets; some of its members. */
+  readonly first: unknown;
+  /** What a caller gets who calls again because no answer came. Default: the same. */
+  readonly again?: unknown;
+  /** What a caller gets whose stores repeated the call by themselves. Default: the same as the first time. */
+  readonly resent?: unknown;
+  /** The stores do not repeat it by themselves, because the second answer would not be that of the first. */
+  readonly onlyOnce?: true;
+  /** Nouns of the keys in which a caller's repeat begins a time anew. Default none: it changes nothing at all. */
+  readonly renews?: readonly string[];
+}
+
+const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
+  samples;
+const { answer, approve, askFor, credentialFor } = kindSamples;
+const MINUTE = 60_000;
+const shard = () => shardOf(somebody());
+
+const pending = (stores: RedisStores) => created(stores.elicitations, ask(somebody()));
+
+async function connected(stores: RedisStores): Promise<Connection> {
+  const active = await moved(stores.elicitations, await pending(stores), engage);
+  await moved(stores.elicitations, active, samples.complete(active));
+  const connection = await stores.connections.read(connectionIdFor(active.subject));
+  if (connection === undefined) throw new Error('an authorization that left no connection');
+  return connection;
+}
+
+async function kept(stores: RedisStores) {
+  const form = await created(stores.elicitations, askFor('lasting', somebody()));
+  await moved(stores.elicitations, form, answer(form));
+  return credentialFor(form).credentialId;
+}
+
+async function revocable(stores: RedisStores) {
+  const { owner, subject, provider, elicitationId, sealedTokens } = await connected(stores);
+  const revocationId = newRevocationId(shardIn(elicitationId), systemEntropy);
+  return { revocationId, owner, subject, provider, elicitationId, sealedTokens };
+}
+
+async function refreshing(stores: RedisStores) {
+  const current = await connected(stores);
+  const holder = operation();
+  await stores.connections.beginRefresh({ current, holder, leaseMs: MINUTE });
+  return { current, holder };
+}
+
+const newPasskey = () => ({
+  ...{ passkeyId: operation(), subject: somebody(), publicKey: 'pQEC', signCount: 7, transports: [] },
+  ...{ backedUp: false, label: 'Key' },
+});
+
+const lifetime = { idleMs: 30 * MINUTE, absoluteMs: 60 * MINUTE };
+const signIn = () => ({
+  ...{ id: newBrowserSessionId(shard(), systemEntropy), subject: somebody(), displayName: 'Alice' },
+  origin: { identityProvider: 'example' },
+});
+
+/** The outbox entries of one elicitation that was just created. */
+async function committed(stores: RedisStores): Promise<readonly OutboxEntry[]> {
+  const elicitation = await pending(stores);
+  const { entries } = await stores.outbox.read(shardIn(elicitation.elicitationId), { after: undefined, limit: 1_000 });
+  return entries.filter(({ event }) => event.eventId === eventOf(elicitation).eventId);
+}
+
+async function reserved(stores: RedisStores) {
+  const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: MINUTE };
+  await stores.idempotency.begin(p);
+  return { digest: p.digest, fingerprint: p.fingerprint };
+}
+
+/** Every script there is: a new one without a case is an error of types here, and a failure of the scenario. */
+export const scriptCases: Readonly<Record<CommandName, ScriptCase>> = {
+  createElicitation: {
+    async prepare() {
+      const request = ask(somebody());
+      return stores => stores.elicitations.create(request);
+    },
+    first: { result: 'created', elicitation: { version: 1, status: 'pending' } },
+  },
+  transitionElicitation: {
+    async prepare(stores) {
+      const current = await moved(stores.elicitations, await pending(stores), engage);
+      const request = { current, operationId: operation(), ...samples.complete(current) };
+      return again => again.elicitations.transition(request);
+    },
+    first: { result: 'applied', elicitation: { version: 3, status: 'completed' } },
+  },
+  redeemElicitation: {
+    async prepare(stores) {
+      const form = await created(stores.elicitations, askFor('form', somebody()));
+      const { elicitationId } = await moved(stores.elicitations, form, answer(form));
+      const redemption = operation();
+      return again => again.elicitations.redeem({ elicitationId, redemption });
+    },
+    first: { result: 'redeemed', sealed: 'sealed-result', isFirst: true },
+    again: { result: 'redeemed', sealed: 'sealed-result', isFirst: false },
+  },
+  postponeElicitation: {
+    async prepare(stores) {
+      const { elicitationId } = await moved(
+        stores.elicitations,
+        await created(stores.elicitations, askFor('payment', somebody())),
+        approve,
+      );
+      return again => again.elicitations.postpone(elicitationId, MINUTE);
+    },
+    first: undefined,
+  },
+  dueElicitations: {
+    async prepare() {
+      const where = shard();
+      return stores => stores.elicitations.due(where, 10);
+    },
+    first: [],
+    onlyOnce: true,
+  },
+  openElicitations: {
+    async prepare(stores) {
+      const { subject, elicitationId } = await pending(stores);
+      return async again => (await again.elicitations.listOpen(subject)).map(it => it.elicitationId === elicitationId);
+    },
+    first: [true],
+    onlyOnce: true,
+  },
+  beginRefresh: {
+    async prepare(stores) {
+      const current = await connected(stores);
+      const holder = operation();
+      return again => again.connections.beginRefresh({ current, holder, leaseMs: MINUTE });
+    },
+    first: { result: 'begun', troubles: 0 },
+    renews: ['cn'],
+  },
+  finishRefresh: {
+    async prepare(stores) {
+      const { current } = await refreshing(stores);
+      const refresh = { current, ...renewed('newest') };
+      return again => again.connections.finishRefresh(refresh);
+    },
+    first: { result: 'stored', connection: { generation: 2, sealedTokens: 'newest' } },
+  },
+  postponeRefresh: {
+    async prepare(stores) {
+      const p = await refreshing(stores);
+      return again => again.connections.postponeRefresh({ ...p, delayMs: MINUTE });
+    },
+    first: undefined,
+  },
+  markLost: {
+    async prepare(stores) {
+      const current = await connected(stores);
+      return again => again.connections.markLost({ current, reason: 'refused' });
+    },
+    first: { result: 'stored', connection: { lost: { reason: 'refused' } } },
+  },
+  noteUse: {
+    async prepare(stores) {
+      const { connectionId } = await connected(stores);
+      return again => again.connections.noteUse({ connectionId, use: { mcpServerId: 'issue-tracker' } });
+    },
+    first: undefined,
+  },
+  removeConnection: {
+    async prepare(stores) {
+      const { connectionId } = await connected(stores);
+      const revocationId = newRevocationId(shardIn(connectionId), systemEntropy);
+      return again => again.connections.remove({ connectionId, revocationId });
+    },
+    first: { generation: 1 },
+    again: undefined,
+    onlyOnce: true,
+  },
+  removeCredential: {
+    async prepare(stores) {
+      const credentialId = await kept(stores);
+      return again => again.credentials.remove(credentialId);
+    },
+    first: { generation: 1 },
+    again: undefined,
+    onlyOnce: true,
+  },
+  addPasskey: {
+    async prepare() {
+      const passkey = newPasskey();
+      return stores => stores.passkeys.add(passkey, 1);
+    },
+    first: 'added',
+    // Every call has a name of its own, and this is another call.
+    again: 'exists',
+  },
+  usePasskey: {
+    async prepare(stores) {
+      const passkey = newPasskey();
+      await stores.passkeys.add(passkey, 1);
+      const { subject, passkeyId } = passkey;
+      return again => again.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true });
+    },
+    first: 'used',
+    again: 'stale',
+  },
+  addRevocation: {
+    async prepare(stores) {
+      const revocation = await revocable(stores);
+      return again => again.revocations.add(revocation);
+    },
+    first: undefined,
+  },
+  dueRevocations: {
+    async prepare() {
+      const where = shard();
+      return stores => stores.revocations.claim(where, { limit: 10, leaseMs: MINUTE });
+    },
+    first: [],
+    onlyOnce: true,
+  },
+  claimRevocation: {
+    async prepare(stores) {
+      const revocation = await revocable(stores);
+      await stores.revocations.add(revocation);
+      return async again => (await again.revocations.claimOne(revocation.revocationId, MINUTE))?.attempts;
+    },
+    first: 1,
+    // Until the lease ends by itself.
+    again: undefined,
+    onlyOnce: true,
+  },
+  finishRevocation: {
+    async prepare(stores) {
+      const revocation = await revocable(stores);
+      await stores.revocations.add(revocation);
+      return again => again.revocations.finish(revocation.revocationId);
+    },
+    first: undefined,
+  },
+  postponeRevocation: {
+    async prepare(stores) {
+      const revocation = await revocable(stores);
+      await stores.revocations.add(revocation);
+      return again => again.revocations.postpone(revocation.revocationId, MINUTE);
+    },
+    first: undefined,
+    renews: ['rvs'],
+  },
+  replaceSealed: {
+    async prepare(stores) {
+      const id = (await connected(stores)).connectionId;
+      const record = { kind: 'connection', id, sealed: 'sealed-tokens' } as const;
+      return again => again.sealedRecords.replace(record, 'sealed-anew');
+    },
+    first: true,
+  },
+  carryEvents: {
+    async prepare(stores) {
+      const entries = await committed(stores);
+      return again => again.outbox.carry('issue-tracker', entries);
+    },
+    first: 1,
+    again: 0,
+    resent: 0,
+  },
+  readFeed: {
+    async prepare() {
+      return stores => stores.feeds.read('nobody', { after: undefined, limit: 10 });
+    },
+    first: { result: 'events', events: [] },
+  },
+  moveCursor: {
+    async prepare(stores) {
+      const [entry] = await committed(stores);
+      if (entry === undefined) throw new Error('a commit without an event');
+      const where = shardIn(entry.event.elicitationId);
+      return again => again.outbox.moveCursor(where, entry.position);
+    },
+    first: undefined,
+  },
+  takeLease: {
+    async prepare() {
+      const p = { name: operation(), holder: 'a', leaseMs: MINUTE };
+      return stores => stores.leases.take(p);
+    },
+    first: true,
+    renews: ['lease'],
+  },
+  releaseLease: {
+    async prepare(stores) {
+      const p = { name: operation(), holder: 'a' };
+      await stores.leases.take({ ...p, leaseMs: MINUTE });
+      return again => again.leases.release(p);
+    },
+    first: undefined,
+  },
+  readOneTime: {
+    async prepare() {
+      const [where, digest] = [shard(), secretDigest()];
+      return stores => stores.oneTime.read(where, digest);
+    },
+    first: undefined,
+    onlyOnce: true,
+  },
+  consumeOneTime: {
+    async prepare(stores) {
+      const elicitation = await pending(stores);
+      const record = oneTimeFor(elicitation.elicitationId);
+      await moved(stores.elicitations, elicitation, { ...engage, putOneTime: { record, ttlMs: MINUTE } });
+      return again => again.oneTime.consume(shardIn(elicitation.elicitationId), record.digest);
+    },
+    first: { result: 'taken' },
+    again: { result: 'spent' },
+    onlyOnce: true,
+  },
+  createBrowserSession: {
+    async prepare() {
+      const session = signIn();
+      return stores => stores.browserSessions.create(session, lifetime);
+    },
+    first: { displayName: 'Alice' },
+    renews: ['bs'],
+  },
+  readBrowserSession: {
+    async prepare(stores) {
+      const { id } = await stores.browserSessions.create(signIn(), lifetime);
+      return again => again.browserSessions.read(id);
+    },
+    first: { displayName: 'Alice' },
+    onlyOnce: true,
+  },
+  touchBrowserSession: {
+    async prepare(stores) {
+      const { id } = await stores.browserSessions.create(signIn(), lifetime);
+      return again => again.browserSessions.touch(id);
+    },
+    first: undefined,
+    onlyOnce: true,
+    renews: ['bs'],
+  },
+  putRegistration: {
+    async prepare() {
+      const digest = secretDigest();
+      return stores => stores.clientRegistrations.putIfAbsent(digest, 'sealed');
+    },
+    first: 'sealed',
+  },
+  removeRegistration: {
+    async prepare(stores) {
+      const digest = secretDigest();
+      await stores.clientRegistrations.putIfAbsent(digest, 'sealed');
+      return again => again.clientRegistrations.remove(digest, 'sealed');
+    },
+    first: undefined,
+  },
+  beginIdempotency: {
+    async prepare() {
+      const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: MINUTE };
+      return stores => stores.idempotency.begin(p);
+    },
+    first: { result: 'begun' },
+    renews: ['idem'],
+  },
+  finishIdempotency: {
+    async prepare(stores) {
+      const p = { ...(await reserved(stores)), response: '{}', retentionMs: MINUTE };
+      return again => again.idempotency.finish(p);
+    },
+    first: undefined,
+  },
+  abandonIdempotency: {
+    async prepare(stores) {
+      const p = await reserved(stores);
+      return again => again.idempotency.abandon(p);
+    },
+    first: undefined,
+  },
+  moveWebhookCursor: {
+    async prepare() {
+      const endpoint = `tracker.${randomUUID()}`;
+      return stores => stores.webhookEndpoints.moveCursor(endpoint, { from: undefined, to: '1-0' });
+    },
+    first: true,
+  },
+};
