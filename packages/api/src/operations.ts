@@ -217,6 +217,7 @@ export const commonProblems: readonly ProblemCode[] = [
   'rate_limited',
   'internal_error',
   'unavailable',
+  'overloaded',
 ];
 
 /** What a call that sends something can answer beyond that. */

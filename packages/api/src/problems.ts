@@ -45,6 +45,7 @@ export const problems = {
   internal_error: { status: 500, title: 'Something went wrong.' },
   upstream_unavailable: { status: 502, title: 'A provider did not answer.' },
   unavailable: { status: 503, title: 'Temporarily unavailable.' },
+  overloaded: { status: 503, title: 'Too busy at the moment. Nothing was done.' },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;

@@ -8,6 +8,7 @@ import { errorsPlugin, problemFor, sendProblem } from './http/plugins/errors-plu
 import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
 import { metricsPlugin } from './http/plugins/metrics-plugin.ts';
+import { overloadPlugin } from './http/plugins/overload-plugin.ts';
 import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
 import { securityHeaders, securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
@@ -38,14 +39,16 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     http: { headersTimeout: 10_000, maxHeaderSize: MAX_HEADER_BYTES },
     // No parameter is longer than the request line: an id of any length is answered by its route, like every unknown one.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true, ignoreTrailingSlash: false },
-    return503OnClosing: true,
+    // Whoever still gets in while the process stops is served; graceful-close ends the connection.
+    return503OnClosing: false,
     // Before any route is found no hook runs, so these answers bring their headers themselves.
     frameworkErrors: (error, request, reply) =>
       sendProblem(request, reply.headers(headers), problemOf(error) ?? problemFor('internal_error')),
     clientErrorHandler: createClientErrorHandler(headers),
   });
 
-  await app.register(gracefulClosePlugin);
+  await app.register(overloadPlugin, { overload: deps.overload });
+  await app.register(gracefulClosePlugin, { stopping: deps.stopping });
   await app.register(metricsPlugin, { metrics: deps.metrics });
   await app.register(requestLogPlugin, { logger: deps.logger });
   await app.register(securityHeadersPlugin, { publicUrl: deps.config.publicUrl });

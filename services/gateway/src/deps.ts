@@ -59,7 +59,10 @@ import { createEventStreams, type EventStreams } from './http/api/event-streams.
 import type { Logger } from './logger.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
 import { createObservation } from './observation.ts';
+import { withBulkhead } from './overload/bulkhead.ts';
+import { createOverload, type Overload } from './overload/overload.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
+import { createStopping, type Stopping } from './stopping.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -80,6 +83,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly metrics: Metrics | undefined;
   /** Where traces are configured. */
   readonly telemetry: Telemetry | undefined;
+  readonly overload: Overload;
+  readonly stopping: Stopping;
   readonly stores: RedisStores;
   /** A connection of its own for job queues, closed by whoever opens it. */
   readonly openQueueRedis: () => QueueRedis;
@@ -137,11 +142,16 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const { metrics, telemetry, ...observe } = await createObservation(config);
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
-  const fetch = createOutboundFetch({
-    allowLoopback: isLoopbackUrl(config.publicUrl),
-    timeoutMs: requestLimitMs,
-    privateHosts: config.outbound.privateHosts,
-  });
+  const overload = createOverload({ limits: config.overload, logger, metrics });
+  const stopping = createStopping();
+  const fetch = withBulkhead(
+    createOutboundFetch({
+      allowLoopback: isLoopbackUrl(config.publicUrl),
+      timeoutMs: requestLimitMs,
+      privateHosts: config.outbound.privateHosts,
+    }),
+    { perHost: config.overload.outboundPerHost, onFull: () => overload.shed('outbound', 'cap') },
+  );
   const fetchFor = (target: OutboundTarget) => observe.fetch(fetch, target);
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,
@@ -227,6 +237,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     auditSinks,
     metrics,
     telemetry,
+    overload,
+    stopping,
     openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix }),
     clientPresentation,
     accessTokens,
@@ -253,9 +265,12 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     receipts,
     eventStreams: createEventStreams({
       feeds: stores.feeds,
+      max: config.overload.eventStreams,
+      onFull: () => overload.refused('wait', 'cap'),
       onError: error => logger.warn({ event: 'events.unread', error }, 'events could not be read, will try again'),
     }),
     async [Symbol.asyncDispose]() {
+      overload[Symbol.dispose]();
       await tokenRefresh.drain();
       await auditStream?.[Symbol.asyncDispose]();
       await stores.close();

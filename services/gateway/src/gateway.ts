@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from './app.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { createDeps, type DepsOptions, type GatewayDeps } from './deps.ts';
 import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
+import { closeListener } from './http/close-listener.ts';
 import { createReadiness } from './http/readiness.ts';
 import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -19,8 +21,19 @@ export interface Gateway extends AsyncDisposable {
   /** Where its metrics are, if anywhere. */
   readonly metricsAddress: string | undefined;
   readonly relay: Relay;
+  /**
+   * Readiness says no from now on, and answers end their connections; everything is still served. Resolves after
+   * `stop.drainSeconds`, or when closing begins.
+   */
+  drain(): Promise<void>;
+  /** Nobody can connect any more; what waits is answered, what is under way finishes, within `stop.finishSeconds`. */
   close(): Promise<void>;
 }
+
+/** Kept-alive connections stay open for this long after nobody can connect any more, in ms. */
+const LINGER_MS = 1_000;
+/** Connections that the system completes before they are accepted: thousands of callers come at once when a replica leaves. */
+const BACKLOG = 4_096;
 
 /** Starts one gateway process's worth of work. Closing it finishes what is under way first. */
 export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
@@ -32,10 +45,19 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const relay = startEventRelay(deps);
   const deliveries = await startDeliveries(deps);
   const app = await buildApp(deps);
-  const address = await app.listen({ host: config.listen.host, port: config.listen.port });
+  const address = await app.listen({ host: config.listen.host, port: config.listen.port, backlog: BACKLOG });
   const metricsListener = await metricsListenerOf(deps);
   let closing: Promise<void> | undefined;
+  const { stopping } = deps;
+  const drain = async () => {
+    stopping.drain();
+    if (config.stop.drainSeconds === 0 || stopping.closing.aborted) return;
+    // Ends early, by an abort, when closing does not wait for it.
+    await delay(config.stop.drainSeconds * 1000, undefined, { signal: stopping.closing }).catch(() => undefined);
+  };
   const close = () => {
+    // Without a time before in which nobody was sent here, nobody expects one afterwards.
+    const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, config.stop.drainSeconds * 1000) : 0;
     closing ??= (async () => {
       // Each step is taken whatever becomes of those before: tokens that were just issued are still stored in the last ones.
       await using stack = new AsyncDisposableStack();
@@ -44,10 +66,25 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
       if (metricsListener !== undefined) stack.use(metricsListener);
       for (const worker of [...sweepers, relay, rewrapper, ...deliveries]) stack.defer(() => worker.stop());
       stack.defer(() => app.close());
+      const cut = await closeListener(app.server, {
+        lingerMs,
+        finishMs: config.stop.finishSeconds * 1000,
+        onDeaf: () => stopping.close(),
+      });
+      if (cut > 0) options.logger.warn({ event: 'gateway.stop_cut', connections: cut }, 'requests under way were cut');
     })();
     return closing;
   };
-  return { app, deps, address, relay, metricsAddress: metricsListener?.address, close, [Symbol.asyncDispose]: close };
+  return {
+    app,
+    deps,
+    address,
+    relay,
+    metricsAddress: metricsListener?.address,
+    drain,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 function startEventRelay({ stores: { outbox, leases }, logger }: GatewayDeps): Relay {

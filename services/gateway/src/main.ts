@@ -1,5 +1,5 @@
 import { loadConfig } from './config/load-config.ts';
-import { startGateway } from './gateway.ts';
+import { type Gateway, startGateway } from './gateway.ts';
 import { createLogger } from './logger.ts';
 import { explanationOf } from './start-error.ts';
 
@@ -7,28 +7,41 @@ import { explanationOf } from './start-error.ts';
 const configPath = process.argv[2] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';
 const logger = createLogger({ level: process.env['LOG_LEVEL'] ?? 'info' });
 
+/** Wrappers forward signals, so one Ctrl-C may arrive several times; what comes later is a second one. In ms. */
+const SAME_SIGNAL_MS = 1_000;
+
 async function main(): Promise<void> {
   const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
   logger.info(
     { event: 'gateway.started', address: gateway.address, publicUrl: gateway.deps.config.publicUrl },
     'gateway started',
   );
-  let stopping = false;
+  let stoppingSince: number | undefined;
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    // Wrappers forward signals, so one Ctrl-C may arrive several times; only the first begins the stop.
     process.on(signal, () => {
-      if (stopping) return;
-      stopping = true;
-      logger.info({ event: 'gateway.stopping' }, 'gateway stopping');
-      gateway.close().then(
-        () => process.exit(0),
-        (error: unknown) => {
-          logger.error({ event: 'gateway.stop_failed', error }, 'gateway did not stop cleanly');
-          process.exit(1);
-        },
-      );
+      if (stoppingSince === undefined) {
+        stoppingSince = performance.now();
+        logger.info({ event: 'gateway.stopping', signal }, 'gateway stopping');
+        // Whoever presses Ctrl-C has no load balancer that must notice first.
+        stop(gateway, signal === 'SIGTERM');
+      } else if (performance.now() - stoppingSince > SAME_SIGNAL_MS) {
+        logger.warn({ event: 'gateway.stop_forced', signal }, 'gateway stops at once');
+        process.exit(1);
+      }
     });
   }
+}
+
+function stop(gateway: Gateway, drains: boolean): void {
+  (drains ? gateway.drain() : Promise.resolve())
+    .then(() => gateway.close())
+    .then(
+      () => process.exit(0),
+      (error: unknown) => {
+        logger.error({ event: 'gateway.stop_failed', error }, 'gateway did not stop cleanly');
+        process.exit(1);
+      },
+    );
 }
 
 process.on('unhandledRejection', error => {

@@ -14,6 +14,7 @@ import {
 } from './approval-config.ts';
 import { slug, webUrl } from './config-values.ts';
 import { isLoopbackUrl } from './loopback.ts';
+import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { publicKeyFault } from './public-key-fault.ts';
 import { webhookEndpointSchema } from './webhook-config.ts';
 
@@ -267,6 +268,8 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   mcpServers: z.array(mcpServerSchema).min(1),
+  overload: overloadConfigSchema.prefault({}).describe('How much one gateway process takes on.'),
+  stop: stopConfigSchema.prefault({}).describe('How a gateway process stops.'),
   limits: z
     .strictObject({
       pageRequestsPerMinute: z

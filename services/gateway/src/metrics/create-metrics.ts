@@ -3,6 +3,7 @@ import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { AuditSink } from '../events.ts';
+import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
@@ -27,6 +28,9 @@ export interface Metrics {
   readonly audit: AuditSink;
   readonly onCommand: CommandObserver;
   readonly answered: (request: AnsweredRequest) => void;
+  readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
+  readonly inFlight: (change: 1 | -1) => void;
+  readonly connectionDropped: () => void;
   readonly swept: (task: 'expiry' | 'revocation', tookMs: number) => void;
   readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
   readonly service: (service: ElicitationService) => ElicitationService;
@@ -42,6 +46,9 @@ export function createMetrics(): Metrics {
     audit: createAuditMetrics(instruments),
     onCommand: commandObserver(instruments),
     answered: createAnswered(instruments),
+    shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
+    inFlight: change => instruments.requestsInFlight.inc(change),
+    connectionDropped: () => instruments.connectionsDropped.inc(),
     swept: (task, tookMs) => {
       instruments.sweeperRoundSeconds.set({ task }, tookMs / 1000);
       instruments.sweeperLastRound.set({ task }, Date.now() / 1000);

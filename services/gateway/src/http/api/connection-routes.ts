@@ -20,7 +20,7 @@ interface ById {
 }
 
 export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
-  const waitingSignal = createWaitingSignal(app);
+  const waitingSignal = createWaitingSignal(deps.stopping.closing);
 
   app.get('/connections', async (request): Promise<ConnectionListBody> => {
     const caller = callerOf(request);

@@ -18,8 +18,8 @@ const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '
 
 export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const present = createPresenter(deps.config);
-  const waits = createWaitLimit();
-  const waitingSignal = createWaitingSignal(app);
+  const waits = createWaitLimit(deps.overload);
+  const waitingSignal = createWaitingSignal(deps.stopping.closing);
 
   app.post('/elicitations', async (request, reply) => {
     const answer = await deps.issueFlow.issue(
@@ -78,16 +78,24 @@ function elicitationIdOf(value: string): ElicitationId {
   return elicitationId;
 }
 
-/** Counts the waits of each caller in this process. */
-function createWaitLimit() {
+/** Counts the waits of this process, and of each caller in it. */
+function createWaitLimit({ limits, refused }: GatewayDeps['overload']) {
   const counts = new Map<string, number>();
+  let all = 0;
   return {
-    /** @throws ProblemError `rate_limited` */
+    /** @throws ProblemError `overloaded`, `rate_limited` */
     take(mcpServerId: string, max: number): Disposable {
       const count = counts.get(mcpServerId) ?? 0;
       if (count >= max) throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
+      if (all >= limits.waitingReads) throw refused('wait', 'cap');
       counts.set(mcpServerId, count + 1);
-      return { [Symbol.dispose]: () => void counts.set(mcpServerId, (counts.get(mcpServerId) ?? 1) - 1) };
+      all += 1;
+      return {
+        [Symbol.dispose]() {
+          counts.set(mcpServerId, (counts.get(mcpServerId) ?? 1) - 1);
+          all -= 1;
+        },
+      };
     },
   };
 }

@@ -15,15 +15,24 @@ const HANDLER_MS = 2 * 3_600_000;
 const LAST_WORDS_MS = 1_000;
 
 /** Server-sent events of the caller's own elicitations. */
-export const eventRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps: { eventStreams } }) => {
+export const eventRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
+  const { eventStreams, stopping } = deps;
   const answers = new Set<ServerResponse>();
-  app.addHook('preClose', async () => {
+  let ended: Promise<void> | undefined;
+  const end = () => {
+    ended ??= endAll();
+    return ended;
+  };
+  stopping.closing.addEventListener('abort', () => void end(), { once: true });
+  app.addHook('preClose', end);
+
+  async function endAll(): Promise<void> {
     await eventStreams.close();
-    const ended = Promise.all([...answers].map(answer => once(answer, 'close')));
-    await Promise.race([ended, delay(LAST_WORDS_MS, undefined, { ref: false })]);
+    const closed = Promise.all([...answers].map(answer => once(answer, 'close')));
+    await Promise.race([closed, delay(LAST_WORDS_MS, undefined, { ref: false })]);
     // Those who take nothing must not keep the process.
     for (const answer of answers) answer.destroy();
-  });
+  }
 
   // Without a body there is nothing to wait for.
   app.head('/events', async (request, reply) => {

@@ -26,7 +26,7 @@ function setUp(change: (feeds: EventFeed) => Partial<EventFeed> = () => ({})) {
     watch: id => feeds.watch(id),
     ...change(feeds),
   };
-  const streams = createEventStreams({ feeds: all, onError });
+  const streams = createEventStreams({ feeds: all, onError, max: 1_000, onFull: () => new Error('full') });
   opened.push(streams);
   const carrier = new EventCarrier(stores.outbox, { perShard: 10_000 });
   return {

@@ -6,6 +6,10 @@ import { type EventFilter, EventStream, eventFrame } from './event-stream.ts';
 export interface EventStreamsOptions {
   readonly feeds: EventFeed;
   readonly onError: (error: unknown) => void;
+  /** Streams that this process may have open, of all MCP servers. */
+  readonly max: number;
+  /** What it is refused with when there are that many. */
+  readonly onFull: () => Error;
 }
 
 export interface EventStreamCounts {
@@ -26,7 +30,7 @@ export interface OpenEventStream {
 
 export interface EventStreams {
   readonly counts: EventStreamCounts;
-  /** @throws ProblemError `rate_limited`, `events_gone`; StoreUnavailableError */
+  /** @throws ProblemError `rate_limited`, `overloaded`, `events_gone`; StoreUnavailableError */
   open(p: OpenEventStream): Promise<EventStream>;
   /** Ends all of them, with a word about when to come back. */
   close(): Promise<void>;
@@ -44,7 +48,7 @@ interface Shared {
 }
 
 /** All streams of this process, with one reader for each MCP server that has any. */
-export function createEventStreams({ feeds, onError }: EventStreamsOptions): EventStreams {
+export function createEventStreams({ feeds, onError, max: maxOpen, onFull }: EventStreamsOptions): EventStreams {
   const counts = { open: 0, opened: 0, cut: 0 };
   const shared = new Map<string, Shared>();
   const turns = Array.from({ length: TURNS }, () => new Set<EventStream>());
@@ -66,8 +70,9 @@ export function createEventStreams({ feeds, onError }: EventStreamsOptions): Eve
     return reader;
   }
 
-  /** Counts the caller in. @throws ProblemError `rate_limited` */
+  /** Counts the caller in. @throws ProblemError `rate_limited`, `overloaded` */
   function enter({ mcpServerId, max }: OpenEventStream): Shared {
+    if (counts.open >= maxOpen) throw onFull();
     const found = shared.get(mcpServerId) ?? { reader: startReader(mcpServerId), users: 0 };
     if (found.users >= max) throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
     found.users += 1;
@@ -132,6 +137,8 @@ export function createEventStreams({ feeds, onError }: EventStreamsOptions): Eve
         },
       });
       counts.opened += 1;
+      // Came in while the others were told to go: so is this one.
+      if (closing.signal.aborted) stream.end();
       turnOf?.add(stream);
       beating ??= setInterval(beat, HEARTBEAT_MS / TURNS).unref();
       catchUp(p.mcpServerId, stream, reader, first).catch((error: unknown) => {

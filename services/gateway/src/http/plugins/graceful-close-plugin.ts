@@ -1,14 +1,16 @@
 import fp from 'fastify-plugin';
+import type { Stopping } from '../../stopping.ts';
 
-/** While closing, every answer also ends its connection: a kept-alive one would hold the process until it times out. */
-export const gracefulClosePlugin = fp(
-  async app => {
-    let closing = false;
-    app.addHook('preClose', async () => {
-      closing = true;
-    });
-    app.addHook('onSend', async (_request, reply) => {
-      if (closing) reply.header('connection', 'close');
+/**
+ * While the process stops, every answer also ends its connection: the next request then finds another replica by a new one, and
+ * no kept-alive connection holds the process until it times out.
+ */
+export const gracefulClosePlugin = fp<{ stopping: Stopping }>(
+  async (app, { stopping }) => {
+    app.addHook('preClose', async () => stopping.close());
+    app.addHook('onSend', (_request, reply, _payload, done) => {
+      if (stopping.draining.aborted) reply.header('connection', 'close');
+      done();
     });
   },
   { name: 'graceful-close' },

@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { GatewayDeps } from '../../deps.ts';
 import { createLogger } from '../../logger.ts';
+import { createStopping } from '../../stopping.ts';
 import { healthPlugin } from './health-plugin.ts';
 
 /** An application whose store answers when the test says so. */
@@ -13,11 +14,12 @@ async function createApp() {
     return answer.promise;
   };
   const app = Fastify();
+  const stopping = createStopping();
   await app.register(healthPlugin, {
-    deps: { stores: { ping }, logger: createLogger({ level: 'silent' }) } as unknown as GatewayDeps,
+    deps: { stores: { ping }, stopping, logger: createLogger({ level: 'silent' }) } as unknown as GatewayDeps,
   });
   const ready = async (): Promise<number> => (await app.inject('/readyz')).statusCode;
-  return { app, asked, ready };
+  return { app, asked, ready, stopping };
 }
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
@@ -42,6 +44,14 @@ describe('readyz, which anybody may call', () => {
       else asked[at]?.reject(new Error('no answer'));
       expect(await answer).toBe(status);
     }
+  });
+
+  it('says no as soon as the process is stopping, and asks nobody', async () => {
+    const { app, asked, ready, stopping } = await createApp();
+    stopping.drain();
+    expect(await ready()).toBe(503);
+    expect(asked).toHaveLength(0);
+    expect((await app.inject('/livez')).statusCode).toBe(200);
   });
 
   it('livez asks nobody', async () => {
