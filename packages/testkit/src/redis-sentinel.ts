@@ -1,0 +1,184 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
+import {
+  freePort,
+  type RedisPlace,
+  type RedisServer,
+  type RedisServerOptions,
+  runRedis,
+  startRedis,
+  tlsArguments,
+  untilSeen,
+} from './redis-server.ts';
+
+export interface RedisSentinelOptions extends Omit<RedisServerOptions, 'place'> {
+  /** Default 2. */
+  readonly replicas?: number;
+  /** Default 3. More than half of them must agree. */
+  readonly sentinels?: number;
+  /** After so much silence the master counts as down. Default 1000. */
+  readonly downAfterMs?: number;
+  /** Users of the Sentinels themselves; they need not be those of what is watched. Default: none, no password. */
+  readonly sentinelAccess?: RedisAccess;
+  /** By number of the node, the first master being 0. */
+  readonly placeOf?: (node: number) => RedisPlace | undefined;
+  readonly placeOfSentinel?: (sentinel: number) => RedisPlace | undefined;
+}
+
+export interface RedisSentinel extends AsyncDisposable {
+  readonly masterName: string;
+  /** The first master, then its replicas, whatever has become of them since. */
+  readonly nodes: readonly RedisServer[];
+  readonly sentinels: readonly RedisServer[];
+  /** With the name and password of `sentinelAccess.user`, where they have users. */
+  readonly sentinelUrls: readonly string[];
+  /** The master of this moment, as the first Sentinel that answers knows it. */
+  masterNow(): Promise<RedisServer>;
+  replicasNow(): Promise<readonly RedisServer[]>;
+  /** Has the Sentinels put a replica in the place of a sound master. Resolves when they have. */
+  failover(): Promise<RedisServer>;
+  /** Resolves with the master once it is another than this one and takes writes. */
+  untilMasterIsNot(before: RedisServer): Promise<RedisServer>;
+  /** Resolves when so many replicas are connected to the master of that moment. */
+  untilReplicas(count: number): Promise<void>;
+}
+
+const MASTER_NAME = 'postern';
+
+/** One master with replicas, watched by Sentinels: real processes on this machine. */
+export async function startRedisSentinel(options: RedisSentinelOptions = {}): Promise<RedisSentinel> {
+  const { replicas = 2, sentinels: count = 3, placeOf = () => undefined } = options;
+  await using stack = new AsyncDisposableStack();
+  const first = stack.use(await startRedis(nodeOptions(options, placeOf(0), [])));
+  const follow = ['--replicaof', first.host, String(first.port)];
+  const others = await Promise.all(
+    Array.from({ length: replicas }, async (_, at) =>
+      stack.use(await startRedis(nodeOptions(options, placeOf(at + 1), follow))),
+    ),
+  );
+  const nodes = [first, ...others];
+  await untilSeen(async () => (await onlineReplicas(first)) === replicas);
+  const sentinels = await Promise.all(
+    Array.from({ length: count }, async (_, at) =>
+      stack.use(await startSentinel(options, first, Math.floor(count / 2) + 1, options.placeOfSentinel?.(at))),
+    ),
+  );
+  const askSentinels = async (...command: readonly string[]) => {
+    for (const sentinel of sentinels) {
+      const answer = await sentinel.ask(...command).catch(() => '');
+      if (answer !== '') return answer;
+    }
+    throw new Error('No Sentinel answers.');
+  };
+  const masterNow = async () => {
+    const [, port] = (await askSentinels('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME)).split('\n');
+    const found = nodes.find(node => node.port === Number(port));
+    if (found === undefined) throw new Error('The Sentinels name a master that is not from here.');
+    return found;
+  };
+  const untilMasterIsNot = async (before: RedisServer) => {
+    await untilSeen(async () => {
+      const now = await masterNow();
+      return now !== before && (await now.ask('ROLE').catch(() => '')).startsWith('master');
+    });
+    return masterNow();
+  };
+  for (const sentinel of sentinels) {
+    await untilSeen(async () => {
+      const known = await sentinel.ask('SENTINEL', 'MASTER', MASTER_NAME);
+      return (
+        new RegExp(`num-slaves\n${replicas}\n`).test(known) &&
+        new RegExp(`num-other-sentinels\n${count - 1}\n`).test(known)
+      );
+    });
+  }
+  const held = stack.move();
+  return {
+    masterName: MASTER_NAME,
+    nodes,
+    sentinels,
+    sentinelUrls: sentinels.map(({ url }) => url),
+    masterNow,
+    async replicasNow() {
+      const master = await masterNow();
+      const connected = new Set(
+        [...(await master.ask('INFO', 'replication')).matchAll(/^slave\d+:.*port=(\d+),state=online/gm)].map(
+          ([, port]) => Number(port),
+        ),
+      );
+      return nodes.filter(node => connected.has(node.port));
+    },
+    async failover() {
+      const before = await masterNow();
+      await askSentinels('SENTINEL', 'FAILOVER', MASTER_NAME);
+      return untilMasterIsNot(before);
+    },
+    untilMasterIsNot,
+    untilReplicas: wanted => untilSeen(async () => (await onlineReplicas(await masterNow())) >= wanted),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+function nodeOptions(
+  { appendonly, args = [], tls, access }: RedisSentinelOptions,
+  place: RedisPlace | undefined,
+  follow: readonly string[],
+): RedisServerOptions {
+  return {
+    ...(appendonly === undefined ? {} : { appendonly }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(access === undefined ? {} : { access }),
+    ...(place === undefined ? {} : { place }),
+    // A replica copies its master at once, without waiting for others who might come.
+    args: ['--repl-diskless-sync-delay', '0', ...follow, ...args],
+  };
+}
+
+async function startSentinel(
+  options: RedisSentinelOptions,
+  master: RedisServer,
+  quorum: number,
+  place: RedisPlace = { host: '127.0.0.1' },
+): Promise<RedisServer> {
+  const { tls, access, sentinelAccess, downAfterMs = 1_000 } = options;
+  const dir = await mkdtemp(join(tmpdir(), 'postern-sentinel-'));
+  const port = await freePort();
+  const file = join(dir, 'sentinel.conf');
+  const own = access === undefined ? undefined : (access.sentinel ?? admin);
+  const monitor = (setting: string, ...values: readonly (string | number)[]) =>
+    ['sentinel', setting, MASTER_NAME, ...values].join(' ');
+  if (sentinelAccess !== undefined) await writeFile(join(dir, 'users.acl'), aclFileOf(sentinelAccess));
+  await writeFile(
+    file,
+    [
+      ...asLines(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
+      `bind ${place.host}`,
+      `dir ${dir}`,
+      ...(sentinelAccess === undefined ? [] : [`aclfile ${join(dir, 'users.acl')}`, ...signIn(admin)]),
+      monitor('monitor', master.host, master.port, quorum),
+      monitor('down-after-milliseconds', downAfterMs),
+      monitor('failover-timeout', Math.max(downAfterMs * 3, 3_000)),
+      ...(own === undefined ? [] : [monitor('auth-user', own.name), monitor('auth-pass', own.password)]),
+      '',
+    ].join('\n'),
+  );
+  const run = { args: [file, '--sentinel'], dir, host: place.host, port, place, tls, access: sentinelAccess };
+  return runRedis(run);
+}
+
+/** Among themselves. */
+const signIn = ({ name, password }: RedisLogin) => [
+  `sentinel sentinel-user ${name}`,
+  `sentinel sentinel-pass ${password}`,
+];
+
+/** Arguments of a command line as lines of a file. */
+function asLines(args: readonly string[]): readonly string[] {
+  return args.flatMap((word, at) => (word.startsWith('--') ? [`${word.slice(2)} ${args[at + 1] ?? ''}`] : []));
+}
+
+async function onlineReplicas(master: RedisServer): Promise<number> {
+  return [...(await master.ask('INFO', 'replication').catch(() => '')).matchAll(/^slave\d+:.*state=online/gm)].length;
+}
