@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { type CommandName, commandKeys, methodOf } from './commands.ts';
-import { faultOf, type RedisFault, storeErrorOf } from './redis-fault.ts';
+import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 
 export type Scalar = string | number;
 
@@ -20,6 +20,8 @@ type Method = (...values: readonly string[]) => Promise<unknown>;
 
 /** How often a broken connection is looked at while a repeat waits for it. */
 const POLL_MS = 25;
+/** Each holds some kilobytes until its time is over. */
+const MAX_PENDING = 20_000;
 
 /**
  * The only way from the stores to Redis. Every value is checked to be a scalar (ioredis flattens arrays and objects into
@@ -30,6 +32,9 @@ export class RedisLink {
   readonly #clock: (() => number) | undefined;
   readonly #repeatWithinMs: number;
   readonly #observe: CommandObserver | undefined;
+  readonly #maxPending: number;
+  /** Commands under way, their repeats included. */
+  #pending = 0;
 
   /** @param repeatWithinMs how long a repeat waits for the connection to come back. */
   constructor(
@@ -38,12 +43,15 @@ export class RedisLink {
       now?: (() => number) | undefined;
       repeatWithinMs: number;
       observe?: CommandObserver | undefined;
+      /** Commands that Redis may owe an answer. What comes on top fails at once. */
+      maxPending?: number | undefined;
     },
   ) {
     this.#redis = redis;
     this.#clock = options.now;
     this.#repeatWithinMs = options.repeatWithinMs;
     this.#observe = options.observe;
+    this.#maxPending = options.maxPending ?? MAX_PENDING;
   }
 
   /** First argument of every script that has to do with time: empty means the clock of Redis. */
@@ -59,6 +67,15 @@ export class RedisLink {
   ): Promise<unknown> {
     if (keys.length !== commandKeys[name]) throw new TypeError(`${name} declares ${commandKeys[name]} keys.`);
     const sent = [...keys, ...values].map(scalar);
+    this.#admit();
+    try {
+      return await this.#runAdmitted(name, sent, options);
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  async #runAdmitted(name: CommandName, sent: readonly string[], options: RunOptions): Promise<unknown> {
     const method = Reflect.get(this.#redis, methodOf(name)) as Method;
     const over = this.#observe?.(name);
     this.#gatherWrites();
@@ -88,6 +105,7 @@ export class RedisLink {
   /** A single Redis command, where one is enough. The key comes first. */
   async call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
     const sent = values.map(scalar);
+    this.#admit();
     const over = this.#observe?.(command);
     this.#gatherWrites();
     try {
@@ -98,7 +116,15 @@ export class RedisLink {
       const fault = faultOf(error);
       over?.(fault);
       throw storeErrorOf(fault);
+    } finally {
+      this.#pending -= 1;
     }
+  }
+
+  /** Counts a command in. @throws StoreUnavailableError */
+  #admit(): void {
+    if (this.#pending >= this.#maxPending) throw storeErrorOf(new RedisFault('refused', 'too_many_pending'));
+    this.#pending += 1;
   }
 
   /**

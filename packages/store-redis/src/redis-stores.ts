@@ -9,6 +9,8 @@ import {
   type Notifier,
   type OneTimeStore,
   type PasskeyStore,
+  RECORD_LAYOUT,
+  type RecordLayout,
   type RevocationStore,
   StoreUnavailableError,
 } from '@postern/elicitation';
@@ -45,6 +47,8 @@ export type RedisStoresOptions = RedisAddress & {
   readonly retentionMs?: number;
   /** Events kept per shard, about. Default 4096. */
   readonly eventsPerShard?: number;
+  /** Layout in which elicitations are written, see KEYSPACE.md. Default 1, which the release before reads too. */
+  readonly recordLayout?: RecordLayout;
   /** What is kept of the feed of each MCP server. Default about 10,000 events, and 7 days. */
   readonly feed?: Partial<FeedRetention>;
   /** Default 2000. A request waits at most about three times as long. */
@@ -58,6 +62,8 @@ export type RedisStoresOptions = RedisAddress & {
   /** Told about lost connections and the like, with a code and without arguments. */
   readonly onFault?: (fault: RedisFault) => void;
   readonly onCommand?: CommandObserver;
+  /** Commands that Redis may owe this process an answer. What comes on top fails at once. Default 20,000. */
+  readonly maxPendingCommands?: number;
   /** Lines of the audit trail that are kept, about. Default 100,000. */
   readonly auditRetained?: number;
   /** Replaces the clock of Redis; for tests. */
@@ -137,11 +143,17 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   }
 
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
-  const link = new RedisLink(redis, { now: options.now, repeatWithinMs: commandTimeoutMs, observe: options.onCommand });
+  const link = new RedisLink(redis, {
+    now: options.now,
+    repeatWithinMs: commandTimeoutMs,
+    observe: options.onCommand,
+    maxPending: options.maxPendingCommands,
+  });
   return {
     elicitations: new RedisElicitationStore(link, keys, {
       retentionMs: options.retentionMs ?? DAY_MS,
       eventsPerShard: options.eventsPerShard ?? 4_096,
+      recordLayout: options.recordLayout ?? RECORD_LAYOUT,
     }),
     connections: new RedisConnectionStore(link, keys),
     credentials: new RedisCredentialStore(link, keys),
