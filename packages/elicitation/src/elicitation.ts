@@ -42,11 +42,18 @@ export const failureCodes = [
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/** The layout of stored records. A reader refuses a layout it does not know; two releases can share one Redis. */
-export const RECORD_LAYOUT = 1;
+/**
+ * The layouts of stored elicitations that this release reads. It writes the one that it is told to: two releases can share one
+ * Redis, and what one of them writes the other has to read. A layout that a reader does not know is refused, never guessed at.
+ */
+export const recordLayouts = [1, 2] as const;
+export type RecordLayout = (typeof recordLayouts)[number];
+
+/** What is written unless another is asked for; and the only layout of everything else that is stored. */
+export const RECORD_LAYOUT = 1 satisfies RecordLayout;
 
 interface ElicitationBase {
-  readonly layout: typeof RECORD_LAYOUT;
+  readonly layout: RecordLayout;
   readonly elicitationId: ElicitationId;
   /** Counts committed moves, starting at 1; every write names the version it was decided on. */
   readonly version: number;

@@ -37,6 +37,20 @@ export class DomainError extends Error {
   }
 }
 
+/**
+ * A stored record is of a layout that this release does not know, or does not have the form of its layout. It is left as it is:
+ * another release may know it.
+ */
+export class UnknownRecordLayoutError extends DomainError {
+  override name = 'UnknownRecordLayoutError';
+  /** What the record says itself; absent where it says nothing. */
+  readonly layout: number | undefined;
+  constructor(layout?: number) {
+    super('unknown_record_layout', 'A stored record has a layout this release cannot read.');
+    this.layout = layout;
+  }
+}
+
 /** Unknown and foreign ids are answered alike, so that nobody learns that an id exists. */
 export class NotFoundError extends DomainError {
   override name = 'NotFoundError';

@@ -1,4 +1,4 @@
-import type { EventOutbox, OutboxEntry } from './feed.ts';
+import { compareFeedPositions, type EventOutbox, type OutboxEntry } from './feed.ts';
 import { type Shard, shardIn } from './ids.ts';
 
 export interface CarryReport {
@@ -84,6 +84,15 @@ export class EventCarrier {
 
   async #read(shard: Shard) {
     const after = this.#carried.get(shard) ?? (await this.#outbox.cursor(shard));
+    const read = await this.#readAfter(shard, after);
+    if (!read.hasGap) return read;
+    // Somebody else may have carried meanwhile, further than this one remembers, and what is carried may be dropped.
+    const cursor = await this.#outbox.cursor(shard);
+    const isOvertaken = cursor !== undefined && after !== undefined && compareFeedPositions(after, cursor) < 0;
+    return isOvertaken ? this.#readAfter(shard, cursor) : read;
+  }
+
+  async #readAfter(shard: Shard, after: string | undefined) {
     if (after !== undefined) this.#carried.set(shard, after);
     return { shard, ...(await this.#outbox.read(shard, { after, limit: this.#perShard })) };
   }

@@ -25,7 +25,7 @@ export const commandKeys = {
   replaceSealed: 1,
   carryEvents: 2,
   readFeed: 2,
-  moveCursor: 1,
+  moveCursor: 2,
   takeLease: 1,
   releaseLease: 1,
   readOneTime: 1,
@@ -44,8 +44,15 @@ export const commandKeys = {
 export type CommandName = keyof typeof commandKeys;
 export const commandNames = Object.keys(commandKeys) as CommandName[];
 
-/** Those that compare positions in streams. */
-const positional: ReadonlySet<CommandName> = new Set(['carryEvents', 'readFeed', 'moveCursor']);
+/** What several scripts have in common is put before them. */
+const shared: Readonly<Record<string, readonly CommandName[]>> = {
+  'store-clock.lua': commandNames,
+  'stream-position.lua': ['carryEvents', 'readFeed', 'moveCursor'],
+  'elicitation-fields.lua': ['createElicitation', 'transitionElicitation', 'redeemElicitation'],
+  'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
+};
+
+export const sharedFiles: readonly string[] = Object.keys(shared);
 
 /** The name under which ioredis knows a script; never that of a Redis command. */
 export const methodOf = (name: CommandName) => `postern:${name}`;
@@ -57,13 +64,12 @@ export function fileOf(name: CommandName): string {
 /** ioredis `scripts` option: sent as EVALSHA, and as EVAL where Redis does not know the script yet. */
 export function loadScripts(): Record<string, { lua: string; numberOfKeys: number }> {
   const read = (file: string) => readFileSync(new URL(`./commands/${file}`, import.meta.url), 'utf8');
-  const clock = read('store-clock.lua');
-  const position = read('stream-position.lua');
-  const before = (name: CommandName) => (positional.has(name) ? `${clock}\n${position}` : clock);
+  const parts = Object.entries(shared).map(([file, names]) => ({ lua: read(file), names }));
+  const before = (name: CommandName) => parts.filter(({ names }) => names.includes(name)).map(({ lua }) => lua);
   return Object.fromEntries(
     commandNames.map(name => [
       methodOf(name),
-      { lua: `${before(name)}\n${read(fileOf(name))}`, numberOfKeys: commandKeys[name] },
+      { lua: [...before(name), read(fileOf(name))].join('\n'), numberOfKeys: commandKeys[name] },
     ]),
   );
 }

@@ -7,8 +7,10 @@ import {
   type Elicitation,
   type ElicitationId,
   type ElicitationStore,
+  type NewElicitation,
+  type NextElicitation,
   newOperationId,
-  RECORD_LAYOUT,
+  type RecordLayout,
   type RedeemElicitation,
   type RedeemResult,
   type Shard,
@@ -26,6 +28,8 @@ import { answeredWith, answerKeyOf, answerPutBy } from './lasting-answers.ts';
 import { isEnd, leftBy } from './move-facts.ts';
 import { encodeElicitation } from './records/elicitation-record.ts';
 import { encodeOneTime } from './records/one-time-record.ts';
+import { recordFields } from './records/record-fields.ts';
+import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import { decodeResult, encodeResult } from './records/result-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
@@ -33,6 +37,8 @@ import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 export interface ElicitationStoreOptions {
   readonly retentionMs: number;
   readonly eventsPerShard: number;
+  /** Of what is written; every layout of this release is read. */
+  readonly recordLayout: RecordLayout;
 }
 
 /** As many open elicitations of one person as are listed. */
@@ -69,7 +75,6 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#link.clock(),
         elicitationId,
         request.operationId,
-        encodeElicitation(elicitation, { status: 'pending' }),
         request.ttlMs,
         this.#options.retentionMs,
         askOf(request.coalescingDigest),
@@ -82,6 +87,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#options.eventsPerShard,
         this.#keys.wake,
         LISTED,
+        ...this.#recordOf(elicitation, { status: 'pending' }),
       ],
       { repeatable: true },
     );
@@ -91,7 +97,7 @@ export class RedisElicitationStore implements ElicitationStore {
         const times = { createdAt: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
         return {
           result,
-          elicitation: { ...elicitation, ...times, layout: RECORD_LAYOUT, version: 1, status: 'pending' },
+          elicitation: { ...elicitation, ...times, layout: this.#options.recordLayout, version: 1, status: 'pending' },
         };
       }
       case 'repeated':
@@ -144,7 +150,6 @@ export class RedisElicitationStore implements ElicitationStore {
         current.version,
         timingOf(request),
         next.status,
-        encodeElicitation(current, next),
         left,
         this.#options.retentionMs,
         current.mcpServerId,
@@ -158,13 +163,16 @@ export class RedisElicitationStore implements ElicitationStore {
         answer?.record ?? '',
         expiresWithinMs ?? '',
         putResult ? encodeResult(current, putResult.sealed) : '',
+        ...this.#recordOf(current, next),
       ],
       { repeatable: true },
     );
     const [result, ...rest] = listOf(reply);
     switch (result) {
-      case 'applied':
-        return { result, elicitation: committed(request, { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) }) };
+      case 'applied': {
+        const times = { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
+        return { result, elicitation: { ...committed(request, times), layout: this.#options.recordLayout } };
+      }
       case 'repeated':
         return { result: 'applied', elicitation: elicitationOf(elicitationId, rest) };
       case 'conflict':
@@ -172,6 +180,8 @@ export class RedisElicitationStore implements ElicitationStore {
         return { result, current: elicitationOf(elicitationId, rest) };
       case 'missing':
         return { result };
+      case 'unreadable':
+        throw unreadable(layoutNamedIn(textOf(rest[0])));
       default:
         throw unknownResult();
     }
@@ -209,6 +219,8 @@ export class RedisElicitationStore implements ElicitationStore {
         return { result, elicitation: elicitationOf(elicitationId, rest) };
       case 'missing':
         return { result };
+      case 'unreadable':
+        throw unreadable(layoutNamedIn(textOf(rest[0])));
       default:
         throw unknownResult();
     }
@@ -243,6 +255,11 @@ export class RedisElicitationStore implements ElicitationStore {
       .filter(elicitation => elicitation !== undefined)
       .filter(elicitation => !isEnd(elicitation.status) && elicitation.expiresAt > numberOf(now))
       .sort((a, b) => a.createdAt - b.createdAt || (a.elicitationId < b.elicitationId ? -1 : 1));
+  }
+
+  #recordOf(of: NewElicitation | Elicitation, next: NextElicitation | { status: 'pending' }): readonly string[] {
+    const { recordLayout } = this.#options;
+    return recordFields(encodeElicitation(of, next, recordLayout), recordLayout);
   }
 }
 

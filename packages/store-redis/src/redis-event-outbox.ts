@@ -12,6 +12,8 @@ export interface FeedRetention {
   readonly maxAgeMs: number;
 }
 
+/** Entries per shard that stay in the outbox after they were carried, at the least. */
+const CARRIED_KEPT = 64;
 /** How long a feed without any event is still known, beyond what it keeps: a multiple of the age. */
 const KNOWN_AGES = 4;
 
@@ -38,7 +40,9 @@ export class RedisEventOutbox implements EventOutbox {
   }
 
   async moveCursor(shard: Shard, position: string): Promise<void> {
-    await this.#link.run('moveCursor', [this.#keys.cursor(shard)], [position], { repeatable: true });
+    await this.#link.run('moveCursor', [this.#keys.cursor(shard), this.#keys.events(shard)], [position, CARRIED_KEPT], {
+      repeatable: true,
+    });
   }
 
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {

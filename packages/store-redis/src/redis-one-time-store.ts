@@ -1,6 +1,7 @@
 import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import { decodeOneTime } from './records/one-time-record.ts';
+import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
@@ -31,6 +32,7 @@ export class RedisOneTimeStore implements OneTimeStore {
     const reply = await this.#link.run('consumeOneTime', [key], [this.#link.clock(), SPENT_MS]);
     const [result, record, sealed] = listOf(reply);
     if (result === 'unknown') return { result };
+    if (result === 'unreadable') throw unreadable(layoutNamedIn(textOf(record)));
     const known = decodeOneTime(textOf(record), digest);
     return result === 'taken'
       ? { result, record: { ...known, sealed: textOf(sealed) } }

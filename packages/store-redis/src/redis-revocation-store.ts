@@ -8,6 +8,7 @@ import {
   shardIn,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
+import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import { decodeRevocation, encodeRevocation } from './records/revocation-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
@@ -78,6 +79,7 @@ export class RedisRevocationStore implements RevocationStore {
     ]);
     const [record, createdAt, attempts] = listOf(reply);
     if (record === undefined) return undefined;
+    if (createdAt === undefined) throw unreadable(layoutNamedIn(textOf(record)));
     return decodeRevocation(textOf(record), {
       revocationId,
       createdAt: numberOf(createdAt),

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { ElicitationEvent, Shard } from '@postern/elicitation';
+import { type ElicitationEvent, RECORD_LAYOUT, type RecordLayout, type Shard } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
-import { type ContractStores, describeStores, FEED_RETENTION } from '@postern/testkit/contract';
+import {
+  type ContractStores,
+  describeElicitationStore,
+  describeStores,
+  FEED_RETENTION,
+} from '@postern/testkit/contract';
 import { startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
@@ -29,7 +34,7 @@ const addresses = {
 } as const satisfies Record<string, RedisAddress>;
 let suites = 0;
 
-async function makeStores(address: RedisAddress): Promise<ContractStores> {
+async function makeStores(address: RedisAddress, recordLayout: RecordLayout = RECORD_LAYOUT): Promise<ContractStores> {
   const clock = createFakeClock();
   suites += 1;
   const stores = await createRedisStores({
@@ -37,8 +42,9 @@ async function makeStores(address: RedisAddress): Promise<ContractStores> {
     prefix: `suite-${suites}`,
     now: clock.now,
     feed: FEED_RETENTION,
+    recordLayout,
   });
-  return { ...stores, clock, events: shard => announced(stores, shard) };
+  return { ...stores, clock, recordLayout, events: shard => announced(stores, shard) };
 }
 
 async function announced(stores: RedisStores, shard: Shard): Promise<readonly ElicitationEvent[]> {
@@ -47,6 +53,7 @@ async function announced(stores: RedisStores, shard: Shard): Promise<readonly El
 
 describeStores('Redis', () => makeStores(addresses.redis));
 describeStores('Redis Cluster', () => makeStores(addresses.cluster));
+describeElicitationStore('Redis, layout 2', () => makeStores(addresses.redis, 2));
 
 test.each(Object.entries(addresses))('what is no port needs no more than that: %s', async (_, address) => {
   await using stores = await createRedisStores({ ...address, prefix: 'suite-other' });

@@ -10,7 +10,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
 import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys, SealedKind } from './keys.ts';
-import { elicitationId, subject, text } from './records/record-layout.ts';
+import { elicitationId, layout, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
@@ -62,12 +62,12 @@ interface SealedRecordName {
   readonly id: string;
 }
 
-const boundSchema = z.object({ owner: text, subject, elicitationId });
+const boundSchema = z.object({ layout, owner: text, subject, elicitationId });
 const schemas = {
   tokens: boundSchema.extend({ provider: text, resource: text.exactOptional(), sealedTokens: text }),
   credential: boundSchema.extend({ name: text, sealedValues: text }),
-  result: z.object({ mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
-  registration: z.object({ sealedRegistration: text }),
+  result: z.object({ layout, mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
+  registration: z.object({ layout, sealedRegistration: text }),
 };
 
 /** What a sealed value consists of: it can stand in JSON as it is. */
@@ -172,13 +172,13 @@ function parse({ kind, id }: SealedRecordName, json: string): SealedRecord | und
     case 'revocation': {
       const { data } = schemas.tokens.safeParse(record);
       if (data === undefined) return undefined;
-      const { sealedTokens: sealed, ...bound } = data;
+      const { layout: _, sealedTokens: sealed, ...bound } = data;
       return { kind, id, sealed, ...bound };
     }
     case 'credential': {
       const { data } = schemas.credential.safeParse(record);
       if (data === undefined) return undefined;
-      const { sealedValues: sealed, ...bound } = data;
+      const { layout: _, sealedValues: sealed, ...bound } = data;
       return { kind, id, sealed, ...bound };
     }
     case 'result': {

@@ -3,7 +3,8 @@ Gives a revocation to one caller until its lease ends; then it is due again. An 
 
 KEYS   1 revocation   2 due revocations
 ARGV   1 clock   2 revocation id   3 lease in ms   4 'due' (only if it is) or 'any'
-returns {record, createdAt, attempts, this one included}, or {} when it is gone, claimed or not due
+returns {record, createdAt, attempts, this one included}, or {} when it is gone, claimed or not due; {record} alone where it cannot
+        be read: it only comes up again later, so that it keeps no other waiting
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
@@ -20,6 +21,10 @@ if ARGV[4] == 'due' then
 end
 
 local lease_ends = whole(now + tonumber(ARGV[3]))
+if not is_known(found[1]) then
+  redis.call('ZADD', KEYS[2], lease_ends, ARGV[2])
+  return { found[1] }
+end
 local attempts = redis.call('HINCRBY', KEYS[1], 'attempts', '1')
 redis.call('HSET', KEYS[1], 'leaseUntil', lease_ends)
 redis.call('ZADD', KEYS[2], lease_ends, ARGV[2])

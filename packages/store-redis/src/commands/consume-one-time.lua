@@ -4,13 +4,14 @@ callers that it was taken, for the rest of its lifetime or ten minutes, whicheve
 
 KEYS   1 one-time record
 ARGV   1 clock   2 minimum lifetime in ms of what is left
-returns {'taken', record, sealed part}, {'spent', record} or {'unknown'}
+returns {'taken', record, sealed part}, {'spent', record}, {'unknown'} or {'unreadable', record}
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
 
 local found = redis.call('HMGET', KEYS[1], 'record', 'sealed', 'expiresAt')
 if not found[1] or now >= tonumber(found[3]) then return { 'unknown' } end
+if not is_known(found[1]) then return { 'unreadable', found[1] } end
 if not found[2] then return { 'spent', found[1] } end
 
 local left = math.max(tonumber(found[3]) - now, tonumber(ARGV[2]))

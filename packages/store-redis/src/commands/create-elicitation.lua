@@ -4,13 +4,12 @@ the first call made, however far that has moved since.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 connection or credential that would answer   5 subject limit
        6 events   7 open elicitations of the subject   8 held asks
-ARGV   1 clock   2 elicitation id   3 operation id   4 record   5 lifetime ms   6 retention ms   7 ask
-       8 seen open id   9 '<createdAt> <generation>' of the answer seen   10 limit   11 limit window ms
-       12 MCP server id   13 kind   14 events kept   15 wake-up channel
-       16 listed at most of a subject
-       An absent 8 or 9 is the empty string.
+ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention ms   6 ask
+       7 seen open id   8 '<createdAt> <generation>' of the answer seen   9 limit   10 limit window ms
+       11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 listed at most of a subject
+       An absent 7 or 8 is the empty string. Then the fields of the record, each with what is in it
 returns {'created', createdAt, expiresAt}
-        {'repeated', status, version, createdAt, expiresAt, endedAt, record, redeemed}
+        {'repeated', <elicitation>}
         {'taken'}                     the id belongs to another operation
         {'answered', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
@@ -20,54 +19,52 @@ emits  one event and one wake-up when created
 local now = store_clock(ARGV[1])
 
 -- Operation and ask in one field: every field of a live elicitation costs more than what is in it.
-local origin = ARGV[3] .. ' ' .. ARGV[7]
+local origin = ARGV[3] .. ' ' .. ARGV[6]
 local earlier = redis.call('HGET', KEYS[1], 'origin')
 if earlier then
   if earlier ~= origin then return { 'taken' } end
-  local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
-    'redeemed')
-  return { 'repeated', unpack(found, 1, 7) }
+  return { 'repeated', unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
 end
 
 -- Before what is open: that may ask for more than the connection has already.
 local answer = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
-if answer[1] and answer[2] .. ' ' .. answer[1] ~= ARGV[9] then
+if answer[1] and answer[2] .. ' ' .. answer[1] ~= ARGV[8] then
   return { 'answered', unpack(answer, 1, 6) }
 end
 
 -- An ask is taken while its elicitation is in the due index and not over yet, and also while it is held: it may have been
 -- paid, or its result has still to be redeemed.
-local open = redis.call('HGET', KEYS[2], ARGV[7])
-if open and open ~= ARGV[8] then
+local open = redis.call('HGET', KEYS[2], ARGV[6])
+if open and open ~= ARGV[7] then
   local over = redis.call('ZSCORE', KEYS[3], open)
   if over and tonumber(over) > now then return { 'open', open } end
-  local held = redis.call('ZSCORE', KEYS[8], ARGV[7] .. ' ' .. open)
+  local held = redis.call('ZSCORE', KEYS[8], ARGV[6] .. ' ' .. open)
   if held and (held == 'inf' or tonumber(held) > now) then return { 'open', open } end
 end
 
 -- Fixed window, kept as "<end of window> <count>".
-local count, window_ends = 0, now + tonumber(ARGV[11])
+local count, window_ends = 0, now + tonumber(ARGV[10])
 local window = redis.call('GET', KEYS[5])
 if window then
   local ends, counted = string.match(window, '^(%d+) (%d+)$')
   if tonumber(ends) > now then count, window_ends = tonumber(counted), tonumber(ends) end
 end
-if count >= tonumber(ARGV[10]) then return { 'limited', whole(window_ends - now) } end
+if count >= tonumber(ARGV[9]) then return { 'limited', whole(window_ends - now) } end
 
-local expires = now + tonumber(ARGV[5])
+local expires = now + tonumber(ARGV[4])
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, 'record', ARGV[4])
-redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[5]) + tonumber(ARGV[6])))
-redis.call('HSET', KEYS[2], ARGV[7], ARGV[2])
+  'origin', origin, unpack(ARGV, 16))
+redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
+redis.call('HSET', KEYS[2], ARGV[6], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])
 -- Kept small: of a subject who is asked that much, those that are over last. What is over already is left out by the readers,
 -- is dropped by the next ask, and goes with the index when none comes.
 redis.call('ZADD', KEYS[7], whole(expires), ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
-redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[16])))
-redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[5]))))
+redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[15])))
+redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[4]))))
 redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
-redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[14], '*', 'elicitationId', ARGV[2], 'version', '1', 'status', 'pending',
-  'mcpServerId', ARGV[12], 'kind', ARGV[13])
-redis.call('PUBLISH', ARGV[15], ARGV[2])
+redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[13], '*', 'elicitationId', ARGV[2], 'version', '1', 'status', 'pending',
+  'mcpServerId', ARGV[11], 'kind', ARGV[12])
+redis.call('PUBLISH', ARGV[14], ARGV[2])
 return { 'created', whole(now), whole(expires) }

@@ -6,87 +6,93 @@ KEYS   1 elicitation   2 open asks   3 due index   4 events
        5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
        8 open elicitations of the subject   9 result (unused unless put)   10 held asks
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
-       'late' (from expiresAt on only) or 'any'   6 new status   7 new record
-       8 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
+       'late' (from expiresAt on only) or 'any'   6 new status
+       7 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
        'redeemable' (ended with a result)
-       9 retention ms   10 MCP server id   11 kind   12 events kept   13 wake-up channel
-       14 lifetime of the one-time record in ms, or ''   15 its record   16 its sealed part
-       17 id of the connection or credential, or ''   18 its record
-       19 ms within which it is over from now on, or ''   20 record of the result, or ''
+       8 retention ms   9 MCP server id   10 kind   11 events kept   12 wake-up channel
+       13 lifetime of the one-time record in ms, or ''   14 its record   15 its sealed part
+       16 id of the connection or credential, or ''   17 its record
+       18 ms within which it is over from now on, or ''   19 record of the result, or ''
+       then the fields of the new record, each with what is in it
 returns {'applied', now, expiresAt}
-        {'repeated' | 'conflict' | 'untimely', status, version, createdAt, expiresAt, endedAt, record, redeemed}
+        {'repeated' | 'conflict' | 'untimely', <elicitation>}
         {'missing'}
+        {'unreadable', record}        of the connection or credential that would be replaced
 emits  one event and one wake-up when applied, and a wake-up of the connection or credential that is put
 ]]
 local now = store_clock(ARGV[1])
 
-local found = redis.call('HMGET', KEYS[1], 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'record',
-  'redeemed', 'movedBy', 'origin')
+local found = redis.call('HMGET', KEYS[1], unpack(ELICITATION))
+local moved_by, origin = unpack(redis.call('HMGET', KEYS[1], 'movedBy', 'origin'))
 if not found[1] then return { 'missing' } end
-if found[8] == ARGV[3] then return { 'repeated', unpack(found, 1, 7) } end
-if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, 7) } end
+if moved_by == ARGV[3] then return { 'repeated', unpack(found, 1, #ELICITATION) } end
+if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, #ELICITATION) } end
 local over = now >= tonumber(found[4])
 if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then
-  return { 'untimely', unpack(found, 1, 7) }
+  return { 'untimely', unpack(found, 1, #ELICITATION) }
 end
+local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
+if former and not is_known(former) then return { 'unreadable', former } end
 
 local version = whole(tonumber(found[2]) + 1)
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'record', ARGV[7])
+-- The record before may have taken more fields.
+redis.call('HDEL', KEYS[1], 'record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8')
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 20))
 
 local expires = found[4]
-if ARGV[19] ~= '' and now + tonumber(ARGV[19]) < tonumber(expires) then
-  expires = whole(now + tonumber(ARGV[19]))
+if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then
+  expires = whole(now + tonumber(ARGV[18]))
   redis.call('HSET', KEYS[1], 'expiresAt', expires)
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
   redis.call('ZADD', KEYS[8], 'XX', expires, ARGV[2])
 end
 
-local ask = string.match(found[9], ' (%S+)$')
+local ask = string.match(origin, ' (%S+)$')
 local hold = ask .. ' ' .. ARGV[2]
 
-if ARGV[8] == 'charging' then
+if ARGV[7] == 'charging' then
   -- Whether it was paid has to be found out, however long that takes: its record stays, and so does its ask.
   redis.call('PERSIST', KEYS[1])
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
   redis.call('ZADD', KEYS[10], '+inf', hold)
-elseif ARGV[8] == 'reopened' then
-  redis.call('PEXPIRE', KEYS[1], whole(math.max(tonumber(expires) - now, 0) + tonumber(ARGV[9])))
+elseif ARGV[7] == 'reopened' then
+  redis.call('PEXPIRE', KEYS[1], whole(math.max(tonumber(expires) - now, 0) + tonumber(ARGV[8])))
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
   redis.call('ZREM', KEYS[10], hold)
-elseif ARGV[8] ~= 'open' then
+elseif ARGV[7] ~= 'open' then
   redis.call('HSET', KEYS[1], 'endedAt', whole(now))
-  redis.call('PEXPIRE', KEYS[1], ARGV[9])
+  redis.call('PEXPIRE', KEYS[1], ARGV[8])
   redis.call('ZREM', KEYS[3], ARGV[2])
   redis.call('ZREM', KEYS[8], ARGV[2])
-  if ARGV[8] == 'redeemable' then
+  if ARGV[7] == 'redeemable' then
     redis.call('HSET', KEYS[1], 'redeemed', '')
-    redis.call('ZADD', KEYS[10], whole(now + tonumber(ARGV[9])), hold)
+    redis.call('ZADD', KEYS[10], whole(now + tonumber(ARGV[8])), hold)
   else
     redis.call('ZREM', KEYS[10], hold)
     if redis.call('HGET', KEYS[2], ask) == ARGV[2] then redis.call('HDEL', KEYS[2], ask) end
   end
 end
 
-if ARGV[20] ~= '' then
-  redis.call('HSET', KEYS[9], 'record', ARGV[20])
-  redis.call('PEXPIRE', KEYS[9], ARGV[9])
+if ARGV[19] ~= '' then
+  redis.call('HSET', KEYS[9], 'record', ARGV[19])
+  redis.call('PEXPIRE', KEYS[9], ARGV[8])
 end
 
-if ARGV[14] ~= '' then
-  redis.call('HSET', KEYS[5], 'record', ARGV[15], 'sealed', ARGV[16], 'expiresAt', whole(now + tonumber(ARGV[14])))
-  redis.call('PEXPIRE', KEYS[5], ARGV[14])
+if ARGV[13] ~= '' then
+  redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])))
+  redis.call('PEXPIRE', KEYS[5], ARGV[13])
 end
 
-if ARGV[17] ~= '' then
+if ARGV[16] ~= '' then
   local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
   redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
-  redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[18])
+  redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[17])
   redis.call('HDEL', KEYS[6], 'lease', 'trouble', 'lost', 'refreshedBy')
-  redis.call('SADD', KEYS[7], ARGV[17])
-  redis.call('PUBLISH', ARGV[13], ARGV[17])
+  redis.call('SADD', KEYS[7], ARGV[16])
+  redis.call('PUBLISH', ARGV[12], ARGV[16])
 end
 
-redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[12], '*', 'elicitationId', ARGV[2], 'version', version,
-  'status', ARGV[6], 'mcpServerId', ARGV[10], 'kind', ARGV[11])
-redis.call('PUBLISH', ARGV[13], ARGV[2])
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,
+  'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10])
+redis.call('PUBLISH', ARGV[12], ARGV[2])
 return { 'applied', whole(now), expires }

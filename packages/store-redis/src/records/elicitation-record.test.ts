@@ -43,17 +43,17 @@ const authorization: NewElicitation = {
 
 describe('authorizations', () => {
   test('are written as ever', () => {
-    expect(encodeElicitation(authorization, { status: 'pending' })).toBe(`${flat}}`);
+    expect(encodeElicitation(authorization, { status: 'pending' }, 1)).toBe(`${flat}}`);
   });
 
   test('keep where in a trace they were issued, across every move', () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const traced = decodeElicitation(
-      encodeElicitation({ ...authorization, traceparent }, { status: 'pending' }),
+      encodeElicitation({ ...authorization, traceparent }, { status: 'pending' }, 1),
       fields,
     );
     expect(traced.traceparent).toBe(traceparent);
-    const json = encodeElicitation(traced, { status: 'active', attempt: 'a' });
+    const json = encodeElicitation(traced, { status: 'active', attempt: 'a' }, 1);
     expect(decodeElicitation(json, { ...fields, status: 'active' }).traceparent).toBe(traceparent);
   });
 
@@ -87,7 +87,7 @@ describe('authorizations', () => {
 const samples = Object.entries(requests) as [string, Exclude<ElicitationRequest, { kind: 'authorization' }>][];
 
 describe.each(samples)('%s', (_, request) => {
-  const pending = decodeElicitation(encodeElicitation(newElicitation(request), { status: 'pending' }), fields);
+  const pending = decodeElicitation(encodeElicitation(newElicitation(request), { status: 'pending' }, 1), fields);
 
   test('is read as it was asked', () => {
     expect(pending).toEqual({ ...common, ...asking, request, status: 'pending' });
@@ -98,7 +98,7 @@ describe.each(samples)('%s', (_, request) => {
     const isTaken = request.kind === 'payment' && request.processor !== 'none';
     const answered: Elicitation = isTaken ? { ...pending, status: 'active', attempt: 'a', approval } : pending;
     const { next } = kindSamples.answer(answered);
-    const json = encodeElicitation(pending, next);
+    const json = encodeElicitation(pending, next, 1);
     const read = decodeElicitation(json, { ...fields, status: 'completed', endedAt: 1_500, redeemedAt: 1_600 });
     expect(read).toEqual({ ...common, ...asking, request, ...next, endedAt: 1_500, redeemedAt: 1_600 });
     expect(json).not.toContain('sealed-');
@@ -108,7 +108,7 @@ describe.each(samples)('%s', (_, request) => {
     const optional = member === 'title' && request.kind === 'form';
     const { [member as 'kind']: _, ...others } = request;
     const read = () =>
-      decodeElicitation(encodeElicitation(newElicitation(others as never), { status: 'pending' }), fields);
+      decodeElicitation(encodeElicitation(newElicitation(others as never), { status: 'pending' }, 1), fields);
     if (optional) expect(read().request).not.toHaveProperty('title');
     else expect(read).toThrowError(expect.objectContaining({ code: 'unknown_record_layout' }));
   });
@@ -116,7 +116,10 @@ describe.each(samples)('%s', (_, request) => {
 
 test('a charging payment is read as such', () => {
   const next = { status: 'active', attempt: 'a', approval, charge: chargeAt } as const;
-  const charging = decodeElicitation(encodeElicitation(newElicitation(requests.payment), next), { ...fields, ...next });
+  const charging = decodeElicitation(encodeElicitation(newElicitation(requests.payment), next, 1), {
+    ...fields,
+    ...next,
+  });
   expect(charging).toEqual({ ...common, ...asking, request: requests.payment, ...next });
   expect(isCharging(charging)).toBe(true);
 });
@@ -126,14 +129,14 @@ test('a schema is kept to the letter, whatever its properties are called', () =>
     '{"type":"object","properties":{"__proto__":{"type":"string"},"request":{"type":"number"}}}',
   );
   const request = { ...requests.form, requestedSchema };
-  const json = encodeElicitation(newElicitation(request), { status: 'pending' });
+  const json = encodeElicitation(newElicitation(request), { status: 'pending' }, 1);
   const { request: read } = decodeElicitation(json, fields);
   expect(read.kind === 'form' && JSON.stringify(read.requestedSchema)).toBe(JSON.stringify(requestedSchema));
 });
 
 describe('what contradicts itself is refused', () => {
   const read = (request: ElicitationRequest, next: object, status: string) => () =>
-    decodeElicitation(encodeElicitation(newElicitation(request), { status, ...next } as never), {
+    decodeElicitation(encodeElicitation(newElicitation(request), { status, ...next } as never, 1), {
       ...{ ...fields, status, endedAt: 1_500 },
     });
 

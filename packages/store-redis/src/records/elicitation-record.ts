@@ -6,15 +6,16 @@ import {
   identityModes,
   type NewElicitation,
   type NextElicitation,
-  RECORD_LAYOUT,
+  type RecordLayout,
+  recordLayouts,
   troubles,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, elicitationId, layout, subject, text, time } from './record-layout.ts';
+import { decode, elicitationId, subject, text, time } from './record-layout.ts';
 import { approvalSchema, chargeSchema, outcomeSchema, requestSchema } from './request-schemas.ts';
 
 const base = {
-  layout,
+  layout: z.literal(recordLayouts),
   elicitationId,
   version: z.int(),
   mcpServerId: text,
@@ -68,14 +69,55 @@ function isOfOneKind(elicitation: Elicitation): boolean {
 export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
+  layout: RecordLayout,
 ): string {
   const { mcpServerId, identityMode, subject, request, message, returnUrl, traceparent } = of;
   const requestedBy = claimAfter(of, next);
   const { status: _, ...decided } = next;
-  const common = { layout: RECORD_LAYOUT, mcpServerId, identityMode, message, returnUrl, traceparent };
+  const common = { layout, mcpServerId, identityMode, message, returnUrl, traceparent };
   // Flat, because there may be millions of them. The others stand apart: their members are called as they please.
   const asked = request.kind === 'authorization' ? request : { request };
-  return JSON.stringify({ ...common, ...subject, ...asked, ...requestedBy, ...decided });
+  const record = { ...common, ...subject, ...asked, ...requestedBy, ...decided };
+  return JSON.stringify(layout === 1 ? record : shortened(record));
+}
+
+/** Layout 2: what every live elicitation has goes by one letter. What a status brings keeps its name: it does not stay for long. */
+const letters = {
+  mcpServerId: 's',
+  identityMode: 'm',
+  message: 't',
+  returnUrl: 'b',
+  traceparent: 'c',
+  issuer: 'i',
+  subject: 'u',
+  kind: 'k',
+  provider: 'p',
+  scopes: 'o',
+  resource: 'r',
+  expectedAccount: 'a',
+  mcpClient: 'h',
+  tool: 'f',
+} as const;
+const letterOf = new Map<string, string>(Object.entries(letters));
+const nameOf = new Map<string, string>(Object.entries(letters).map(([name, letter]) => [letter, name]));
+
+/** And what most of them have is not written at all. `kind` stands beside what is asked only for authorizations. */
+const usual: ReadonlyMap<string, unknown> = new Map([
+  ['identityMode', 'login'],
+  ['kind', 'authorization'],
+]);
+
+function shortened(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const written = Object.entries(record).filter(([name, value]) => !usual.has(name) || usual.get(name) !== value);
+  return Object.fromEntries(written.map(([name, value]) => [letterOf.get(name) ?? name, value]));
+}
+
+function lengthened(record: Record<string, unknown>): Record<string, unknown> {
+  if (record['layout'] !== 2) return record;
+  const named = Object.fromEntries(
+    Object.entries(record).map(([letter, value]) => [nameOf.get(letter) ?? letter, value]),
+  );
+  return { ...Object.fromEntries(usual), ...named };
 }
 
 function nested({ issuer, subject, mcpClient, tool, ...record }: Record<string, unknown>) {
@@ -107,5 +149,5 @@ export interface ElicitationFields {
 
 /** @throws DomainError `unknown_record_layout` */
 export function decodeElicitation(json: string, fields: ElicitationFields): Elicitation {
-  return decode(elicitationSchema, json, record => ({ ...nested(record), ...fields }));
+  return decode(elicitationSchema, json, record => ({ ...nested(lengthened(record)), ...fields }));
 }

@@ -1,18 +1,21 @@
 import {
   type ConnectionId,
   type CredentialId,
-  DomainError,
   type ElicitationId,
   parseConnectionId,
   parseCredentialId,
   parseElicitationId,
   RECORD_LAYOUT,
+  UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import { z } from 'zod';
 
 /**
  * The opaque part of stored records: JSON with its layout version. Beside it, in fields of their own, stand the values
  * that scripts compare; both together are the record. A layout this release does not know is refused, never guessed at.
+ *
+ * A record is marked with the first layout in which its noun has this form. So only elicitations have a second one, and whatever
+ * lasts can still be read by the release before.
  */
 
 export const text = z.string();
@@ -32,8 +35,9 @@ export function decode<T>(
   json: string,
   shape: (record: Record<string, unknown>) => unknown = record => record,
 ): T {
-  const parsed = schema.safeParse(shape(recordIn(json)));
-  if (!parsed.success) throw unreadable();
+  const record = recordIn(json);
+  const parsed = schema.safeParse(shape(record));
+  if (!parsed.success) throw unreadable(record['layout']);
   return parsed.data;
 }
 
@@ -42,13 +46,19 @@ export function recordIn(json: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(json) as object) };
   } catch {
-    throw unreadable();
+    throw unreadable(layoutNamedIn(json));
   }
 }
 
 /** Without the parser's own error: it could quote what is stored. */
-export const unreadable = () =>
-  new DomainError('unknown_record_layout', 'A stored record has a layout this release cannot read.');
+export const unreadable = (layout?: unknown) =>
+  new UnknownRecordLayoutError(Number.isSafeInteger(layout) ? Number(layout) : undefined);
+
+/** Also of a record that goes on in a way this release does not know: its beginning says so much. */
+export function layoutNamedIn(json: string): number | undefined {
+  const named = /"layout":(\d{1,9})\b/.exec(json)?.[1];
+  return named === undefined ? undefined : Number(named);
+}
 
 /** Reads `<at> <rest>`, as what happened last is kept. */
 export function timed(value: string, read: (rest: string) => object): object {

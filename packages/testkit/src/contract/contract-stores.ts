@@ -10,6 +10,7 @@ import type {
   Notifier,
   OneTimeStore,
   PasskeyStore,
+  RecordLayout,
   RevocationStore,
   Shard,
 } from '@postern/elicitation';
@@ -28,6 +29,8 @@ export interface ContractStores extends AsyncDisposable {
   readonly notifier: Notifier;
   readonly feeds: EventFeed;
   readonly outbox: EventOutbox;
+  /** Of the elicitations they write. Default `RECORD_LAYOUT`. */
+  readonly recordLayout?: RecordLayout;
   /** The clock the stores measure on. */
   readonly clock: FakeClock;
   /** What was announced about a shard, oldest first. */

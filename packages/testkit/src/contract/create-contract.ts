@@ -1,4 +1,4 @@
-import { type Connection, eventOf, type Subject, shardIn } from '@postern/elicitation';
+import { type Connection, eventOf, RECORD_LAYOUT, type Subject, shardIn } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import {
@@ -38,7 +38,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       const elicitation = await created(stores.elicitations, request);
       expect(elicitation).toEqual({
         ...request.elicitation,
-        layout: 1,
+        layout: stores.recordLayout ?? RECORD_LAYOUT,
         version: 1,
         status: 'pending',
         createdAt: stores.clock.now(),

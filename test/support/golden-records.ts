@@ -11,9 +11,9 @@ import {
   shardIn,
   systemEntropy,
 } from '@postern/elicitation';
+import type { RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import type { Redis } from 'ioredis';
-import type { RedisStores } from '../index.ts';
 
 /**
  * Records of every kind and in every status as one release has written them, and what it read in them. They are written once, by
@@ -57,7 +57,7 @@ export type GoldenReadings = Readonly<Record<Exclude<keyof GoldenNames, 'shards'
 
 const { ask, cancel, complete, created, engage, expire, fail, hold, moved, oneTimeFor, retry, somebody, widen } =
   samples;
-const { answer, approve, askFor, charge, requests } = kindSamples;
+const { answer, approve, askFor, charge } = kindSamples;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 

@@ -1,0 +1,3 @@
+-- Put before the scripts that answer with an elicitation: <elicitation>, in this order.
+local ELICITATION = { 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'redeemed', 'record', 'r2', 'r3', 'r4', 'r5',
+  'r6', 'r7', 'r8' }
