@@ -11,6 +11,11 @@ import { freePort } from './world.ts';
 /** A gateway as operators run it: a process of its own with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
   readonly address: string;
+  /** Of its present life. */
+  readonly pid: number | undefined;
+  /** How its present life ended, once it has. */
+  ended(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  signal(name: NodeJS.Signals): void;
   /** The audit events that it has written so far, through all its lives: one JSON object each. */
   readonly audited: readonly string[];
   /** Ends it as a crash would: nothing is finished, nothing is said. */
@@ -22,46 +27,73 @@ export interface GatewayProcess extends AsyncDisposable {
   resume(): void;
 }
 
+export interface GatewayProcessOptions {
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What starts it, such as `ip netns exec name`: by replacing itself, so that a signal meets the gateway. */
+  readonly launcher?: readonly string[];
+  /** Where it listens. Default 127.0.0.1. */
+  readonly host?: string;
+  /** Every line that it prints, to either output. Default: errors go where those of the test go. */
+  readonly onLine?: (line: string) => void;
+}
+
 const main = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'main.ts');
 
 /** Starts one more replica of a configuration, on a port of its own. Resolves when it listens. @throws when it does not */
-export async function startGatewayProcess(config: GatewayConfigInput): Promise<GatewayProcess> {
+export async function startGatewayProcess(
+  config: GatewayConfigInput,
+  options: GatewayProcessOptions = {},
+): Promise<GatewayProcess> {
+  const { host = '127.0.0.1', launcher = [], onLine } = options;
   const directory = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
   const path = join(directory, 'postern.config.yaml');
   const port = await freePort();
   // JSON is YAML.
-  await writeFile(path, JSON.stringify({ ...config, listen: { host: '127.0.0.1', port } }), { mode: 0o600 });
-  const { REDIS_URL: _, ...env } = process.env;
+  await writeFile(path, JSON.stringify({ ...config, listen: { host, port } }), { mode: 0o600 });
+  const { REDIS_URL: _, ...inherited } = process.env;
+  const env = { ...inherited, ...options.env };
+  const [program = '', ...args] = [...launcher, process.execPath, main, path];
   const start = async () => {
-    const started = spawn(process.execPath, [main, path], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const started = spawn(program, args, { env, stdio: ['ignore', 'pipe', onLine === undefined ? 'inherit' : 'pipe'] });
+    // From now on: while it is still starting it can be killed as well.
+    child = started;
+    if (started.stderr !== null && onLine !== undefined) createInterface(started.stderr).on('line', onLine);
     try {
       await untilStarted(started, line => {
         if (line.includes('"audit":true')) audited.push(line);
+        onLine?.(line);
       });
     } catch (error) {
       await kill(started);
       throw error;
     }
-    return started;
   };
   const remove = () => rm(directory, { recursive: true, force: true });
   const audited: string[] = [];
-  let child: ChildProcess;
+  let child: ChildProcess | undefined;
   try {
-    child = await start();
+    await start();
   } catch (error) {
     await remove();
     throw error;
   }
   return {
-    address: `http://127.0.0.1:${port}`,
-    audited,
-    kill: () => kill(child),
-    async restart() {
-      child = await start();
+    address: `http://${host}:${port}`,
+    get pid() {
+      return child?.pid;
     },
-    suspend: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
+    audited,
+    async ended() {
+      if (child === undefined) throw new TypeError('a gateway that was never started');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      return { code: child.exitCode, signal: child.signalCode };
+    },
+    signal: name => void child?.kill(name),
+    kill: () => kill(child),
+    restart: start,
+    suspend: () => void child?.kill('SIGSTOP'),
+    resume: () => void child?.kill('SIGCONT'),
     async [Symbol.asyncDispose]() {
       await kill(child);
       await remove();
@@ -82,8 +114,8 @@ async function untilStarted(child: ChildProcess, onLine: (line: string) => void)
   await promise;
 }
 
-async function kill(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+async function kill(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill('SIGKILL');
   await exited;

@@ -45,10 +45,17 @@ export interface RawBrowser {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 128 });
 
-export function createRawBrowser(p: { address: string; publicUrl: string }): RawBrowser {
+export interface RawBrowserOptions {
+  /** Of the gateway; a function is asked for every request, as a load balancer would be. */
+  readonly address: string | (() => string);
+  readonly publicUrl: string;
+  /** How long this person waits for an answer. Default: for ever. */
+  readonly timeoutMs?: number;
+}
+
+export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
   const cookies = new Map<string, string>();
   const elsewhere = createCookieJar();
-  const listener = new URL(p.address);
 
   function keep(setCookies: readonly string[]): void {
     for (const line of setCookies) {
@@ -76,6 +83,7 @@ export function createRawBrowser(p: { address: string; publicUrl: string }): Raw
       'content-length': body === undefined ? undefined : String(Buffer.byteLength(body)),
       ...headers,
     };
+    const listener = new URL(typeof p.address === 'string' ? p.address : p.address());
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     const outgoing = httpRequest(
       {
@@ -105,6 +113,8 @@ export function createRawBrowser(p: { address: string; publicUrl: string }): Raw
       },
     );
     outgoing.on('error', reject);
+    if (p.timeoutMs !== undefined)
+      outgoing.setTimeout(p.timeoutMs, () => outgoing.destroy(new Error('no answer in time')));
     outgoing.end(body);
     return promise;
   }

@@ -33,13 +33,15 @@ export interface WorldOptions {
   /** Replaces top-level members of the configuration; a function sees what is there already. */
   readonly config?: Partial<GatewayConfigInput> | ((parts: ConfigParts) => Partial<GatewayConfigInput>);
   readonly now?: () => number;
-  /** Gateways on the same Redis behind the same public URL. Default 1. */
+  /** Gateways on the same Redis behind the same public URL. Default 1; with none, `publicUrl` is needed. */
   readonly replicas?: number;
   readonly provider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
   readonly identityProvider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
   /** The address people use, where a TLS proxy stands before the gateway. */
   readonly publicUrl?: string;
   readonly accessTokenAudience?: string;
+  /** Of what is logged. Default `debug`. */
+  readonly logLevel?: string;
 }
 
 export interface ConfigParts {
@@ -52,6 +54,8 @@ export interface ConfigParts {
 export interface World extends AsyncDisposable {
   readonly publicUrl: string;
   readonly gateways: readonly Gateway[];
+  /** What the gateways were started with, for processes beside them; `listen` is of the first. */
+  readonly config: GatewayConfigInput;
   readonly redis: { readonly url: string; readonly server: RedisServer | undefined };
   readonly identityProvider: TestProvider;
   readonly provider: TestProvider;
@@ -199,7 +203,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const vaultKey = randomBytes(32).toString('base64');
   const chunks: string[] = [];
   const logger = createLogger({
-    level: 'debug',
+    level: options.logLevel ?? 'debug',
     destination: new Writable({
       write(chunk, _encoding, done) {
         chunks.push(String(chunk));
@@ -209,7 +213,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   });
 
   const gateways: Gateway[] = [];
-  for (const port of ports) {
+  const inputFor = (port: number): GatewayConfigInput => {
     const base: GatewayConfigInput = {
       publicUrl,
       listen: { host: '127.0.0.1', port },
@@ -247,10 +251,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       ],
     };
     const { config: changes } = options;
-    const config = parseConfig({
-      ...base,
-      ...(typeof changes === 'function' ? changes({ base, identityProvider, provider }) : changes),
-    } satisfies GatewayConfigInput);
+    return { ...base, ...(typeof changes === 'function' ? changes({ base, identityProvider, provider }) : changes) };
+  };
+  const inputs = ports.map(inputFor);
+  for (const input of inputs) {
+    const config = parseConfig(input);
     gateways.push(
       stack.use(await startGateway(config, { logger, ...(options.now === undefined ? {} : { now: options.now }) })),
     );
@@ -260,6 +265,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   return {
     publicUrl,
     gateways,
+    config: inputs[0] ?? inputFor(0),
     redis: { url: redisUrl, server },
     identityProvider,
     provider,

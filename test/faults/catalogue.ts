@@ -1,0 +1,102 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { commandOf } from './directed.ts';
+import type { RunResult } from './runner.ts';
+import type { Scenario } from './scenario.ts';
+
+/** One row: what is shown, how, and what came of it last. */
+interface Row {
+  readonly item: string;
+  readonly what: string;
+  readonly command: string;
+  readonly last: string;
+}
+
+const path = fileURLToPath(new URL('CATALOGUE.md', import.meta.url));
+const HEAD = `# Fault catalogue
+
+What each item breaks, the command that shows it, and what came of it last. Written by \`pnpm faults --record\`; an item that was
+not run keeps its row. Every run is followed by the checker of the invariants I1 to I6 (README.md).
+
+| item | what breaks | command | last result |
+| --- | --- | --- | --- |
+`;
+
+/** Writes down the results; rows of other scenarios stay as they are. */
+export function recordResults(results: readonly RunResult[], scenarios: readonly Scenario[], date: Date): void {
+  const known = new Map(readRows().map(row => [keyOf(row.item, row.what), row]));
+  for (const own of Map.groupBy(results, ({ scenario }) => scenario).values()) {
+    const [first] = own;
+    if (first === undefined) continue;
+    const row = rowOf(first.scenario, lastOf(own, date));
+    known.set(keyOf(row.item, row.what), row);
+  }
+  const rows = scenarios.map(
+    scenario => known.get(keyOf(scenario.item, cell(scenario.name))) ?? rowOf(scenario, 'not run yet'),
+  );
+  rows.sort((one, other) => orderOf(one.item) - orderOf(other.item));
+  writeFileSync(
+    path,
+    `${HEAD}${rows.map(row => `| ${row.item} | ${row.what} | ${row.command} | ${row.last} |`).join('\n')}\n`,
+  );
+}
+
+const keyOf = (item: string, what: string) => `${item} ${what}`;
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const orderOf = (item: string) => item.charCodeAt(0) * 100 + Number(item.slice(1));
+
+function rowOf(scenario: Scenario, last: string): Row {
+  const long = scenario.length === 'long' ? ' --long' : '';
+  const command =
+    scenario.directed === undefined ? `pnpm faults --only=${scenario.item}${long}` : commandOf(scenario.directed);
+  return { item: scenario.item, what: cell(scenario.name), command: `\`${cell(command)}\``, last: cell(last) };
+}
+
+function lastOf(results: readonly RunResult[], date: Date): string {
+  const day = date.toISOString().slice(0, 10);
+  const count = (outcome: RunResult['outcome']) => results.filter(result => result.outcome === outcome).length;
+  if (count('skipped') === results.length) return `${day}: skipped, ${results[0]?.reasons.join(', ') ?? ''}`;
+  const seeds = results.map(({ seed }) => seed);
+  const failed = results.filter(({ outcome }) => outcome === 'failed').map(({ seed }) => seed);
+  const isDirected = results[0]?.scenario.directed !== undefined;
+  const tried = isDirected ? '' : `, seeds ${seedsText(seeds)}`;
+  const verdict =
+    failed.length === 0 ? `${count('passed')} passed` : `${failed.length} FAILED (seeds ${seedsText(failed)})`;
+  return `${day}: ${verdict}${tried}${measuresText(results)}`;
+}
+
+/** A row of numbers, or each. */
+export function seedsText(seeds: readonly number[]): string {
+  const sorted = seeds.toSorted((one, other) => one - other);
+  const [first = 0] = sorted;
+  const isRow = sorted.every((seed, at) => seed === first + at);
+  return isRow && sorted.length > 2 ? `${first}–${first + sorted.length - 1}` : sorted.join(', ');
+}
+
+/** The middle one of each figure. */
+function measuresText(results: readonly RunResult[]): string {
+  const all = results.flatMap(({ measures }) => measures);
+  const texts = [...Map.groupBy(all, ({ name, unit }) => `${name}|${unit}`)].map(([key, own]) => {
+    const [name = '', unit = ''] = key.split('|');
+    const values = own.map(({ value }) => value).sort((one, other) => one - other);
+    return `${name} ${rounded(values[Math.floor(values.length / 2)] ?? 0)}${unit === '' ? '' : ` ${unit}`}`;
+  });
+  return texts.length === 0 ? '' : `; ${texts.join(', ')}`;
+}
+
+export const rounded = (value: number): string =>
+  Number.isInteger(value) ? String(value) : value.toPrecision(3).replace(/\.0+$/, '');
+
+function readRows(): Row[] {
+  if (!existsSync(path)) return [];
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .filter(line => /^\| [A-Z]\d/.test(line))
+    .map(line => {
+      const [item = '', what = '', command = '', last = ''] = line
+        .slice(2, -2)
+        .split(/(?<!\\)\|/)
+        .map(part => part.trim());
+      return { item, what, command, last };
+    });
+}

@@ -1,0 +1,188 @@
+import type { GatewayConfigInput } from '@postern/gateway';
+import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type GatewayProcess, type GatewayProcessOptions, startGatewayProcess } from '../support/gateway-process.ts';
+import { freePort, keyOf, startWorld, type World, type WorldOptions } from '../support/world.ts';
+import { canaryOf } from './history.ts';
+import type { FaultRun } from './scenario.ts';
+import { startRecordedReceiver } from './traffic/recorded-receiver.ts';
+
+export interface FaultGatewayOptions extends Omit<GatewayProcessOptions, 'onLine'> {
+  /** Changes what this one is started with. */
+  readonly config?: (config: GatewayConfigInput) => GatewayConfigInput;
+  /** A fault proxy between this gateway and its Redis, which then must have a URL. */
+  readonly hasRedisLink?: boolean;
+}
+
+/** A gateway process of a run, with what it says read for secrets. */
+export interface FaultGateway extends GatewayProcess {
+  readonly name: string;
+  /** Lines that it printed in all its lives. */
+  readonly lines: readonly string[];
+  /** @throws TypeError without `hasRedisLink` */
+  readonly redisLink: FaultProxy;
+  /** Kills it at once, without waiting for its end: for a moment that must not pass. */
+  strike(why: string): void;
+  /** When it has ended by being struck. */
+  untilDead(): Promise<void>;
+}
+
+/** Redis, providers and webhook receivers, and the gateways that a scenario starts between them. */
+export interface FaultWorld {
+  readonly world: World;
+  readonly publicUrl: string;
+  /** What gateways are started with. */
+  readonly config: GatewayConfigInput;
+  readonly mcpServerIds: readonly string[];
+  readonly people: readonly string[];
+  readonly gateways: readonly FaultGateway[];
+  /** Starts another one. Ends with the run. */
+  startGateway(name: string, options?: FaultGatewayOptions): Promise<FaultGateway>;
+}
+
+export interface FaultWorldOptions extends Pick<WorldOptions, 'provider'> {
+  /** A Redis that the scenario runs itself. Default: a single one with an append-only file, which ends with the run. */
+  readonly redis?: GatewayConfigInput['redis'];
+  /** Over what the gateways are configured with. */
+  readonly config?: Partial<GatewayConfigInput>;
+  /** How many persons there are. Default 24. */
+  readonly people?: number;
+  /** Share of webhook deliveries that are answered 500 at first. Default 0.01. */
+  readonly receiverTrouble?: number;
+  /** Default true. */
+  readonly hasWebhooks?: boolean;
+}
+
+const PLENTY = 1_000_000;
+
+export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions = {}): Promise<FaultWorld> {
+  const { history, stack } = run;
+  const people = Array.from({ length: options.people ?? 24 }, (_, n) => `person-${n}`);
+  const users = people.map(sub => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` }));
+  const mcpServerIds = ['tracker', 'files'] as const;
+  const limits = { requestsPerMinute: PLENTY, elicitationsPerSubject: PLENTY };
+  const payment = { processors: ['none'], maxAmount: { EUR: 100_000 } };
+  const receivers = new Map<string, Awaited<ReturnType<typeof startRecordedReceiver>>>();
+  if (options.hasWebhooks ?? true)
+    for (const id of mcpServerIds)
+      receivers.set(
+        id,
+        stack.use(await startRecordedReceiver(run, { mcpServerId: id, trouble: options.receiverTrouble ?? 0.01 })),
+      );
+  const webhooksOf = (id: string) => {
+    const receiver = receivers.get(id);
+    if (receiver === undefined) return [];
+    return [{ id: `${id}-hook`, url: receiver.url, secrets: [receiver.secret], ratePerSecond: 1000 }];
+  };
+  const { redis } = options;
+  const world = stack.use(
+    await startWorld({
+      replicas: 0,
+      publicUrl: `http://localhost:${await freePort()}`,
+      // Nobody asks this address where the scenario has another Redis.
+      ...(redis === undefined ? {} : { redisUrl: redis.url ?? 'redis://127.0.0.1:1' }),
+      identityProvider: { users },
+      provider: { users, ...options.provider },
+      mcpServer: { limits, payment, webhooks: webhooksOf('tracker') },
+      otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
+      config: ({ base }) => ({
+        limits: { pageRequestsPerMinute: PLENTY },
+        outbound: { timeoutSeconds: 2 },
+        ...(redis === undefined ? {} : { redis: { ...base.redis, ...redis } }),
+        ...options.config,
+      }),
+    }),
+  );
+  for (const id of mcpServerIds) history.secret('API key', keyOf(id));
+  history.secret('client secret', 'forge-client-secret');
+  for (const { key } of world.config.vault.keys) history.secret('vault key', key);
+  for (const receiver of receivers.values()) history.secret('webhook secret', receiver.secret);
+
+  const gateways: FaultGateway[] = [];
+  async function startGateway(name: string, { config, hasRedisLink, ...started }: FaultGatewayOptions = {}) {
+    let own = config?.(world.config) ?? world.config;
+    const redisLink = hasRedisLink === true ? stack.use(await startRedisLink(run, own)) : undefined;
+    if (redisLink !== undefined) own = { ...own, redis: { ...own.redis, url: urlThrough(redisLink, own) } };
+    const lines: string[] = [];
+    const onLine = (line: string) => {
+      lines.push(line);
+      history.scan(`log of ${name}`, line);
+    };
+    const gateway = stack.use(await startGatewayProcess(own, { ...started, onLine }));
+    const note = (fault: string) => history.record({ who: 'harness', what: 'fault', fault, target: name });
+    const faulty: FaultGateway = {
+      name,
+      lines,
+      address: gateway.address,
+      audited: gateway.audited,
+      get pid() {
+        return gateway.pid;
+      },
+      get redisLink() {
+        if (redisLink === undefined) throw new TypeError('started without a link that can be broken');
+        return redisLink;
+      },
+      ended: () => gateway.ended(),
+      signal: name => gateway.signal(name),
+      strike(why) {
+        // First, and at once: what is written down may take its time.
+        gateway.signal('SIGKILL');
+        note(`killed: ${why}`);
+      },
+      async untilDead() {
+        await gateway.ended();
+      },
+      async kill() {
+        note('killed');
+        await gateway.kill();
+      },
+      async restart() {
+        await gateway.restart();
+        note('restarted');
+      },
+      suspend() {
+        note('suspended');
+        gateway.suspend();
+      },
+      resume() {
+        gateway.resume();
+        note('resumed');
+      },
+      [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+    };
+    gateways.push(faulty);
+    return faulty;
+  }
+  return {
+    world,
+    publicUrl: world.publicUrl,
+    config: world.config,
+    mcpServerIds,
+    people,
+    gateways,
+    startGateway,
+  };
+}
+
+function urlOf({ redis }: GatewayConfigInput): URL {
+  if (redis?.url === undefined) throw new TypeError('a link to Redis needs the URL of one');
+  return new URL(redis.url);
+}
+
+async function startRedisLink(run: FaultRun, config: GatewayConfigInput): Promise<FaultProxy> {
+  const { hostname, port } = urlOf(config);
+  return startFaultProxy(Number(port), { targetHost: hostname, protocol: 'resp', seed: run.seed });
+}
+
+function urlThrough(link: FaultProxy, config: GatewayConfigInput): string {
+  const url = urlOf(config);
+  url.hostname = '127.0.0.1';
+  url.port = String(link.port);
+  return url.href;
+}
+
+/** A typed value of a run that must be found nowhere but where it was asked for. */
+export function plantedSecret(run: FaultRun, name: string): string {
+  const value = canaryOf(run.seed, name);
+  run.history.secret('typed value', value);
+  return value;
+}

@@ -1,0 +1,4 @@
+import { itHolds } from './in-vitest.ts';
+import { loadScenarios } from './scenarios/load/index.ts';
+
+itHolds('load', loadScenarios);

@@ -1,0 +1,77 @@
+/**
+ * `pnpm faults`: runs the fault catalogue. README.md says what is shown and how to read it.
+ *
+ * `--long` also the long scenarios, every one under 20 seeds; `--only=P1,R4` some items; `--seed=N` one seed, the one that a failure
+ * has printed; `--seeds=N` so many, from 1 on; `--out=DIR` where histories of failures go; `--record` writes CATALOGUE.md.
+ */
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { recordResults, rounded } from './catalogue.ts';
+import { type RunResult, runScenario } from './runner.ts';
+import { loadScenarios } from './scenarios/load/index.ts';
+import { networkScenarios } from './scenarios/network/index.ts';
+import { processScenarios } from './scenarios/process/index.ts';
+import { redisScenarios } from './scenarios/redis/index.ts';
+
+const LONG_SEEDS = 20;
+const scenarios = [...processScenarios, ...redisScenarios, ...networkScenarios, ...loadScenarios];
+
+const { values } = parseArgs({
+  options: {
+    long: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    seed: { type: 'string' },
+    seeds: { type: 'string' },
+    out: { type: 'string' },
+    record: { type: 'boolean', default: false },
+  },
+});
+
+const wanted = new Set((values.only ?? []).flatMap(list => list.split(',')));
+const unknown = [...wanted].filter(item => !scenarios.some(scenario => scenario.item === item));
+if (unknown.length > 0) {
+  console.error(`unknown: ${unknown.join(' ')} (known: ${[...new Set(scenarios.map(({ item }) => item))].join(', ')})`);
+  process.exit(2);
+}
+const directory = resolve(values.out ?? join(tmpdir(), 'postern-faults'));
+const count = Number(values.seeds ?? (values.long ? LONG_SEEDS : 1));
+const seeds = values.seed === undefined ? Array.from({ length: count }, (_, n) => n + 1) : [Number(values.seed)];
+if (!seeds.every(Number.isSafeInteger) || seeds.length === 0) {
+  console.error('a seed is a whole number');
+  process.exit(2);
+}
+
+const chosen = scenarios.filter(
+  ({ item, length }) =>
+    (wanted.size === 0 || wanted.has(item)) && (values.long || length !== 'long' || wanted.has(item)),
+);
+const results: RunResult[] = [];
+for (const scenario of chosen) {
+  // A directed test knows no seeds.
+  for (const seed of scenario.directed === undefined ? seeds : seeds.slice(0, 1)) {
+    const result = await runScenario(scenario, { seed, isLong: values.long, directory });
+    results.push(result);
+    console.log(lineOf(result));
+    for (const reason of result.reasons.slice(0, 20)) console.log(`      ${reason}`);
+    if (result.reasons.length > 20) console.log(`      and ${result.reasons.length - 20} more`);
+    if (result.historyPath !== undefined)
+      console.log(
+        `      history: ${result.historyPath}\n      again: pnpm faults --only=${scenario.item} --seed=${seed}`,
+      );
+  }
+}
+const counted = (outcome: RunResult['outcome']) => results.filter(result => result.outcome === outcome).length;
+console.log(`\n${counted('passed')} passed, ${counted('failed')} failed, ${counted('skipped')} skipped`);
+for (const { scenario, reasons } of results.filter(({ outcome }) => outcome === 'skipped'))
+  console.log(`NOT SHOWN: ${scenario.item} ${scenario.name}: ${reasons.join(', ')}`);
+if (values.record) recordResults(results, scenarios, new Date());
+process.exit(counted('failed') === 0 ? 0 : 1);
+
+function lineOf({ scenario, seed, outcome, seconds, measures }: RunResult): string {
+  const verdict = { passed: 'ok', failed: 'FAILED', skipped: 'SKIPPED' }[outcome];
+  const figures = measures.map(({ name, value, unit }) => `${name} ${rounded(value)}${unit === '' ? '' : ` ${unit}`}`);
+  return [scenario.item.padEnd(4), scenario.name, `seed ${seed}`, verdict, `${seconds.toFixed(1)} s`, ...figures].join(
+    ' · ',
+  );
+}

@@ -1,0 +1,4 @@
+import { itHolds } from './in-vitest.ts';
+import { redisScenarios } from './scenarios/redis/index.ts';
+
+itHolds('redis', redisScenarios);

@@ -1,0 +1,118 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { check, type Violation } from './checker.ts';
+import { runDirected } from './directed.ts';
+import { openHistory } from './history.ts';
+import { missingNeeds } from './needs.ts';
+import { seededRandom } from './random.ts';
+import type { FaultRun, Scenario } from './scenario.ts';
+
+export interface Measure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+}
+
+export interface RunResult {
+  readonly scenario: Scenario;
+  readonly seed: number;
+  readonly outcome: 'passed' | 'failed' | 'skipped';
+  /** Why it failed or was skipped. */
+  readonly reasons: readonly string[];
+  readonly measures: readonly Measure[];
+  readonly seconds: number;
+  /** Where the history of a failure lies. */
+  readonly historyPath: string | undefined;
+}
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly isLong: boolean;
+  /** Where histories go; kept of failures only. */
+  readonly directory: string;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** Runs one scenario under one seed, and checks what was seen. Does not throw for what fails. */
+export async function runScenario(scenario: Scenario, { seed, isLong, directory }: RunOptions): Promise<RunResult> {
+  const began = performance.now();
+  const measures: Measure[] = [];
+  const result = (outcome: RunResult['outcome'], reasons: readonly string[], historyPath?: string): RunResult => ({
+    ...{ scenario, seed, outcome, reasons, measures, historyPath },
+    seconds: (performance.now() - began) / 1000,
+  });
+  const missing = await missingNeeds(scenario.needs ?? []);
+  if (missing.length > 0) return result('skipped', missing);
+  if (scenario.directed !== undefined) {
+    const failure = await runDirected(scenario.directed);
+    return failure === undefined ? result('passed', []) : result('failed', [failure]);
+  }
+
+  mkdirSync(directory, { recursive: true });
+  const path = join(directory, `${fileNameOf(scenario)}-${seed}.jsonl`);
+  const history = openHistory({ path });
+  const stack = new AsyncDisposableStack();
+  const run: FaultRun = {
+    ...{ seed, isLong, history, stack },
+    random: seededRandom(seed),
+    measure: (name, value, unit) => void measures.push({ name, value, unit }),
+  };
+  const reasons: string[] = [];
+  try {
+    await bounded(scenario.run(run), scenario.timeoutMs ?? TIMEOUT_MS);
+  } catch (error) {
+    reasons.push(...messagesOf(error));
+  }
+  try {
+    await bounded(stack.disposeAsync(), 60_000);
+  } catch (error) {
+    reasons.push(...messagesOf(error).map(message => `at its end: ${message}`));
+  }
+  const violations = check(history.entries);
+  for (const [invariant, own] of Map.groupBy(
+    violations.filter(({ tolerated }) => tolerated),
+    violation => violation.invariant,
+  ))
+    run.measure(`documented losses of ${invariant}`, own.length, '');
+  reasons.push(...violations.filter(({ tolerated }) => !tolerated).map(textOf));
+  history[Symbol.dispose]();
+  if (reasons.length > 0) return result('failed', reasons, path);
+  rmSync(path);
+  return result('passed', []);
+}
+
+const textOf = ({ invariant, elicitationId, message }: Violation) =>
+  `${invariant}${elicitationId === undefined ? '' : ` ${elicitationId}`}: ${message}`;
+
+/** The error itself, and what an aggregate of them holds. */
+function messagesOf(error: unknown): string[] {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.slice(0, 5).flatMap(messagesOf);
+  if (!(error instanceof Error)) return [String(error)];
+  const at = /\n\s+at .*?((?:test|packages|services)\/[^)\n]+)/.exec(error.stack ?? '')?.[1];
+  return [at === undefined ? error.message : `${error.message} (${at})`];
+}
+
+export function fileNameOf({ item, name }: Scenario): string {
+  return `${item}-${name}`
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 80)
+    .replace(/-$/, '');
+}
+
+async function bounded<T>(work: Promise<T>, ms: number): Promise<T> {
+  const timer = new AbortController();
+  const late = delay(ms, undefined, { signal: timer.signal }).then(() =>
+    Promise.reject(new Error(`not over after ${ms / 1000} s`)),
+  );
+  // Whichever comes second is nobody's business any more.
+  late.catch(() => undefined);
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer.abort();
+  }
+}

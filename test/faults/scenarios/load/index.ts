@@ -1,0 +1,3 @@
+import type { Scenario } from '../../scenario.ts';
+
+export const loadScenarios: readonly Scenario[] = [];
