@@ -167,6 +167,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
     auditRetained: config.audit.retained,
+    recordLayout: config.redis.recordLayout,
     maxPendingCommands: config.overload.redisCommands,
   });
   // Times in the log are those of this machine, whatever clock the rest goes by.

@@ -1,5 +1,5 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
-import { kinds } from '@postern/elicitation';
+import { kinds, RECORD_LAYOUT, recordLayouts } from '@postern/elicitation';
 import { processorConfigSchema } from '@postern/payment';
 import type { JWK } from 'jose';
 import { z } from 'zod';
@@ -214,6 +214,13 @@ export const configSchema = z.strictObject({
         .boolean()
         .default(false)
         .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
+      recordLayout: z
+        .literal(recordLayouts)
+        .default(RECORD_LAYOUT)
+        .describe(
+          'How elicitations are written. Default: as the release before reads them too. 2 takes half the memory; set it when every ' +
+            'replica runs this release.',
+        ),
       directory: z.string().default('.postern/redis').describe('Where the private Redis keeps its append-only file.'),
     })
     .prefault({}),
