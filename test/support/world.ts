@@ -218,6 +218,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       publicUrl,
       listen: { host: '127.0.0.1', port },
       redis: { url: redisUrl },
+      // Everything is one process here, and the machine has other things to do.
+      overload: { eventLoopDelayMs: 10_000 },
       vault: { keys: [{ kid: 'test', key: vaultKey }] },
       identityProviders: [
         {
