@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectInContract, expectProblem } from '../support/contract.ts';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { scrape, total } from '../support/scrape.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { askFor, keyOf } from '../support/world.ts';
+
+/** Shares of it: new work 14, reads 17. */
+const IN_FLIGHT = 20;
+const WAITS = 2;
+const STREAMS = 1;
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage({
+    config: {
+      metrics: { port: 0 },
+      overload: {
+        requestsInFlight: IN_FLIGHT,
+        eventLoopDelayMs: 10_000,
+        waitingReads: WAITS,
+        eventStreams: STREAMS,
+      },
+    },
+  });
+});
+afterAll(() => stage?.[Symbol.asyncDispose]());
+
+const gateway = () => {
+  const [first] = stage.world.gateways;
+  if (first === undefined) throw new Error('no gateway');
+  return first;
+};
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${gateway().address}${path}`, { redirect: 'manual', headers });
+const UNKNOWN = `el_00${'c'.repeat(43)}`;
+
+/** Requests that are worked on and do not end before the block does. */
+function busyWith(count: number): Disposable {
+  const { overload } = gateway().deps;
+  for (let n = 0; n < count; n += 1) overload.enter();
+  return {
+    [Symbol.dispose]() {
+      for (let n = 0; n < count; n += 1) overload.leave();
+    },
+  };
+}
+
+describe('L3: a process that has enough to do', () => {
+  it('turns new work away first, then reads, and last what somebody has begun; health never', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    const statuses = async () => ({
+      issue: (await stage.api.issue(askFor(stage.world, stage.subject()))).status,
+      read: (await stage.api.read(elicitationId)).status,
+      wait: (await stage.api.read(UNKNOWN, 1)).status,
+      page: (await get(`/e/${UNKNOWN}`)).status,
+      redeem: (await stage.api.redeem(elicitationId)).status,
+      callback: (await get('/callback/tracker/forge')).status,
+      live: (await get('/livez')).status,
+      ready: (await get('/readyz')).status,
+    });
+    const free = await statuses();
+    expect(free).toEqual({
+      ...{ issue: 201, read: 200, wait: 404, page: 200, redeem: 409, callback: 400, live: 200, ready: 200 },
+    });
+    for (const [busy, turnedAway] of [
+      [13, {}],
+      [14, { issue: 503 }],
+      [17, { issue: 503, read: 503, wait: 503, page: 503 }],
+      [19, { issue: 503, read: 503, wait: 503, page: 503 }],
+      [20, { issue: 503, read: 503, wait: 503, page: 503, redeem: 503, callback: 503 }],
+    ] as const) {
+      using _ = busyWith(busy);
+      expect(await statuses(), String(busy)).toEqual({ ...free, ...turnedAway });
+    }
+    expect(await statuses()).toEqual(free);
+  });
+
+  it('says so in the words of the contract, and when to come back', async () => {
+    using _ = busyWith(IN_FLIGHT);
+    const seconds = new Set<number>();
+    for (let n = 0; n < 40; n += 1) {
+      const answer = await stage.api.issue(askFor(stage.world, 'alice'));
+      expectInContract('issueElicitation', answer);
+      expectProblem(answer, 'overloaded');
+      seconds.add(Number(answer.headers.get('retry-after')));
+    }
+    expect(seconds.size).toBeGreaterThan(1);
+    expect(Math.min(...seconds)).toBeGreaterThanOrEqual(1);
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(5);
+  });
+
+  it('looks at nothing before: neither the credential nor the body', async () => {
+    using _ = busyWith(IN_FLIGHT);
+    const wrong = stage.world.api({ apiKey: 'wrong' });
+    expectProblem(await wrong.read(UNKNOWN), 'overloaded');
+    expectProblem(await wrong.call('POST', '/v1/elicitations', '{"a":'), 'overloaded');
+    expectProblem(await stage.api.call('POST', '/v1/elicitations', ' '.repeat(70_000)), 'overloaded');
+  });
+
+  it('shows people a page, with the headers of every page', async () => {
+    using _ = busyWith(IN_FLIGHT);
+    for (const path of [`/e/${UNKNOWN}`, '/me', '/callback/tracker/forge?code=x&state=y']) {
+      const page = await get(path, { accept: 'text/html' });
+      expect(page.status).toBe(503);
+      expect(Number(page.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(page.headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
+  it('counts what it turned away, and says it once in the log', async () => {
+    const before = await scrape(gateway());
+    {
+      using _ = busyWith(IN_FLIGHT);
+      await stage.api.issue(askFor(stage.world, 'alice'));
+      await get('/me');
+      expect(total(await scrape(gateway()), 'postern_requests_in_flight')).toBe(IN_FLIGHT);
+    }
+    const after = await scrape(gateway());
+    for (const className of ['new', 'read']) {
+      const labels = { class: className, reason: 'in_flight' };
+      const grown = (name: string) => total(after, name, labels) - total(before, name, labels);
+      expect(grown('postern_requests_shed_total')).toBe(1);
+    }
+    expect(total(after, 'postern_requests_in_flight')).toBe(0);
+    expect(stage.world.log()).toContain('"overload.shed"');
+  });
+
+  it('a flow that was begun is finished while new work is turned away', async () => {
+    const subject = stage.subject();
+    const { elicitationId } = await stage.ask(subject);
+    using _ = busyWith(14);
+    expect((await stage.api.issue(askFor(stage.world, stage.subject()))).status).toBe(503);
+    await connectAccount(stage.raw(), elicitationId, subject);
+    const { body } = await stage.api.read(elicitationId);
+    expect(body.status).toBe('completed');
+    expect((await stage.api.accessToken(body.outcome?.connectionId ?? '')).status).toBe(200);
+  });
+});
+
+describe('L3: what waits', () => {
+  it('has a limit of its own and takes up no place of those who are worked for', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    const waiting = Array.from({ length: WAITS }, () => stage.api.read(elicitationId, 50));
+    await refusedAt(() => stage.api.read(elicitationId, 1));
+    expect(gateway().deps.overload.admission.inFlight).toBe(0);
+    expectProblem(await stage.api.read(elicitationId, 50), 'overloaded');
+    expect((await stage.api.read(elicitationId)).status).toBe(200);
+    // In order not to wait, and so is one that says so at length.
+    expect((await stage.api.read(elicitationId, 0)).status).toBe(200);
+    await stage.api.cancel(elicitationId);
+    for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('cancelled');
+    expect((await stage.api.read(elicitationId, 1)).status).toBe(200);
+  });
+
+  it('event streams likewise', async () => {
+    const open = () => get('/v1/events', { authorization: `Bearer ${keyOf('tracker')}` });
+    const first = await open();
+    expect(first.status).toBe(200);
+    const refused = await open();
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ code: 'overloaded' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    await first.body?.cancel();
+    // Its place is free once the gateway has noticed.
+    let again = await open();
+    while (again.status !== 200) {
+      await again.body?.cancel();
+      again = await open();
+    }
+    await again.body?.cancel();
+  });
+
+  async function refusedAt(ask: () => Promise<{ status: number }>): Promise<void> {
+    while ((await ask()).status !== 503);
+  }
+});
+
+describe('R6: a Redis that answers nobody', () => {
+  it('holds only as many requests as there is room for; the others hear at once; nothing is left behind', async () => {
+    const { server } = stage.world.redis;
+    if (server === undefined) throw new Error('this world has no Redis of its own');
+    const { elicitationId } = await stage.ask(stage.subject());
+    const { admission } = gateway().deps.overload;
+    server.suspend();
+    try {
+      let most = 0;
+      const watching = setInterval(() => {
+        most = Math.max(most, admission.inFlight);
+      }, 1);
+      const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => stage.api.read(elicitationId)));
+      clearInterval(watching);
+      expect(most).toBeLessThanOrEqual(17);
+      const codes = answers.map(answer => expectProblem(answer).code);
+      expect(new Set(codes)).toEqual(new Set(['unavailable', 'overloaded']));
+      expect((await get('/livez')).status).toBe(200);
+    } finally {
+      server.resume();
+    }
+    while ((await get('/readyz')).status !== 200);
+    expect(admission.inFlight).toBe(0);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+});
+
+describe('connections', () => {
+  it('are bounded', () => {
+    expect(gateway().app.server.maxConnections).toBe(gateway().deps.config.overload.connections);
+  });
+});
