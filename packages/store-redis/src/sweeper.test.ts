@@ -83,6 +83,28 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
+  test('what fails every time keeps nobody waiting who came later', async () => {
+    const failing = Array.from({ length: 5 }, idOf);
+    const later = Array.from({ length: 3 }, idOf);
+    const done = new Set<ElicitationId>();
+    const { sweeper, errors } = setUp([], {
+      batch: 2,
+      due: async (shard, limit) =>
+        shard === '00' ? [...failing, ...later].filter(id => !done.has(id)).slice(0, limit) : [],
+      handle: async id => {
+        if (failing.includes(id)) throw new Error('no');
+        done.add(id);
+      },
+    });
+    await vi.advanceTimersByTimeAsync(5 * 8_000);
+    expect([...done]).toEqual(later);
+    // And each of them is tried again in every round.
+    errors.length = 0;
+    await vi.advanceTimersByTimeAsync(8_000);
+    expect(errors).toHaveLength(failing.length);
+    await sweeper.stop();
+  });
+
   test('a store that does not answer is reported, and asked again', async () => {
     const failure = new Error('no store');
     const { sweeper, errors } = setUp([], {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { SHARDS, type Shard } from '@postern/elicitation';
 
 export interface SweeperOptions<T> {
-  /** What is due in a shard, no more than `limit`. */
+  /** What is due in a shard, no more than `limit`: always those that are longest due. */
   readonly due: (shard: Shard, limit: number) => Promise<readonly T[]>;
   /** Deals with one of them. Unless `due` gave it to this caller alone, any number of replicas may deal with the same one. */
   readonly handle: (item: T) => Promise<unknown>;
@@ -25,6 +25,9 @@ export interface Sweeper extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** What failed is due again, before everything that came later. So many of a shard keep nobody else waiting. */
+const STEPPED_OVER = 1_000;
+
 /**
  * Deals with what time makes due, shard by shard: elicitations whose time is over, because somebody may be waiting for exactly
  * that, and revocations that are still to be told. Every replica sweeps. An end is a compare-and-set, so the second to come
@@ -41,6 +44,8 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
     batch = 100,
     shuffle = shuffled,
   } = options;
+  /** How many of each shard failed the last time. */
+  const failed = new Map<Shard, number>();
   let isStopped = false;
   let round: Shard[] = [];
   let roundEndedAt = performance.now();
@@ -48,10 +53,15 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
   let tick = Promise.resolve();
 
   async function sweep(shard: Shard): Promise<void> {
+    const stepsOver = failed.get(shard) ?? 0;
+    failed.delete(shard);
     try {
-      for (const item of await due(shard, batch)) {
+      for (const item of await due(shard, batch + stepsOver)) {
         if (isStopped) return;
-        await handle(item).catch(onError);
+        await handle(item).catch((error: unknown) => {
+          failed.set(shard, Math.min((failed.get(shard) ?? 0) + 1, STEPPED_OVER));
+          onError(error);
+        });
       }
     } catch (error) {
       onError(error);

@@ -64,6 +64,7 @@ import { createOverload, type Overload } from './overload/overload.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
+import { createUnknownLayoutLog } from './unknown-layouts.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -86,6 +87,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly overload: Overload;
   readonly stopping: Stopping;
   readonly stores: RedisStores;
+  /** See `createUnknownLayoutLog`. */
+  readonly noteUnknownLayout: (error: unknown) => boolean;
   /** A connection of its own for job queues, closed by whoever opens it. */
   readonly openQueueRedis: () => QueueRedis;
   readonly service: ElicitationService;
@@ -236,6 +239,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   return {
     ...parts,
     logger,
+    noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
     auditSinks,
     metrics,
     telemetry,

@@ -9,8 +9,10 @@ const REVOCATION_MS = 2000;
 
 /** What a gateway process does by itself, beside answering. */
 export function startSweepers(deps: GatewayDeps): readonly Pick<Sweeper, 'stop'>[] {
-  const { stores, revocationFlow, logger, metrics } = deps;
-  const onError = (error: unknown) => logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again');
+  const { stores, revocationFlow, logger, noteUnknownLayout, metrics } = deps;
+  const onError = (error: unknown) => {
+    if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again');
+  };
   const endingByTime = createEndingByTime({ ...deps, onError });
   const elicitations = startSweeper({
     due: (shard, limit) => stores.elicitations.due(shard, limit),

@@ -77,6 +77,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
 
     scope.setErrorHandler((error, request, reply) => {
       const problem = pageProblem(error);
+      deps.noteUnknownLayout(error);
       if (problem === undefined) {
         deps.logger.error(
           { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },

@@ -29,6 +29,7 @@ export const errorsPlugin = fp<{ deps: GatewayDeps }>(
   async (app, { deps }) => {
     app.setErrorHandler((error, request, reply) => {
       const problem = problemOf(error);
+      deps.noteUnknownLayout(error);
       if (problem === undefined)
         deps.logger.error(
           { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },
