@@ -1,8 +1,8 @@
-/** Counts how often an MCP server has asked the gateway to wait for the end of an elicitation. */
+/** Counts how often an MCP server has begun to wait for the end of an elicitation: by a waiting read, or by one before it listens. */
 export interface WatchedHolds {
   /** What the MCP server is to call the gateway with. */
   readonly fetch: typeof fetch;
-  /** When it has asked so `count` times (default once). */
+  /** When it has begun so `count` times (default once). */
   untilHolding(elicitationId: string, count?: number): Promise<void>;
 }
 
@@ -11,7 +11,7 @@ export function watchHolds(): WatchedHolds {
   const listeners = new Set<() => void>();
   return {
     fetch: (target, init) => {
-      const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)\?wait=/.exec(String(target)) ?? [];
+      const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)(?:\?wait=\d+)?$/.exec(String(target)) ?? [];
       const answer = fetch(target, init);
       if (elicitationId !== undefined) {
         holds.set(elicitationId, (holds.get(elicitationId) ?? 0) + 1);

@@ -5,6 +5,7 @@ export type { ApiFetch } from './api-fetch.ts';
 export type { Approved } from './approved.ts';
 export type { AskOptions } from './ask.ts';
 export type { Authorization, AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
+export type { WatchedElicitation } from './completion-waiters.ts';
 export type { Confirmation, ConfirmationAccepted, ConfirmationTerms } from './confirm.ts';
 export type { AccessTokenOptions } from './connected-account.ts';
 export type {
@@ -36,6 +37,7 @@ export type { PosternOptions } from './options.ts';
 export type { Payment, PaymentAccepted, PaymentTerms } from './pay.ts';
 export * from './receipt/index.ts';
 export type { StateKey } from './request-state.ts';
+export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';

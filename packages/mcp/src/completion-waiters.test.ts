@@ -31,7 +31,11 @@ function world(script: (ElicitationBody | Error)[], limit = 10) {
     },
     onError: error => errors.push(error),
   });
-  const session = { closed: closed.signal, notifyComplete: async (id: string) => void notified.push(id) };
+  const session = {
+    sessionId: undefined,
+    closed: closed.signal,
+    notifyComplete: async (id: string) => void notified.push(id),
+  };
   return { waiters, session, closed, pauses, errors, notified };
 }
 

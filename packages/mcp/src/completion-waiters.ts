@@ -1,4 +1,5 @@
 import type { ElicitationBody } from '@postern/api';
+import type { EventBus } from './bus/event-bus.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { GatewayError } from './errors.ts';
 import type { GatewayClient } from './gateway-client.ts';
@@ -7,7 +8,7 @@ import type { LegacySession } from './legacy-session-port.ts';
 /** One elicitation that one MCP session was told about. */
 export interface CompletionWatch {
   readonly phase: 'waiting' | 'notified';
-  /** The elicitation as it ended; undefined when the session closed first or the gateway no longer knows it. */
+  /** The elicitation as it ended, where it was read; undefined also when the session closed first or nobody knows it any more. */
   readonly ended: Promise<ElicitationBody | undefined>;
 }
 
@@ -15,6 +16,8 @@ export type WatchedElicitation = Pick<ElicitationBody, 'elicitationId' | 'expire
 
 export interface CompletionWaitersOptions {
   readonly client: Pick<GatewayClient, 'read'>;
+  /** Undefined: the gateway is asked to wait. */
+  readonly bus?: EventBus | undefined;
   /** Waiters in this process. */
   readonly limit: number;
   readonly now: () => number;
@@ -34,7 +37,8 @@ const CHARGING_GRACE_MS = 24 * 60 * 60_000;
 
 /**
  * Sends `notifications/elicitation/complete` (revision 2025-11-25) once per MCP session and elicitation. The replica that
- * holds the session waits on the gateway's stored status, so it does not matter which gateway replica the browser used.
+ * holds the session hears of the end by the gateway's events, or waits on the stored status while there are none, so it does
+ * not matter which gateway replica the browser used.
  * The specification defines the notice for completed interactions; it is sent for every terminal status here, because
  * hosts wait for it without a timeout, and the retried call then tells the truth.
  */
@@ -48,8 +52,12 @@ export class CompletionWaiters {
     this.#options = options;
   }
 
-  /** The existing watch of this session and elicitation, a new one, or undefined when there is no room. */
-  watch(session: LegacySession, elicitation: WatchedElicitation): CompletionWatch | undefined {
+  /**
+   * The existing watch of this session and elicitation, a new one, or undefined when there is no room.
+   *
+   * @param openSince a moment (of `performance.now()`) after which the gateway has said that the elicitation is open
+   */
+  watch(session: LegacySession, elicitation: WatchedElicitation, openSince?: number): CompletionWatch | undefined {
     const watches = this.#watches.get(session) ?? new Map<string, Watch>();
     this.#watches.set(session, watches);
     const existing = watches.get(elicitation.elicitationId);
@@ -58,7 +66,7 @@ export class CompletionWaiters {
 
     this.#waiting += 1;
     const watch: Watch = { phase: 'waiting', ended: Promise.resolve(undefined) };
-    watch.ended = this.#wait(session, elicitation, watch).finally(() => {
+    watch.ended = this.#wait(session, elicitation, watch, openSince).finally(() => {
       this.#waiting -= 1;
     });
     watches.set(elicitation.elicitationId, watch);
@@ -74,9 +82,10 @@ export class CompletionWaiters {
     session: LegacySession,
     elicitation: WatchedElicitation,
     watch: Watch,
+    openSince: number | undefined,
   ): Promise<ElicitationBody | undefined> {
     const signal = AbortSignal.any([session.closed, this.#stop.signal]);
-    const ended = await this.#untilEnded(elicitation, signal);
+    const ended = await this.#untilEnded(elicitation, signal, openSince);
     if (signal.aborted) return undefined;
     // Before the first await of the notification: a call that comes now must read the status instead of watching anew.
     watch.phase = 'notified';
@@ -88,18 +97,40 @@ export class CompletionWaiters {
     return ended;
   }
 
-  async #untilEnded(elicitation: WatchedElicitation, signal: AbortSignal): Promise<ElicitationBody | undefined> {
-    const { client, now, sleep, onError } = this.#options;
+  async #untilEnded(
+    elicitation: WatchedElicitation,
+    signal: AbortSignal,
+    openSince: number | undefined,
+  ): Promise<ElicitationBody | undefined> {
+    const { client, bus, now, sleep, onError } = this.#options;
+    using listening = bus?.listen(elicitation.elicitationId);
     let giveUpAt = Date.parse(elicitation.expiresAt) + EXPIRY_GRACE_MS;
     let pause = FIRST_PAUSE_MS;
+    /** It was open a moment ago, and nothing that came since can have been missed. */
+    let isKnown = openSince !== undefined && bus?.covers(openSince) === true;
+    let wasQuiet = false;
     while (!signal.aborted) {
       const startedAt = now();
+      const isLive = bus?.isLive === true;
       try {
-        const current = await client.read(elicitation.elicitationId, WAIT_SECONDS, signal);
-        if (isTerminal(current)) return current;
+        if (isLive && isKnown && listening !== undefined) {
+          const heard = await listening.next(WAIT_SECONDS * 1000, signal);
+          // The notice says as much as the event does: look. What the call that is made again is told is read.
+          if (heard === 'ended') return undefined;
+          isKnown = false;
+          wasQuiet = heard === 'over';
+          continue;
+        }
+        const current = await client.read(elicitation.elicitationId, isLive ? 0 : WAIT_SECONDS, signal);
+        if (isTerminal(current)) {
+          if (!isLive) bus?.foundEnded(current.elicitationId);
+          else if (wasQuiet) bus?.missed();
+          return current;
+        }
         if (current.kind === 'payment' && current.status === 'active')
           giveUpAt = Date.parse(current.expiresAt) + CHARGING_GRACE_MS;
-        if (now() - startedAt >= FIRST_PAUSE_MS) {
+        isKnown = isLive;
+        if (isLive || now() - startedAt >= FIRST_PAUSE_MS) {
           pause = FIRST_PAUSE_MS;
           continue;
         }

@@ -1,5 +1,6 @@
-import { InvalidRequestStateError } from './errors.ts';
+import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
+import type { LegacySession } from './legacy-session-port.ts';
 import { createEnvironment, type PosternOptions } from './options.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
 import { resolvePrincipal } from './subject.ts';
@@ -39,6 +40,13 @@ export interface GenericGate<McpServer, Context, Result, Return> {
    * `ServerOptions.requestState.verify` must let it pass. Verifies nothing; the wrapped tool does that.
    */
   ownsRequestState(requestState: string): boolean;
+  /**
+   * On a gate attached to an `McpServer`, once an MCP session that another replica opened was restored on it (see the option
+   * `sessions`): what the session was promised a notice for is waited for here too.
+   *
+   * @throws {PosternUsageError} `invalid_options` without that option, or on a gate that is not attached
+   */
+  resume(): Promise<void>;
   /** Ends all background waiting. */
   close(): void;
 }
@@ -46,6 +54,7 @@ export interface GenericGate<McpServer, Context, Result, Return> {
 /** What one SDK does in its own way. */
 export interface SdkAdapter<McpServer, Context, Result, Return> {
   toToolCall(args: unknown, ctx: Context, name: string | undefined, server: McpServer | undefined): ToolCall;
+  sessionOf(server: McpServer): LegacySession;
   toReturn(outcome: ToolOutcome<Result>): Return;
   toRejection(error: InvalidRequestStateError): Return;
 }
@@ -77,7 +86,15 @@ export function createGate<McpServer, Context extends object, Result, Return>(
     },
     attach: instance => gateFor(instance),
     ownsRequestState: requestState => environment.codec.owns(requestState),
-    close: () => environment.waiters.close(),
+    async resume() {
+      if (server === undefined || environment.sessionReplica === undefined)
+        throw new PosternUsageError('invalid_options', 'resume(): needs attach() and the option sessions.');
+      await environment.sessionReplica.resume(adapter.sessionOf(server));
+    },
+    close() {
+      environment.waiters.close();
+      environment.bus?.close();
+    },
   });
   return gateFor(undefined);
 }

@@ -25,6 +25,12 @@ import {
 import type { z } from 'zod';
 import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
+import {
+  createGatewayTransport,
+  type GatewayTransport,
+  type TransportAnswer,
+  TransportError,
+} from './gateway-transport.ts';
 import type { Subject } from './subject.ts';
 import type { TraceContext } from './trace-context.ts';
 
@@ -36,7 +42,10 @@ export interface GatewayClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Attempts per call, the first included. Default 3. */
   readonly maxAttempts?: number | undefined;
+  /** Default: requests of `node:http`. */
   readonly fetch?: typeof fetch | undefined;
+  /** Connections to share with others. Default: some of its own. */
+  readonly transport?: GatewayTransport | undefined;
   /** Sent along with every call. */
   readonly trace?: TraceContext | undefined;
   /** Pause between attempts; rejects when the signal aborts. */
@@ -94,41 +103,36 @@ const MAX_PAUSE_MS = 5_000;
 
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
   const { url, authorize, timeoutMs = 10_000, maxAttempts = 3, random = spread } = options;
-  const fetchImplementation = options.fetch ?? fetch;
+  const transport = options.transport ?? createGatewayTransport(url, options.fetch);
   const sleep = options.sleep ?? ((ms, signal) => delay(ms, undefined, { signal }));
 
   async function attempt<T>(call: Call<T>): Promise<T> {
-    const deadline = AbortSignal.timeout(timeoutMs + (call.extraMs ?? 0));
-    const signal = call.signal ? AbortSignal.any([call.signal, deadline]) : deadline;
-    const authorization = await authorize();
-    let response: Response;
-    let text: string;
+    let answer: TransportAnswer;
     try {
-      response = await fetchImplementation(`${url}${call.path}`, {
+      answer = await transport.send({
         method: call.method,
+        path: call.path,
         headers: {
           accept: 'application/json, application/problem+json',
-          authorization,
+          authorization: await authorize(),
           ...options.trace,
           ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
           ...call.headers,
         },
-        ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-        // A redirect would carry the credential, or the user's token, somewhere else.
-        redirect: 'error',
-        signal,
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        timeoutMs: timeoutMs + (call.extraMs ?? 0),
+        signal: call.signal,
       });
-      text = await response.text();
     } catch (error) {
-      call.signal?.throwIfAborted();
-      if (deadline.aborted) throw new GatewayError('timeout', 'The gateway did not answer in time.');
-      throw new GatewayError('network_error', 'The gateway could not be reached.', { cause: networkCause(error) });
+      throw error instanceof TransportError ? asGatewayError(error) : error;
     }
-    if (!response.ok) throw refusal(response, text);
-    const parsed = call.schema.safeParse(parseJson(text));
+    if (answer.status >= 300 && answer.status < 400)
+      throw new GatewayError('network_error', 'The gateway could not be reached.', { httpStatus: answer.status });
+    if (answer.status < 200 || answer.status >= 300) throw refusal(answer);
+    const parsed = call.schema.safeParse(parseJson(answer.text));
     if (!parsed.success) {
       throw new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.', {
-        httpStatus: response.status,
+        httpStatus: answer.status,
       });
     }
     return parsed.data;
@@ -234,27 +238,34 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
 class RefusalWithPause extends GatewayError {
   readonly retryAfterMs: number | undefined;
 
-  constructor(problem: ProblemBody | undefined, response: Response) {
-    const code = problem?.code ?? (response.status === 503 ? 'unavailable' : 'invalid_response');
-    super(code, problem?.title ?? `The gateway answered with HTTP status ${response.status}.`, {
-      httpStatus: response.status,
+  constructor(problem: ProblemBody | undefined, { status, header }: TransportAnswer) {
+    const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
+    super(code, problem?.title ?? `The gateway answered with HTTP status ${status}.`, {
+      httpStatus: status,
       requestId: problem?.requestId,
     });
-    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+    const seconds = Number(header('retry-after') ?? Number.NaN);
     this.retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
   }
 }
 
-function refusal(response: Response, text: string): GatewayError {
-  const problem = problemSchema.safeParse(parseJson(text));
-  return new RefusalWithPause(problem.success ? problem.data : undefined, response);
+function refusal(answer: TransportAnswer): GatewayError {
+  const problem = problemSchema.safeParse(parseJson(answer.text));
+  return new RefusalWithPause(problem.success ? problem.data : undefined, answer);
+}
+
+function asGatewayError({ kind, cause }: TransportError): GatewayError {
+  if (kind === 'timeout') return new GatewayError('timeout', 'The gateway did not answer in time.');
+  if (kind === 'oversized')
+    return new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.');
+  return new GatewayError('network_error', 'The gateway could not be reached.', { cause });
 }
 
 const hasCode = (error: unknown, code: ProblemBody['code']): boolean =>
   error instanceof GatewayError && error.code === code;
 
 /** In [0, 1), so that replicas that failed together do not come back together. */
-const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
+export const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
 
 /** Milliseconds, or undefined where a repetition cannot help. Full jitter keeps replicas from returning in step. */
 function pauseBeforeRetry(error: unknown, failed: number, random: () => number): number | undefined {
@@ -266,13 +277,6 @@ function pauseBeforeRetry(error: unknown, failed: number, random: () => number):
   const asked = error instanceof RefusalWithPause ? error.retryAfterMs : undefined;
   if (asked === undefined) return error.code === 'rate_limited' ? undefined : backoff;
   return asked <= MAX_PAUSE_MS ? asked + backoff : undefined;
-}
-
-/** The system's code (`ECONNREFUSED`) is worth keeping; the error itself may quote the request. */
-function networkCause(error: unknown): Error | undefined {
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  return typeof code === 'string' ? new Error(code) : undefined;
 }
 
 function parseJson(text: string): unknown {

@@ -1,34 +1,42 @@
 import type { ElicitationBody } from '@postern/api';
 import { type Ask, aboutOf } from './ask.ts';
+import { watchEnd } from './bus/await-end.ts';
 import { isTerminal } from './elicitation-status.ts';
 import { GatewayError } from './errors.ts';
 import { type Inquiry, type Run, timeLeft } from './run.ts';
 
 /** Seconds between progress notifications; MCP clients that count them reset a timeout of a minute or less. */
 const PROGRESS_SECONDS = 10;
+/** Seconds after which the status is read again even though no event came. */
+const LOOK_SECONDS = 45;
 /** Milliseconds that answers may be late before the hold ends regardless; keeps a 45 s hold under a 60 s timeout. */
 const SLACK_MS = 8_000;
 
 /**
  * Reads the stored status until it is terminal or `holdMs` (or the question's own time) is over, and returns the last reading.
- * The time is cut into waiting reads that the gateway measures.
+ * The time is cut into slices, between which the MCP client hears that it goes on.
  *
  * @throws the signal's reason when the MCP client gave up; the elicitation lives on
  * @throws {GatewayError}
  */
 export async function hold(run: Run, inquiry: Inquiry, elicitationId: string): Promise<ElicitationBody> {
   const { ask, signal } = inquiry;
-  const { client } = run.environment;
+  const { client, bus } = run.environment;
   const holdMs = Math.min(run.environment.holdMs, await timeLeft(run, inquiry));
   const slices = cut(Math.floor(holdMs / 1000), run.call.reportProgress === undefined ? 55 : PROGRESS_SECONDS);
   const deadline = AbortSignal.timeout(holdMs + SLACK_MS);
   const either = AbortSignal.any([signal, deadline]);
   let latest: ElicitationBody | undefined;
+  /** Seconds since it was read. */
+  let age = 0;
+  using watch = watchEnd(client, bus, elicitationId);
   try {
     for (const [index, seconds] of slices.entries()) {
       await report(run, index + 1, ask, latest);
-      latest = await client.read(elicitationId, seconds, either);
-      if (isTerminal(latest)) return latest;
+      const current = await watch.read(seconds, either, latest !== undefined && age < LOOK_SECONDS);
+      age = current === undefined ? age + seconds : 0;
+      latest = current ?? latest;
+      if (latest !== undefined && isTerminal(latest)) return latest;
     }
     return latest ?? (await client.read(elicitationId, 0, either));
   } catch (error) {

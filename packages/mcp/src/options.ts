@@ -1,15 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { EventBus } from './bus/event-bus.ts';
+import { openEvents } from './bus/open-events.ts';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { PosternUsageError } from './errors.ts';
 import { apiKeyAuthorizer, type PrivateKeyAuth, privateKeyAuthorizer } from './gateway-auth.ts';
-import { createGatewayClient } from './gateway-client.ts';
+import { createGatewayClient, spread } from './gateway-client.ts';
+import { createGatewayTransport } from './gateway-transport.ts';
 import { RecentCalls } from './recent-calls.ts';
 import { createRequestStateCodec, deriveStateKey, type StateKey } from './request-state.ts';
 import type { Environment } from './run.ts';
 import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
 import { isConfidential } from './secure-url.ts';
+import { createSessionReplica, type SharedSessions } from './shared-sessions.ts';
 import type { SubjectOption } from './subject.ts';
 import { englishTexts, type TextFunction } from './texts.ts';
 
@@ -40,6 +44,16 @@ export interface PosternOptions<Context> {
   readonly maxWaiters?: number;
   /** Milliseconds for one answer of the gateway, waiting not counted. Default 10,000. */
   readonly timeoutMs?: number;
+  /**
+   * How the end of an elicitation is learnt: by one stream of the gateway's events for the whole process, and by waiting reads
+   * where that cannot be had (`auto`, the default), or by waiting reads alone, one connection each (`off`).
+   */
+  readonly events?: 'auto' | 'off';
+  /**
+   * Where MCP sessions of revision 2025-11-25 move between the replicas of this MCP server, so that a call may arrive at another one
+   * than holds the session's stream. See also `resume()`. Default: each replica serves the sessions that it opened.
+   */
+  readonly sessions?: SharedSessions;
   /** Allow plain HTTP to hosts other than loopback, such as a container network: gateway and APIs. Default false. */
   readonly allowHttp?: boolean;
   /** Failures outside any request, such as a completion notice that could not be sent. Default: a process warning. */
@@ -49,7 +63,10 @@ export interface PosternOptions<Context> {
    * what users typed travel sealed (JWE), so that a proxy between gateway and MCP server never sees any. Several while the key is being replaced: each may open.
    */
   readonly decryptionKey?: JWK | readonly JWK[];
-  /** For tests and proxies. */
+  /**
+   * Takes the place of `node:http` for calls of the gateway, and of the global `fetch` for those of providers: for tests, and where
+   * a dispatcher of undici leads through a proxy.
+   */
   readonly fetch?: typeof fetch;
 }
 
@@ -68,9 +85,19 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
   if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
   const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
   const url = gatewayUrl(options);
-  const clientOptions = { url, authorize: authorizer(options, url), timeoutMs, fetch: options.fetch };
+  const transport = createGatewayTransport(url, options.fetch);
+  const authorize = authorizer(options, url);
+  const clientOptions = { url, authorize, timeoutMs, transport };
   const client = createGatewayClient(clientOptions);
   const onBackgroundError = options.onBackgroundError ?? warn;
+  const bus =
+    options.events === 'off'
+      ? undefined
+      : new EventBus({ open: openEvents(transport, authorize), onError: onBackgroundError, random: spread });
+  const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
+  const waiters = new CompletionWaiters({
+    ...{ client, bus, limit: maxWaiters, now: Date.now, sleep, onError: onBackgroundError },
+  });
   return {
     client,
     tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
@@ -79,13 +106,9 @@ export function createEnvironment<Context>(options: PosternOptions<Context>): En
     allowHttp: options.allowHttp ?? false,
     codec: createRequestStateCodec(stateKeys(options), Date.now),
     recentCalls: new RecentCalls(MAX_RECENT_CALLS, Date.now),
-    waiters: new CompletionWaiters({
-      client,
-      limit: maxWaiters,
-      now: Date.now,
-      sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
-      onError: onBackgroundError,
-    }),
+    bus,
+    waiters,
+    sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
     text: options.text ?? englishTexts,
     holdMs,
     maxRounds,

@@ -25,6 +25,8 @@ export async function runTool<Result>(
   handler: (gate: GateContext) => Result | Promise<Result>,
 ): Promise<ToolOutcome<Result>> {
   const environment = inTraceOf(call, shared);
+  // What the gateway says in the course of this call is not older.
+  const startedAt = performance.now();
   let principal: Promise<Principal> | undefined;
   const memoized = () => (principal ??= resolvePrincipal());
   const argsDigest = digest(call.args);
@@ -33,7 +35,7 @@ export async function runTool<Result>(
 
   const outcome = await runOnce();
   if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
-  return await promiseCompletion(environment, call, outcome, runOnce);
+  return await promiseCompletion({ environment, call, startedAt }, outcome, runOnce);
 }
 
 function inTraceOf({ trace }: ToolCall, environment: Environment): Environment {
@@ -96,6 +98,13 @@ function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAns
       { type: 'plain', result: plainToolResult(message) };
 }
 
+interface Called {
+  readonly environment: Environment;
+  readonly call: LegacySessionCall;
+  /** Of `performance.now()`. */
+  readonly startedAt: number;
+}
+
 /**
  * −32042 obliges us to send the completion notice afterwards, to this session. The watch begins in the same turn of the
  * event loop in which the answer is written, so the notice cannot overtake it. Where the notice already went out (for a
@@ -103,18 +112,26 @@ function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAns
  * reads it.
  */
 async function promiseCompletion<Result>(
-  environment: Environment,
-  call: LegacySessionCall,
+  { environment, call, startedAt }: Called,
   answer: UrlElicitationRequired,
   runAgain: () => Promise<ToolOutcome<Result>>,
 ): Promise<ToolOutcome<Result>> {
-  const watch = environment.waiters.watch(call.session, { ...answer.elicitation, expiresAt: answer.expiresAt });
+  const promise = async ({ elicitation: { elicitationId }, expiresAt }: UrlElicitationRequired) => {
+    try {
+      await environment.sessionReplica?.promise(call.session, { elicitationId, expiresAt });
+    } catch (error) {
+      // What other replicas do not know of may not be promised.
+      environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
+      return undefined;
+    }
+    return environment.waiters.watch(call.session, { elicitationId, expiresAt }, startedAt);
+  };
+  const watch = await promise(answer);
   if (watch?.phase === 'waiting') return answer;
   if (watch === undefined) return { type: 'plain', result: answer.fallback };
   const outcome = await runAgain();
   if (outcome.type !== 'url_elicitation_required') return outcome;
-  const next = environment.waiters.watch(call.session, { ...outcome.elicitation, expiresAt: outcome.expiresAt });
-  return next?.phase === 'waiting' ? outcome : { type: 'plain', result: outcome.fallback };
+  return (await promise(outcome))?.phase === 'waiting' ? outcome : { type: 'plain', result: outcome.fallback };
 }
 
 /** A handler that went on would act without the user's answer, and the user would never see the question. */

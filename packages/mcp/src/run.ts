@@ -1,5 +1,6 @@
 import type { ElicitationBody, IssueElicitationInput } from '@postern/api';
 import { type Ask, displayName } from './ask.ts';
+import type { EventBus } from './bus/event-bus.ts';
 import type { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
 import {
@@ -14,6 +15,7 @@ import type { GatewayClient } from './gateway-client.ts';
 import type { CallKey, RecentCalls } from './recent-calls.ts';
 import type { RequestState, RequestStateCodec } from './request-state.ts';
 import type { SealedOpener } from './sealed-delivery.ts';
+import type { SessionReplica } from './shared-sessions.ts';
 import { Steps } from './steps.ts';
 import type { Principal } from './subject.ts';
 import { Suspension } from './suspension.ts';
@@ -33,7 +35,11 @@ export interface Environment {
   readonly allowHttp: boolean;
   readonly codec: RequestStateCodec;
   readonly recentCalls: RecentCalls;
+  /** Undefined: for the end of an elicitation the gateway is asked to wait. */
+  readonly bus: EventBus | undefined;
   readonly waiters: CompletionWaiters;
+  /** Present where MCP sessions move between replicas. */
+  readonly sessionReplica: SessionReplica | undefined;
   readonly text: TextFunction;
   readonly holdMs: number;
   readonly maxRounds: number;

@@ -3,6 +3,7 @@ import type { LegacySession } from './legacy-session-port.ts';
 /** The part of both SDKs' `McpServer` that outlives a request. */
 export interface ConnectedServer {
   readonly server: {
+    readonly transport?: { readonly sessionId?: string | undefined } | undefined;
     onclose?: () => void;
     notification(notification: {
       method: 'notifications/elicitation/complete';
@@ -35,6 +36,7 @@ function openSession({ server: protocol }: ConnectedServer): LegacySession {
     previous?.();
   };
   return {
+    sessionId: protocol.transport?.sessionId,
     closed: closed.signal,
     // Without a related request it goes to the session's own stream (GET), which outlives the call that asked.
     notifyComplete: elicitationId =>

@@ -32,6 +32,7 @@ export function posternV1(options: PosternOptions<Extra>): GateV1 {
   const sessionOf = createSessionOf<McpServer>();
   return createGate(options, {
     toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
+    sessionOf,
     toReturn: toCallToolResult,
     // Unreachable by construction: no call of this SDK carries a requestState.
     toRejection: error => {

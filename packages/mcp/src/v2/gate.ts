@@ -20,6 +20,7 @@ export function postern(options: PosternOptions<ServerContext>): Gate {
   const sessionOf = createSessionOf<McpServer>();
   return createGate(options, {
     toToolCall: (args, ctx, name, server) => toToolCall(args, ctx, { name, server, sessionOf }),
+    sessionOf,
     toReturn: toCallToolResult,
     toRejection: toRejectedResult,
   });

@@ -1,0 +1,65 @@
+import type { CompletionWaiters, WatchedElicitation } from './completion-waiters.ts';
+import type { LegacySession } from './legacy-session-port.ts';
+
+/**
+ * Where the replicas of one MCP server tell each other which MCP session (revision 2025-11-25) waits for which elicitation. Needed
+ * where a session's calls and its stream may be on different replicas, and only there. With Redis: a hash per session that expires,
+ * and a channel.
+ */
+export interface SharedSessions {
+  /** Keeps it until it has expired, and tells every replica. */
+  add(sessionId: string, elicitation: WatchedElicitation): Promise<void>;
+  /** All that was added for the session and has not expired. */
+  list(sessionId: string): Promise<readonly WatchedElicitation[]>;
+  /** Tells of everything that is added from now on, on whichever replica. */
+  subscribe(listener: (sessionId: string, elicitation: WatchedElicitation) => void): void;
+}
+
+/** The sessions of this replica among those that all replicas know. */
+export interface SessionReplica {
+  /** Before the MCP client is told that there will be a notice. */
+  promise(session: LegacySession, elicitation: WatchedElicitation): Promise<void>;
+  /** What the session waits for is waited for here from now on. */
+  resume(session: LegacySession): Promise<void>;
+}
+
+/** The replica that asks answers first: a notice of what the MCP client has not heard of is ignored. */
+const HEAD_START_MS = 1_000;
+
+export function createSessionReplica(
+  shared: SharedSessions,
+  { waiters, delay }: { waiters: CompletionWaiters; delay: (ms: number, signal: AbortSignal) => Promise<unknown> },
+): SessionReplica {
+  const here = new Map<string, LegacySession>();
+
+  function take(session: LegacySession): string | undefined {
+    const { sessionId, closed } = session;
+    if (sessionId === undefined || here.get(sessionId) === session || closed.aborted) return sessionId;
+    here.set(sessionId, session);
+    closed.addEventListener('abort', () => {
+      if (here.get(sessionId) === session) here.delete(sessionId);
+    });
+    return sessionId;
+  }
+
+  shared.subscribe((sessionId, elicitation) => {
+    const session = here.get(sessionId);
+    if (session === undefined) return;
+    delay(HEAD_START_MS, session.closed).then(
+      () => waiters.watch(session, elicitation),
+      () => undefined,
+    );
+  });
+
+  return {
+    async promise(session, { elicitationId, expiresAt }) {
+      const sessionId = take(session);
+      if (sessionId !== undefined) await shared.add(sessionId, { elicitationId, expiresAt });
+    },
+    async resume(session) {
+      const sessionId = take(session);
+      if (sessionId === undefined) return;
+      for (const elicitation of await shared.list(sessionId)) waiters.watch(session, elicitation);
+    },
+  };
+}
