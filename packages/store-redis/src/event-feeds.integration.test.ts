@@ -78,6 +78,41 @@ describe('feeds in Redis', () => {
     expect(await carrier.carry([shard])).toMatchObject({ gaps: [], found: 0 });
   });
 
+  test('what was carried leaves the outbox but for the newest, and nothing else does', async () => {
+    const [mcpServerId, subject] = [someServer(), somebody()];
+    const shard = await announce(mcpServerId, subject, 20);
+    const [slow, quick] = [1, 2].map(() => new EventCarrier(stores.outbox, { perShard: 25 }));
+    expect(await slow?.carry([shard])).toMatchObject({ carried: 25, gaps: [] });
+    await announce(mcpServerId, subject, 75);
+    const carryAll = async (by: EventCarrier | undefined) => {
+      for (;;) {
+        const report = await by?.carry([shard]);
+        expect(report?.gaps).toEqual([]);
+        if (report?.more.length === 0) return;
+      }
+    };
+    await carryAll(quick);
+    const length = () => raw.xlen(`feeds:{${shard}}:events`);
+    expect(await length()).toBeGreaterThanOrEqual(190);
+    await quick?.moveCursors();
+    expect(await length()).toBeGreaterThanOrEqual(64);
+    expect(await length()).toBeLessThan(190);
+
+    // Not carried yet, so it stays however often the cursor is noted, also by one that lags.
+    await announce(mcpServerId, subject, 60);
+    const kept = await length();
+    const cursor = await stores.outbox.cursor(shard);
+    await stores.outbox.moveCursor(shard, cursor ?? '');
+    await stores.outbox.moveCursor(shard, '1-0');
+    expect([await length(), await stores.outbox.cursor(shard)]).toEqual([kept, cursor]);
+
+    // One that remembers a place which is gone has been overtaken; nothing was lost.
+    await carryAll(slow);
+    await carryAll(new EventCarrier(stores.outbox));
+    const page = await stores.feeds.read(mcpServerId, { after: undefined, limit });
+    expect(page.result === 'events' ? page.events : []).toHaveLength(310);
+  });
+
   test('a feed goes by itself, and what is known of it stays long enough to say so', async () => {
     const mcpServerId = someServer();
     const shard = await announce(mcpServerId);

@@ -1,4 +1,5 @@
-import { digestOf, newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
+import { randomUUID } from 'node:crypto';
+import { digestOf, newRevocationId, type Subject, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
@@ -207,7 +208,7 @@ describe('stored records', () => {
     const of = { ...samples.connectionFor(subject, ask(subject).elicitation.elicitationId) };
     const [broken, fine] = [newRevocationId(shard, systemEntropy), newRevocationId(shard, systemEntropy)];
     for (const revocationId of [broken, fine]) await stores.revocations.add({ ...of, revocationId });
-    await operator.hset(keys.revocation(broken), 'record', '{"layout":2}');
+    await operator.hset(keys.revocation(broken), 'record', '{"layout":3}');
     const claim = () => stores.revocations.claim(shard, { limit: 100, leaseMs: 0 });
     expect((await claim()).map(({ revocationId }) => revocationId)).toEqual([fine]);
     await stores.revocations.finish(fine);
@@ -278,7 +279,7 @@ describe('stored records', () => {
         ? stores.elicitations.read(id as `el_${string}`)
         : stores.connections.read(id as `cn_${string}`);
     };
-    for (const damaged of [JSON.stringify({ ...record, layout: 2 }), '{"layout":1}', 'not JSON', '"text"', 'null']) {
+    for (const damaged of [JSON.stringify({ ...record, layout: 3 }), '{"layout":1}', 'not JSON', '"text"', 'null']) {
       await operator.hset(name, 'record', damaged);
       await expect(reread()).rejects.toMatchObject({ code: 'unknown_record_layout' });
     }
@@ -340,33 +341,53 @@ describe('stored records', () => {
   });
 });
 
-/** Nothing but live elicitations in this Redis, as many per shard as make its indexes take their large form. */
-test('a live elicitation costs at most 1.5 KB with its indexes and its event', async () => {
-  await using redis = await startRedis({ args: ['--appendonly', 'yes'] });
-  await using stores = await createRedisStores({ url: redis.url });
-  const operator = new Redis(redis.url);
-  const used = async () => Number(/used_memory:(\d+)/.exec(await operator.info('memory'))?.[1]);
+const person = { issuer: 'https://id.example.com', subject: '8c5b1a7e-3f7e-4a55-9d0c-2f1f6a7f9d11' };
 
-  const subject = { issuer: 'https://id.example.com', subject: '8c5b1a7e-3f7e-4a55-9d0c-2f1f6a7f9d11' };
-  const typical = () => {
-    const request = ask(subject, { coalescingDigest: secretDigest(), subjectLimit: { max: 1e9, windowMs: HOUR } });
-    return {
-      ...request,
-      elicitation: {
-        ...request.elicitation,
-        request: { kind: 'authorization', provider: 'github', scopes: ['read:user', 'repo'] } as const,
-        message: 'To create the issue, I need access to your GitHub account.',
-        requestedBy: { mcpClient: 'Example Desktop', tool: 'create_issue' },
-      },
-    };
-  };
-  await created(stores.elicitations, typical());
-  const before = await used();
-  const count = 4_000;
-  for (let made = 0; made < count; made += 500) {
-    await Promise.all(Array.from({ length: 500 }, () => created(stores.elicitations, typical())));
+/** Somebody else each time, but of few shards: the indexes of each take their large form. */
+function anybody(): Subject {
+  for (;;) {
+    const subject = { ...person, subject: randomUUID() };
+    if (shardOf(subject).startsWith('0')) return subject;
   }
-  const each = ((await used()) - before) / count;
-  operator.disconnect();
-  expect(each).toBeLessThan(1.5 * 1_024);
-});
+}
+
+/** Nothing but live elicitations in this Redis. */
+test.each([
+  { layout: 1, whose: 'the same person', most: 1.5, subjectOf: () => person },
+  { layout: 2, whose: 'the same person', most: 1, subjectOf: () => person },
+  { layout: 1, whose: 'a person of its own', most: 1.9, subjectOf: anybody },
+  { layout: 2, whose: 'a person of its own', most: 1.5, subjectOf: anybody },
+] as const)(
+  'a live elicitation of $whose in layout $layout costs $most KB at most',
+  async ({ layout, most, subjectOf }) => {
+    await using redis = await startRedis({ args: ['--appendonly', 'yes'] });
+    await using stores = await createRedisStores({ url: redis.url, recordLayout: layout });
+    const operator = new Redis(redis.url);
+    const used = async () => Number(/used_memory:(\d+)/.exec(await operator.info('memory'))?.[1]);
+
+    const typical = () => {
+      const request = ask(subjectOf(), {
+        coalescingDigest: secretDigest(),
+        subjectLimit: { max: 1e9, windowMs: HOUR },
+      });
+      return {
+        ...request,
+        elicitation: {
+          ...request.elicitation,
+          request: { kind: 'authorization', provider: 'github', scopes: ['read:user', 'repo'] } as const,
+          message: 'To create the issue, I need access to your GitHub account.',
+          requestedBy: { mcpClient: 'Example Desktop', tool: 'create_issue' },
+        },
+      };
+    };
+    await created(stores.elicitations, typical());
+    const before = await used();
+    const count = 4_000;
+    for (let made = 0; made < count; made += 500) {
+      await Promise.all(Array.from({ length: 500 }, () => created(stores.elicitations, typical())));
+    }
+    const each = ((await used()) - before) / count;
+    operator.disconnect();
+    expect(each).toBeLessThan(most * 1_024);
+  },
+);

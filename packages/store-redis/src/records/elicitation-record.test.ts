@@ -165,3 +165,56 @@ describe('what contradicts itself is refused', () => {
     return { ...payment, terms: { ...payment.terms, amount: { currency: 'EUR', minorUnits } } };
   }
 });
+
+describe('layout 2', () => {
+  const short =
+    '{"layout":2,"s":"issue-tracker","t":"Hello","b":"https://t.example/","i":"https://id.example.com","u":"alice","p":"github",' +
+    '"o":["repo"],"r":"https://api.example.com","a":"583231","h":"Example","f":"create_issue"}';
+
+  test('an authorization is written in letters, without what most of them have', () => {
+    expect(encodeElicitation(authorization, { status: 'pending' }, 2)).toBe(short);
+    expect(decodeElicitation(short, fields)).toEqual({ ...decodeElicitation(`${flat}}`, fields), layout: 2 });
+  });
+
+  test.each(['external', 'loopback'] as const)('identity mode %s is written', identityMode => {
+    const json = encodeElicitation({ ...authorization, identityMode }, { status: 'pending' }, 2);
+    expect(decodeElicitation(json, fields).identityMode).toBe(identityMode);
+  });
+
+  test.each(samples)('%s is read as in layout 1, asked and answered', (_, request) => {
+    const both = (next: Parameters<typeof encodeElicitation>[1], status: string) =>
+      ([1, 2] as const).map(layout => {
+        const json = encodeElicitation(newElicitation(request), next, layout);
+        const { layout: read, ...rest } = decodeElicitation(json, { ...fields, status, endedAt: 1_500 });
+        expect(read).toBe(layout);
+        return rest;
+      });
+    const [asked, askedShort] = both({ status: 'pending' }, 'pending');
+    expect(askedShort).toEqual(asked);
+    const pending = decodeElicitation(encodeElicitation(newElicitation(request), { status: 'pending' }, 1), fields);
+    const isTaken = request.kind === 'payment' && request.processor !== 'none';
+    const { next } = kindSamples.answer(isTaken ? { ...pending, status: 'active', attempt: 'a', approval } : pending);
+    const [answered, answeredShort] = both(next, 'completed');
+    expect(answeredShort).toEqual(answered);
+  });
+
+  test('what one letter stands for is one thing', () => {
+    expect(() => decodeElicitation(short.replace('"s":', '"mcpServerId":1,"s":'), fields)).not.toThrow();
+    expect(() => decodeElicitation(short.replace('"s":"issue-tracker",', ''), fields)).toThrowError(
+      expect.objectContaining({ code: 'unknown_record_layout', layout: 2 }),
+    );
+  });
+});
+
+test.each([
+  ['{"layout":3,"s":"x"}', 3],
+  ['{"layout":3,"s":"cut off', 3],
+  ['{"layout":"2"}', undefined],
+  ['{}', undefined],
+  ['', undefined],
+  ['null', undefined],
+])('an unknown layout is named where it names itself: %s', (json, layout) => {
+  expect(() => decodeElicitation(json, fields)).toThrowError(
+    expect.objectContaining({ code: 'unknown_record_layout', layout }),
+  );
+});
