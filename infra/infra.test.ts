@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { root } from '../scripts/child.ts';
 import { parseConfig } from '../services/gateway/src/config/load-config.ts';
+import { redisConfigSchema, redisFaults } from '../services/gateway/src/config/redis-config.ts';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const readYaml = (path: string): unknown => parse(read(path), { merge: true, uniqueKeys: true });
@@ -86,6 +87,72 @@ describe('docker-compose.yml', () => {
   test('takes its values from names that .env.example has, and has no secret of its own', () => {
     const used = [...read('docker-compose.yml').matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
     expect(new Set(used)).toEqual(new Set(exampleNames));
+  });
+});
+
+describe('infra/compose.ha.yml', () => {
+  /** What stands there beside the services themselves: `!override` and `!reset` are for the merge with docker-compose.yml. */
+  const customTags = ['!override', '!reset'].map(tag => ({ tag, resolve: () => undefined }));
+  const ha = z
+    .object({ services: z.record(z.string(), z.unknown()) })
+    .parse(parse(read('infra/compose.ha.yml'), { merge: true, uniqueKeys: true, customTags, logLevel: 'error' }));
+  const added = Object.entries(ha.services).filter(([name]) => /^(redis|sentinel)-/.test(name));
+  const nodes = added.map(([name, service]) => [name, serviceSchema.parse(service)] as const);
+
+  test('has three Redis and three Sentinels', () => {
+    expect(nodes.map(([name]) => name)).toEqual(
+      ['redis', 'sentinel'].flatMap(kind => [1, 2, 3].map(n => `${kind}-${n}`)),
+    );
+  });
+
+  test.each(nodes)('%s is hardened, has a health check and publishes nothing', (name, service) => {
+    expect(service).toMatchObject({ user: 'redis', read_only: true, cap_drop: ['ALL'], tmpfs: ['/tmp'] });
+    expect(service.security_opt).toContain('no-new-privileges:true');
+    expect(service.privileged ?? service.cap_add).toBeUndefined();
+    expect(service.healthcheck).toBeDefined();
+    expect(service.ports).toEqual([]);
+    expect(service.environment['REDIS_NAME']).toBe(name);
+    expect(service.volumes).toContain(`${name}:/data`);
+  });
+
+  test('is made of files that exist, and of values that the examples have', () => {
+    const text = read('infra/compose.ha.yml');
+    const mounted = [...text.matchAll(/- (\.\/[^:]+):/g)].map(([, path = '']) => path);
+    expect(mounted.filter(path => !existsSync(join(root, path)))).toEqual([]);
+    expect(existsSync(join(root, 'infra/redis/start.sh'))).toBe(true);
+    const further = [...read('infra/.env.ha.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+    const used = [text, read('infra/redis/users.acl')].flatMap(file => [...file.matchAll(/\$\{([A-Z_]+)/g)]);
+    expect([...exampleNames, ...further]).toEqual(expect.arrayContaining([...new Set(used.map(([, name]) => name))]));
+  });
+
+  test('a Redis there keeps everything, and takes no writes without a replica', () => {
+    const script = read('infra/redis/start.sh');
+    for (const setting of ['appendonly yes', 'maxmemory-policy noeviction', 'min-replicas-to-write 1'])
+      expect(script).toMatch(new RegExp(`^${setting}$`, 'm'));
+  });
+
+  test('the user of the gateway may do what KEYSPACE.md lists, and nothing else', () => {
+    const keyspace = read('packages/store-redis/KEYSPACE.md');
+    const listed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
+    const needed = [...listed.matchAll(/`([A-Z|]+)`/g)].map(([, command = '']) => `+${command.toLowerCase()}`);
+    const line = read('infra/redis/users.acl')
+      .split('\n')
+      .find(text => text.startsWith('user postern '));
+    const allowed = [...(line ?? '').matchAll(/ (\+\S+)/g)].map(([, rule]) => rule);
+    expect(new Set(allowed)).toEqual(new Set(needed));
+    expect(line).toContain(' ~postern:* &postern:wake -@all ');
+  });
+
+  test('its configuration is that of the single Redis but for the Redis', () => {
+    const { redis: single, ...rest } = z
+      .looseObject({ redis: z.unknown() })
+      .parse(readYaml('infra/postern.config.yaml'));
+    const { redis, ...same } = z.looseObject({ redis: z.unknown() }).parse(readYaml('infra/postern.ha.config.yaml'));
+    expect(same).toEqual(rest);
+    expect(redisConfigSchema.parse(single).durability.profile).toBe('single');
+    const config = redisConfigSchema.parse(redis);
+    expect(config.durability).toMatchObject({ profile: 'ha', replicas: 1 });
+    expect(redisFaults(config)).toEqual([]);
   });
 });
 

@@ -1,8 +1,17 @@
 import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
-import { faultOf } from './redis-fault.ts';
+import { DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import { faultOf, storeErrorOf } from './redis-fault.ts';
 
-export type UnsafeSetting = 'appendonly' | 'maxmemory-policy' | 'redis_version' | 'config';
+export type UnsafeSetting =
+  | 'appendonly'
+  | 'appendfsync'
+  | 'maxmemory-policy'
+  | 'min-replicas-to-write'
+  | 'replicas'
+  | 'role'
+  | 'redis_version'
+  | 'config';
 
 /** Redis would lose or drop what was promised to be kept. The message names the setting and what to do about it. */
 export class UnsafeRedisError extends Error {
@@ -18,12 +27,14 @@ export class UnsafeRedisError extends Error {
 export interface SafetyOptions {
   /** The operator vouches for durability and against eviction where Redis does not let itself be asked (CONFIG forbidden). */
   readonly assumeDurable?: boolean;
+  readonly durability?: DurabilityOptions;
 }
 
 const OLDEST_MAJOR = 7;
 
 /**
- * Asks every master whether it keeps what it acknowledges: append-only file on, nothing evicted, version known to work.
+ * Asks every master whether it keeps what it acknowledges, as far as the profile promises: append-only file on, nothing evicted,
+ * replicas there, version known to work.
  * @throws UnsafeRedisError, StoreUnavailableError
  */
 export async function assertSafeRedis(redis: Redis | Cluster, options: SafetyOptions = {}): Promise<void> {
@@ -35,7 +46,7 @@ export function mastersOf(redis: Redis | Cluster): readonly Redis[] {
 }
 
 async function assertSafeNode(node: Redis, options: SafetyOptions): Promise<void> {
-  const version = /^redis_version:(\S+)/m.exec(String(await ask(node, 'info', 'server')))?.[1];
+  const version = /^redis_version:(\S+)/m.exec(await info(node, 'server'))?.[1];
   if (Number.parseInt(version ?? '', 10) >= OLDEST_MAJOR === false) {
     throw new UnsafeRedisError(
       'redis_version',
@@ -45,23 +56,43 @@ async function assertSafeNode(node: Redis, options: SafetyOptions): Promise<void
   await assertKeepsData(node, options);
 }
 
-/** The part that can change while Redis runs, so it is asked again with every health check. */
+/** The part that can change while Redis runs, so it is asked again and again. */
 export async function assertKeepsData(node: Redis, options: SafetyOptions): Promise<void> {
-  const [appendonly, policy] = await Promise.all([setting(node, 'appendonly'), setting(node, 'maxmemory-policy')]);
-  if (appendonly === undefined || policy === undefined) {
-    if (options.assumeDurable === true) return;
+  await assertSettings(node, options);
+  if (options.durability?.profile === 'ha') await assertReplicas(node, options.durability);
+}
+
+async function assertSettings(node: Redis, { assumeDurable, durability }: SafetyOptions): Promise<void> {
+  const settings = await settingsOf(node, 'appendonly', 'appendfsync', 'maxmemory-policy');
+  if (settings === undefined) {
+    if (assumeDurable === true) return;
     throw new UnsafeRedisError(
       'config',
       'Redis does not let CONFIG GET be used, so it is unknown whether it keeps its data. Allow "CONFIG GET" for this ' +
         'user, or set assumeDurable when you know that it persists every write and evicts nothing.',
     );
   }
-  if (appendonly !== 'yes') {
+  if (settings['appendonly'] !== 'yes') {
     throw new UnsafeRedisError(
       'appendonly',
       'Redis runs without an append-only file and would forget everything when it is killed. Set "appendonly yes".',
     );
   }
+  const fsync = settings['appendfsync'] ?? '';
+  if (durability?.profile === 'single-strict' && fsync !== 'always') {
+    throw new UnsafeRedisError(
+      'appendfsync',
+      `Redis acknowledges writes before they are on disk (appendfsync ${fsync}), and the durability profile is ` +
+        'single-strict. Set "appendfsync always", or choose the profile single.',
+    );
+  }
+  if (fsync === 'no') {
+    throw new UnsafeRedisError(
+      'appendfsync',
+      'Redis leaves it to the operating system when writes reach the disk (appendfsync no). Set "appendfsync everysec".',
+    );
+  }
+  const policy = settings['maxmemory-policy'] ?? '';
   if (policy !== 'noeviction') {
     throw new UnsafeRedisError(
       'maxmemory-policy',
@@ -70,11 +101,44 @@ export async function assertKeepsData(node: Redis, options: SafetyOptions): Prom
   }
 }
 
+async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: DurabilityOptions): Promise<void> {
+  const replication = await info(node, 'replication');
+  if (/^role:(\w+)/m.exec(replication)?.[1] !== 'master') {
+    throw new UnsafeRedisError(
+      'role',
+      'This Redis is itself a replica. Give the address of the master, or of Sentinels.',
+    );
+  }
+  const connected = [...replication.matchAll(/^slave\d+:.*\bstate=online\b/gm)].length;
+  if (connected < replicas) {
+    throw new UnsafeRedisError(
+      'replicas',
+      `The durability profile ha needs ${replicas} connected replica(s) of every master, and one has ${connected}. Add ` +
+        'replicas, lower durability.replicas, or choose the profile single.',
+    );
+  }
+}
+
+/**
+ * What works, but hardly as meant: a master that is cut off from all its replicas goes on taking writes that nobody confirms.
+ * @throws StoreUnavailableError
+ */
+export async function warningsAbout(
+  redis: Redis | Cluster,
+  { durability }: SafetyOptions,
+): Promise<readonly UnsafeSetting[]> {
+  if (durability?.profile !== 'ha') return [];
+  const all = await Promise.all(mastersOf(redis).map(node => settingsOf(node, 'min-replicas-to-write')));
+  return all.some(settings => settings?.['min-replicas-to-write'] === '0') ? ['min-replicas-to-write'] : [];
+}
+
 /** Undefined where CONFIG is forbidden or unknown, as with many managed offers. */
-async function setting(node: Redis, name: string): Promise<string | undefined> {
+async function settingsOf(node: Redis, ...names: [string, ...string[]]): Promise<Record<string, string> | undefined> {
   try {
-    const reply = await node.config('GET', name);
-    return Array.isArray(reply) ? String(reply[1]) : undefined;
+    const reply: unknown = await node.call('CONFIG', 'GET', ...names);
+    if (!Array.isArray(reply)) return undefined;
+    const pairs = names.map(name => [name, String(reply[reply.indexOf(name) + 1])] as const);
+    return Object.fromEntries(pairs);
   } catch (error) {
     const fault = faultOf(error);
     if (fault.code === 'NOPERM' || fault.kind === 'misuse') return undefined;
@@ -82,10 +146,10 @@ async function setting(node: Redis, name: string): Promise<string | undefined> {
   }
 }
 
-async function ask(node: Redis, command: string, argument: string): Promise<unknown> {
+async function info(node: Redis, section: string): Promise<string> {
   try {
-    return await node.call(command, argument);
+    return await node.info(section);
   } catch (error) {
-    throw new StoreUnavailableError({ cause: faultOf(error) });
+    throw storeErrorOf(faultOf(error));
   }
 }

@@ -2,13 +2,19 @@ import { randomInt } from 'node:crypto';
 import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { loadScripts } from './commands.ts';
+import {
+  credentialsOf,
+  endpointsOf,
+  type RedisAddress,
+  type RedisTlsOptions,
+  type SentinelAddress,
+  sentinelOptionsOf,
+} from './redis-address.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
-
-/** One Redis by URL, or some nodes of a Redis Cluster by URL; credentials and TLS of the first node apply to all. */
-export type RedisAddress = { readonly url: string } | { readonly nodes: readonly string[] };
 
 export interface ConnectionSettings {
   readonly address: RedisAddress;
+  readonly tls?: RedisTlsOptions | undefined;
   readonly connectionName: string;
   readonly commandTimeoutMs: number;
   readonly onFault: (fault: RedisFault) => void;
@@ -30,8 +36,16 @@ function commonOptions(settings: ConnectionSettings) {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     keepAlive: 10_000,
+    reconnectOnError: isOfReplica,
+    ...credentialsOf(settings.address, settings.tls),
   } satisfies RedisOptions;
 }
+
+/** What only a replica answers: the master is another one by now, so the connection is made anew. */
+const isOfReplica = (error: Error) => /^(READONLY|MASTERDOWN|UNBLOCKED)\b/.test(error.message);
+
+/** Between two attempts to hear of fail-overs from a Sentinel that is away. */
+const SENTINEL_PAUSE_MS = 5_000;
 
 /** Short, because waiting requests fail meanwhile; spread, because all replicas lose a Redis together. */
 const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000) + randomInt(50);
@@ -43,36 +57,49 @@ export interface RedisConnections {
 }
 
 export function openRedis(settings: ConnectionSettings): RedisConnections {
-  const { address } = settings;
-  const connections = 'url' in address ? openSingle(address.url, settings) : openCluster(address.nodes, settings);
+  const connections = opened(settings);
   connections.redis.on('error', (error: unknown) => settings.onFault(faultOf(error)));
   return connections;
 }
 
-function openSingle(url: string, settings: ConnectionSettings): RedisConnections {
+function opened(settings: ConnectionSettings): RedisConnections {
+  const { address } = settings;
+  if ('nodes' in address) return openCluster(address, settings);
+  return 'sentinels' in address ? openSentinel(address, settings) : openSingle(address, settings);
+}
+
+const forRequests = () => ({ scripts: loadScripts(), enableOfflineQueue: false, retryStrategy: reconnectDelay });
+
+/** Opened anew for every attempt, by whoever wants to listen. */
+const forWakeUps = (connectionName: string) => ({ connectionName: `${connectionName}-wake`, retryStrategy: null });
+
+function openSingle(address: { readonly url: string }, settings: ConnectionSettings): RedisConnections {
   const common = commonOptions(settings);
   return {
-    redis: new Redis(url, {
-      ...common,
-      scripts: loadScripts(),
-      enableOfflineQueue: false,
-      retryStrategy: reconnectDelay,
-    }),
-    openSubscriber: () =>
-      new Redis(url, { ...common, connectionName: `${common.connectionName}-wake`, retryStrategy: null }),
+    redis: new Redis(address.url, { ...common, ...forRequests() }),
+    openSubscriber: () => new Redis(address.url, { ...common, ...forWakeUps(common.connectionName) }),
   };
 }
 
-function openCluster(nodes: readonly string[], settings: ConnectionSettings): RedisConnections {
-  const [first] = nodes.map(node => new URL(node));
-  if (first === undefined) throw new TypeError('A Redis Cluster needs the URL of a node.');
+/** Every connection asks the Sentinels for the master first, and takes none that says of itself that it is a replica. */
+function openSentinel(address: SentinelAddress, settings: ConnectionSettings): RedisConnections {
   const common = {
     ...commonOptions(settings),
-    ...(first.username === '' ? {} : { username: decodeURIComponent(first.username) }),
-    ...(first.password === '' ? {} : { password: decodeURIComponent(first.password) }),
-    ...(first.protocol === 'rediss:' ? { tls: {} } : {}),
+    ...sentinelOptionsOf(address, settings.tls),
+    sentinelCommandTimeout: settings.commandTimeoutMs,
+    sentinelReconnectStrategy: () => SENTINEL_PAUSE_MS,
   };
-  const redis = new Cluster([...nodes], {
+  return {
+    redis: new Redis({ ...common, ...forRequests(), sentinelRetryStrategy: reconnectDelay }),
+    openSubscriber: () =>
+      new Redis({ ...common, ...forWakeUps(common.connectionName), sentinelRetryStrategy: () => null }),
+  };
+}
+
+function openCluster(address: { readonly nodes: readonly string[] }, settings: ConnectionSettings): RedisConnections {
+  const common = commonOptions(settings);
+  const endpoints = endpointsOf(address);
+  const redis = new Cluster([...endpoints], {
     lazyConnect: true,
     scripts: loadScripts(),
     enableOfflineQueue: false,
@@ -81,17 +108,16 @@ function openCluster(nodes: readonly string[], settings: ConnectionSettings): Re
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: 5_000,
-    redisOptions: common,
+    // Scripts also by the nodes themselves, for those who must know which one answers.
+    redisOptions: { ...common, scripts: loadScripts() },
   });
   const openSubscriber = () => {
-    const known = redis.nodes('all').map(({ options }) => ({ host: options.host, port: options.port }));
-    const node = known[randomInt(Math.max(known.length, 1))] ?? { host: first.hostname, port: Number(first.port) };
+    const known = redis.nodes('all').flatMap(({ options: { host, port } }) => (host && port ? { host, port } : []));
+    const candidates = known.length > 0 ? known : endpoints;
     return new Redis({
       ...common,
-      host: node.host ?? first.hostname,
-      port: node.port ?? Number(first.port),
-      connectionName: `${common.connectionName}-wake`,
-      retryStrategy: null,
+      ...candidates[randomInt(candidates.length)],
+      ...forWakeUps(common.connectionName),
     });
   };
   return { redis, openSubscriber };
@@ -101,8 +127,10 @@ function openCluster(nodes: readonly string[], settings: ConnectionSettings): Re
 export async function untilReady(redis: Redis | Cluster, withinMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let last = new RedisFault('refused', 'not_connected');
+  // That it was refused says more than that the connection ended then.
   const noted = (error: unknown) => {
-    last = faultOf(error);
+    const fault = faultOf(error);
+    if (fault.kind === 'refused' || last.kind !== 'refused' || last.code === 'not_connected') last = fault;
   };
   const timer = setTimeout(() => reject(new StoreUnavailableError({ cause: last })), withinMs);
   redis.on('error', noted);

@@ -1,9 +1,15 @@
 export { assertSafeRedis, type SafetyOptions, UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
 export { type CommandName, commandNames } from './commands.ts';
-export type { RedisAddress } from './connect-redis.ts';
+export {
+  type DurabilityOptions,
+  type DurabilityProfile,
+  durabilityProfiles,
+} from './durability.ts';
+export type { DurabilityChange } from './durability-watch.ts';
 export { type SealedKind, sealedKinds } from './keys.ts';
 export type { LeaseStore } from './lease-store.ts';
 export { openQueueRedis, type QueueRedis, type QueueRedisOptions } from './open-queue-redis.ts';
+export type { RedisAddress, RedisTlsOptions, SentinelAddress } from './redis-address.ts';
 export type { AuditLine, RedisAuditLog } from './redis-audit-log.ts';
 export type { LoggedEvent, RedisEventLog } from './redis-event-log.ts';
 export type { FeedRetention } from './redis-event-outbox.ts';

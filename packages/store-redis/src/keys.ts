@@ -148,3 +148,8 @@ function secretOf(id: ElicitationId | ConnectionId | CredentialId | RevocationId
 function shardOfDigest(digest: string): Shard {
   return createHash('sha256').update(digest).digest('hex').slice(0, 2) as Shard;
 }
+
+/** Written before replicas are waited for (`MasterConfirmation`): a key in the slot of another. */
+export function fenceBeside(key: string): string {
+  return `${key.slice(0, key.indexOf('}') + 1)}:fence`;
+}

@@ -1,7 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import type { RedisAddress } from './connect-redis.ts';
 import { deliveryQueuePrefix } from './keys.ts';
+import {
+  credentialsOf,
+  endpointsOf,
+  type RedisAddress,
+  type RedisTlsOptions,
+  sentinelOptionsOf,
+} from './redis-address.ts';
 import { faultOf, type RedisFault } from './redis-fault.ts';
 
 /** The connection that job queues work with, apart from that of requests. */
@@ -16,6 +22,7 @@ export interface QueueRedis {
 
 export interface QueueRedisOptions {
   readonly address: RedisAddress;
+  readonly tls?: RedisTlsOptions | undefined;
   /** As of `createRedisStores`. Default `postern`. */
   readonly prefix?: string;
   /** Default `postern-queue`. */
@@ -31,7 +38,7 @@ const SILENCE_MS = 15_000;
  * when its answer was lost. Its scripts bear that, and nobody waits for an answer here.
  */
 export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
-  const { address, prefix = 'postern', connectionName = 'postern-queue', onFault = () => {} } = options;
+  const { address, tls, prefix = 'postern', connectionName = 'postern-queue', onFault = () => {} } = options;
   const retry = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000) + randomInt(100);
   const common = {
     connectionName,
@@ -41,30 +48,26 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
     maxRetriesPerRequest: null,
     keepAlive: 10_000,
     retryStrategy: retry,
+    // Sent again to the new master.
+    reconnectOnError: error => (/^(READONLY|MASTERDOWN|UNBLOCKED)\b/.test(error.message) ? 2 : false),
+    ...credentialsOf(address, tls),
   } satisfies RedisOptions;
-  const connection =
-    'url' in address
-      ? new Redis(address.url, common)
-      : new Cluster([...address.nodes], {
-          lazyConnect: true,
-          clusterRetryStrategy: retry,
-          slotsRefreshInterval: 5_000,
-          redisOptions: { ...common, ...credentialsOf(address.nodes) },
-        });
+  const connection = open();
   connection.on('error', (error: unknown) => onFault(faultOf(error)));
+  function open(): Redis | Cluster {
+    if ('url' in address) return new Redis(address.url, common);
+    if ('sentinels' in address)
+      return new Redis({ ...common, ...sentinelOptionsOf(address, tls), sentinelRetryStrategy: retry });
+    return new Cluster([...endpointsOf(address)], {
+      lazyConnect: true,
+      clusterRetryStrategy: retry,
+      slotsRefreshInterval: 5_000,
+      redisOptions: common,
+    });
+  }
   return {
     connection,
     prefixOf: endpoint => deliveryQueuePrefix(prefix, endpoint),
     close: () => connection.disconnect(),
-  };
-}
-
-/** Credentials and TLS of the first node apply to all. */
-function credentialsOf([first = '']: readonly string[]): Pick<RedisOptions, 'username' | 'password' | 'tls'> {
-  const { username, password, protocol } = new URL(first);
-  return {
-    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
-    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' ? { tls: {} } : {}),
   };
 }

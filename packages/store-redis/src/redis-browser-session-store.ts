@@ -50,6 +50,6 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
   }
 
   async end(id: BrowserSessionId): Promise<void> {
-    await this.#link.call('del', this.#keys.browserSession(id));
+    await this.#link.callFor('endBrowserSession', 'del', this.#keys.browserSession(id));
   }
 }

@@ -35,7 +35,12 @@ export class RedisConnectionStore implements ConnectionStore {
   }
 
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
-    const reply = await this.#link.call('hmget', this.#keys.connection(connectionId), ...FIELDS);
+    const key = this.#keys.connection(connectionId);
+    const reply = await this.#link.callFor('readConnection', 'hmget', key, ...FIELDS);
+    return this.#decode(connectionId, reply);
+  }
+
+  #decode(connectionId: ConnectionId, reply: unknown): Connection | undefined {
     const found = listOf(reply);
     return isAbsent(found[0]) ? undefined : this.#decoded.decode(connectionId, found);
   }
@@ -85,7 +90,11 @@ export class RedisConnectionStore implements ConnectionStore {
     readonly operationId: string;
   }): Promise<TokenSetChange> {
     const { connectionId, createdAt, generation } = p.current;
-    const stored = await this.read(connectionId);
+    // Never held up by what must be confirmed first: new tokens are written down as soon as they are here.
+    const stored = this.#decode(
+      connectionId,
+      await this.#link.call('hmget', this.#keys.connection(connectionId), ...FIELDS),
+    );
     if (stored === undefined) return { result: 'missing' };
     // What stays of the record belongs to the token set decided on, and the script replaces no other. Where that one is gone
     // already, there is nothing to write and only the answer is asked for.

@@ -25,7 +25,8 @@ export class RedisCredentialStore implements CredentialStore {
   }
 
   async read(credentialId: CredentialId): Promise<Credential | undefined> {
-    const found = listOf(await this.#link.call('hmget', this.#keys.credential(credentialId), ...CREDENTIAL_FIELDS));
+    const key = this.#keys.credential(credentialId);
+    const found = listOf(await this.#link.callFor('readCredential', 'hmget', key, ...CREDENTIAL_FIELDS));
     return isAbsent(found[0]) ? undefined : credentialOf(credentialId, found);
   }
 

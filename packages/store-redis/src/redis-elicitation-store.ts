@@ -116,7 +116,8 @@ export class RedisElicitationStore implements ElicitationStore {
   }
 
   async read(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
-    const reply = await this.#link.call('hmget', this.#keys.elicitation(elicitationId), ...ELICITATION_FIELDS);
+    const key = this.#keys.elicitation(elicitationId);
+    const reply = await this.#link.callFor('readElicitation', 'hmget', key, ...ELICITATION_FIELDS);
     const found = listOf(reply);
     return isAbsent(found[0]) ? undefined : elicitationOf(elicitationId, found);
   }

@@ -36,7 +36,7 @@ export class RedisEventFeed implements EventFeed {
   }
 
   async newest(mcpServerId: string): Promise<string> {
-    const position = await this.#link.call('hget', this.#keys.feedFacts(mcpServerId), 'last');
+    const position = await this.#link.callFor('readFeedEnd', 'hget', this.#keys.feedFacts(mcpServerId), 'last');
     return isAbsent(position) ? FEED_START : textOf(position);
   }
 

@@ -48,7 +48,7 @@ export class RedisEventOutbox implements EventOutbox {
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
     // From the entry read last on: while that one is there, nothing after it can have been dropped.
     const logged = loggedIn(
-      await this.#link.call('xrange', this.#keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
+      await this.#link.callFor('readOutbox', 'xrange', this.#keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
     );
     const isContinued = logged[0]?.position === after;
     return {

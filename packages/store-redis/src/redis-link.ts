@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { type CommandName, commandKeys, methodOf } from './commands.ts';
+import type { Confirmation } from './confirmation.ts';
+import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 
 export type Scalar = string | number;
@@ -33,6 +35,7 @@ export class RedisLink {
   readonly #repeatWithinMs: number;
   readonly #observe: CommandObserver | undefined;
   readonly #maxPending: number;
+  readonly #confirmation: Confirmation | undefined;
   /** Commands under way, their repeats included. */
   #pending = 0;
 
@@ -45,6 +48,8 @@ export class RedisLink {
       observe?: CommandObserver | undefined;
       /** Commands that Redis may owe an answer. What comes on top fails at once. */
       maxPending?: number | undefined;
+      /** Of the profile that waits for replicas. Without it nothing is, and none of this costs anything. */
+      confirmation?: Confirmation | undefined;
     },
   ) {
     this.#redis = redis;
@@ -52,6 +57,7 @@ export class RedisLink {
     this.#repeatWithinMs = options.repeatWithinMs;
     this.#observe = options.observe;
     this.#maxPending = options.maxPending ?? MAX_PENDING;
+    this.#confirmation = options.confirmation;
   }
 
   /** First argument of every script that has to do with time: empty means the clock of Redis. */
@@ -76,40 +82,47 @@ export class RedisLink {
   }
 
   async #runAdmitted(name: CommandName, sent: readonly string[], options: RunOptions): Promise<unknown> {
-    const method = Reflect.get(this.#redis, methodOf(name)) as Method;
     const over = this.#observe?.(name);
-    this.#gatherWrites();
-    try {
-      const answer = await method.apply(this.#redis, sent);
-      over?.();
-      return answer;
-    } catch (error) {
-      const fault = faultOf(error);
-      if (options.repeatable !== true || fault.kind !== 'ambiguous') {
-        over?.(fault);
-        throw storeErrorOf(fault);
+    for (let isRepeat = false; ; isRepeat = true) {
+      try {
+        const answer = await (this.#confirmation === undefined
+          ? this.#send(this.#redis, name, sent)
+          : this.#confirmed(this.#confirmation, confirmedCommands[name], sent, master =>
+              this.#send(master, name, sent),
+            ));
+        over?.();
+        return answer;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (isRepeat || options.repeatable !== true || fault.kind !== 'ambiguous') {
+          over?.(fault);
+          throw storeErrorOf(fault);
+        }
       }
-    }
-    await this.#reconnected();
-    try {
-      const answer = await method.apply(this.#redis, sent);
-      over?.();
-      return answer;
-    } catch (error) {
-      const fault = faultOf(error);
-      over?.(fault);
-      throw storeErrorOf(fault);
+      await this.#reconnected();
     }
   }
 
   /** A single Redis command, where one is enough. The key comes first. */
-  async call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
+  call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
+    return this.#call(command, values, undefined);
+  }
+
+  /** One whose answer may have to be confirmed, by what it is for. */
+  callFor(purpose: ConfirmedCall, command: string, ...values: readonly Scalar[]): Promise<unknown> {
+    return this.#call(command, values, purpose);
+  }
+
+  async #call(command: string, values: readonly Scalar[], purpose: ConfirmedCall | undefined): Promise<unknown> {
     const sent = values.map(scalar);
     this.#admit();
     const over = this.#observe?.(command);
-    this.#gatherWrites();
     try {
-      const answer = await this.#redis.call(command, ...sent);
+      const answer = await (this.#confirmation === undefined
+        ? this.#sendCall(this.#redis, command, sent)
+        : this.#confirmed(this.#confirmation, purpose === undefined ? 'never' : confirmedCalls[purpose], sent, master =>
+            this.#sendCall(master, command, sent),
+          ));
       over?.();
       return answer;
     } catch (error) {
@@ -118,6 +131,39 @@ export class RedisLink {
       throw storeErrorOf(fault);
     } finally {
       this.#pending -= 1;
+    }
+  }
+
+  #send(redis: Redis | Cluster, name: CommandName, sent: readonly string[]): Promise<unknown> {
+    this.#gatherWrites(redis);
+    return (Reflect.get(redis, methodOf(name)) as Method).call(redis, ...sent);
+  }
+
+  #sendCall(redis: Redis | Cluster, command: string, sent: readonly string[]): Promise<unknown> {
+    this.#gatherWrites(redis);
+    return redis.call(command, ...sent);
+  }
+
+  async #confirmed(
+    confirmation: Confirmation,
+    rule: ConfirmationRule,
+    [key = '']: readonly string[],
+    send: (master: Redis) => Promise<unknown>,
+  ): Promise<unknown> {
+    for (let isRepeat = false; ; isRepeat = true) {
+      try {
+        const sending = confirmation.prepare(key);
+        const answer = await send(sending.master);
+        await confirmation.rules.apply(rule, key, answer, sending.confirm);
+        return answer;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault.kind === 'misuse') throw fault;
+        const refreshed = confirmation.refresh();
+        // Not executed, because another master has the slot by now; which one, the repeat knows.
+        if (isRepeat || (fault.code !== 'MOVED' && fault.code !== 'no_master')) throw fault;
+        await refreshed;
+      }
     }
   }
 
@@ -132,9 +178,9 @@ export class RedisLink {
    * than everything else that is done for it. Unlike ioredis' pipelines this holds nothing back until an earlier answer
    * has come, and leaves every command its own answer, time limit and fault.
    */
-  #gatherWrites(): void {
-    if (this.#redis instanceof Cluster) return;
-    const { stream } = this.#redis;
+  #gatherWrites(redis: Redis | Cluster): void {
+    if (redis instanceof Cluster) return;
+    const { stream } = redis;
     // No stream before the first connection; one that is corked already is uncorked at the end of this turn.
     if (stream === undefined || stream.writableCorked > 0) return;
     stream.cork();

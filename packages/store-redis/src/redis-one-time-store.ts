@@ -40,6 +40,7 @@ export class RedisOneTimeStore implements OneTimeStore {
   }
 
   async claim(digest: string, ttlMs: number): Promise<boolean> {
-    return (await this.#link.call('set', this.#keys.claim(digest), '', 'PX', ttlMs, 'NX')) === 'OK';
+    const key = this.#keys.claim(digest);
+    return (await this.#link.callFor('claimOneTime', 'set', key, '', 'PX', ttlMs, 'NX')) === 'OK';
   }
 }

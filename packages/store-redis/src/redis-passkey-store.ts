@@ -56,7 +56,7 @@ export class RedisPasskeyStore implements PasskeyStore {
   }
 
   async remove(subject: Subject, passkeyId: string): Promise<boolean> {
-    return (await this.#link.call('hdel', this.#keyOf(subject), passkeyId)) === 1;
+    return (await this.#link.callFor('removePasskey', 'hdel', this.#keyOf(subject), passkeyId)) === 1;
   }
 
   #keyOf(subject: Subject): string {

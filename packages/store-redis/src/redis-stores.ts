@@ -12,14 +12,26 @@ import {
   RECORD_LAYOUT,
   type RecordLayout,
   type RevocationStore,
+  SHARDS,
   StoreUnavailableError,
 } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
-import { assertKeepsData, assertSafeRedis, mastersOf } from './assert-safe-redis.ts';
+import {
+  assertKeepsData,
+  assertSafeRedis,
+  mastersOf,
+  type SafetyOptions,
+  type UnsafeSetting,
+  warningsAbout,
+} from './assert-safe-redis.ts';
 import { CommitSignals } from './commit-signals.ts';
-import { openRedis, type RedisAddress, untilReady } from './connect-redis.ts';
+import { Confirmation } from './confirmation.ts';
+import { openRedis, untilReady } from './connect-redis.ts';
+import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
+import type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
@@ -41,6 +53,15 @@ import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
 export type RedisStoresOptions = RedisAddress & {
+  readonly tls?: RedisTlsOptions;
+  /** What an acknowledgement means. Checked at the start, and watched from then on. */
+  readonly durability?: DurabilityOptions;
+  /** How often it is asked whether Redis still does as the profile promises, in ms. Default 10 seconds. */
+  readonly watchMs?: number;
+  /** Told when it no longer does, and when it does again. */
+  readonly onDurability?: (change: DurabilityChange) => void;
+  /** Told at the start of what works, but hardly as meant. */
+  readonly onWarning?: (setting: UnsafeSetting) => void;
   /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
   readonly prefix?: string;
   /** How long ended elicitations stay readable and their results redeemable, in ms. Default 24 hours. */
@@ -96,6 +117,7 @@ export interface RedisStores extends AsyncDisposable {
 
 const DAY_MS = 24 * 3_600_000;
 const HEARTBEAT_MS = 10_000;
+const WATCH_MS = 10_000;
 
 /**
  * Connects, checks that Redis is fit, and returns the ports over it.
@@ -107,15 +129,27 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const startTimeoutMs = options.startTimeoutMs ?? 10_000;
   const onFault = options.onFault ?? (() => {});
   const { redis, openSubscriber } = openRedis({
-    address: 'url' in options ? { url: options.url } : { nodes: options.nodes },
+    address: options,
+    tls: options.tls,
     connectionName: options.connectionName ?? 'postern',
     commandTimeoutMs,
     onFault,
   });
   const waiters = new Waiters();
   const commits = new CommitSignals();
+  const { durability } = options;
+  const confirmation =
+    durability?.profile === 'ha'
+      ? new Confirmation(redis, {
+          replicas: durability.replicas ?? DEFAULT_REPLICAS,
+          timeoutMs: durability.timeoutMs ?? DEFAULT_CONFIRM_MS,
+          commandTimeoutMs,
+          observe: options.onCommand,
+        })
+      : undefined;
   const subscription = new WakeUpSubscription({
     open: openSubscriber,
+    isSound: isSoundFor(options),
     channel: keys.wake,
     onMessage: message => {
       waiters.wake(message);
@@ -128,19 +162,31 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     onFault,
     heartbeatMs: HEARTBEAT_MS,
   });
+  const safety = { assumeDurable: options.assumeDurable ?? false, ...(durability === undefined ? {} : { durability }) };
+  const watch = new DurabilityWatch({
+    check: () => check(redis, safety),
+    intervalMs: options.watchMs ?? WATCH_MS,
+    onChange: options.onDurability ?? (() => {}),
+  });
   const close = async () => {
+    watch[Symbol.dispose]();
     await subscription.close();
+    confirmation?.close();
     redis.disconnect();
   };
 
-  const safety = { assumeDurable: options.assumeDurable ?? false };
   try {
     await untilReady(redis, startTimeoutMs);
     await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
+    await confirmation?.probe(SHARDS.map(keys.cursor));
+    for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
   } catch (error) {
     await close();
     throw error;
   }
+  // Another connection of requests may lead to another master: what wakes comes from there.
+  redis.on('ready', () => subscription.renew());
+  watch.start();
 
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
   const link = new RedisLink(redis, {
@@ -148,6 +194,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     repeatWithinMs: commandTimeoutMs,
     observe: options.onCommand,
     maxPending: options.maxPendingCommands,
+    confirmation,
   });
   return {
     elicitations: new RedisElicitationStore(link, keys, {
@@ -171,13 +218,13 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
-    ping: () => ping(redis, safety),
+    ping: () => watch.check(),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-async function ping(redis: Redis | Cluster, safety: { readonly assumeDurable: boolean }): Promise<void> {
+async function check(redis: Redis | Cluster, safety: SafetyOptions): Promise<void> {
   const masters = mastersOf(redis);
   if (masters.length === 0) throw new StoreUnavailableError();
   try {
@@ -186,4 +233,15 @@ async function ping(redis: Redis | Cluster, safety: { readonly assumeDurable: bo
     throw new StoreUnavailableError({ cause: faultOf(error) });
   }
   await Promise.all(masters.map(node => assertKeepsData(node, safety)));
+}
+
+/**
+ * Wake-ups are published on the master of the shard. A single subscription hears all of them: a cluster passes them on to every
+ * node (sharded channels would need one per slot, and every process waits for people of all shards), and under Sentinel it
+ * listens at the master. What makes it deaf without a sign is a node that is cut off from the others, or a master that no longer is one.
+ */
+function isSoundFor(address: RedisAddress): (redis: Redis) => Promise<boolean> {
+  if ('nodes' in address) return async redis => String(await redis.cluster('INFO')).includes('cluster_state:ok');
+  if ('sentinels' in address) return async redis => (await redis.info('replication')).includes('role:master');
+  return async redis => (await redis.ping()) === 'PONG';
 }

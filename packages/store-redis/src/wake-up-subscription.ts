@@ -7,11 +7,13 @@ export interface WakeUpSubscriptionOptions {
   /** Makes an unconnected connection that does not reconnect by itself; called for every attempt, so it can pick another node. */
   readonly open: () => Redis;
   readonly channel: string;
+  /** Whether what is published still comes here. A failure, or no answer, means no. */
+  readonly isSound: (redis: Redis) => Promise<boolean>;
   readonly onMessage: (message: string) => void;
   /** Listening again: anything may have been missed before. */
   readonly onListening: () => void;
   readonly onFault: (fault: RedisFault) => void;
-  /** How often the connection proves that it is alive. */
+  /** How often the connection proves that it is alive and sound. */
   readonly heartbeatMs: number;
 }
 
@@ -24,6 +26,7 @@ export class WakeUpSubscription {
   readonly #closing = new AbortController();
   #loop: Promise<void> | undefined;
   #last = new RedisFault('refused', 'not_connected');
+  #drop: (() => void) | undefined;
 
   constructor(options: WakeUpSubscriptionOptions) {
     this.#options = options;
@@ -38,6 +41,11 @@ export class WakeUpSubscription {
       resolve();
     });
     return promise;
+  }
+
+  /** Listens anew, because what is published may come from elsewhere by now. */
+  renew(): void {
+    this.#drop?.();
   }
 
   async close(): Promise<void> {
@@ -66,7 +74,7 @@ export class WakeUpSubscription {
 
   /** Ends when the connection does. */
   async #listen(onListening: () => void): Promise<void> {
-    const { channel, heartbeatMs } = this.#options;
+    const { channel, isSound, heartbeatMs } = this.#options;
     const { signal } = this.#closing;
     const redis = this.#options.open();
     const ended = new Promise<void>(resolve => redis.once('end', resolve));
@@ -75,8 +83,12 @@ export class WakeUpSubscription {
     redis.on('message', (_channel: string, message: string) => this.#options.onMessage(message));
     signal.addEventListener('abort', disconnect, { once: true });
     // A connection can die without a sign; then only a question without an answer tells.
-    const heartbeat = setInterval(() => redis.ping().catch(disconnect), heartbeatMs);
+    const beat = async () => {
+      if (!(await isSound(redis).catch(() => false))) disconnect();
+    };
+    const heartbeat = setInterval(() => void beat(), heartbeatMs);
     heartbeat.unref();
+    this.#drop = disconnect;
     try {
       await redis.connect();
       await redis.subscribe(channel);
@@ -84,6 +96,7 @@ export class WakeUpSubscription {
       await ended;
     } finally {
       clearInterval(heartbeat);
+      this.#drop = undefined;
       signal.removeEventListener('abort', disconnect);
       redis.disconnect();
     }

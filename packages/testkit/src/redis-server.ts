@@ -52,6 +52,12 @@ const PATIENCE_MS = 30_000;
 const PAUSE_MS = 25;
 /** Where every look is a process of its own. */
 const CLI_PAUSE_MS = 100;
+/** A test process that ends without disposing must not leave a server behind. */
+const running = new Set<() => void>();
+process.on('exit', () => {
+  for (const killNow of running) killNow();
+});
+
 const LOOPBACK: RedisPlace = { host: '127.0.0.1' };
 
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
@@ -98,24 +104,23 @@ export async function runRedis(run: RedisRun): Promise<RedisServer> {
   }
 
   async function kill(): Promise<void> {
-    const running = child;
+    const ending = child;
     child = undefined;
-    if (!running || running.exitCode !== null || running.signalCode !== null) return;
-    const exited = once(running, 'exit');
-    running.kill('SIGKILL');
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = once(ending, 'exit');
+    ending.kill('SIGKILL');
     await exited;
   }
 
   async function dispose(): Promise<void> {
-    process.off('exit', killNow);
+    running.delete(killNow);
     await kill();
     // A rewrite of the append-only file can outlive its parent for a moment.
     await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
-  // A test process that ends without disposing must not leave a server behind.
   const killNow = () => void child?.kill('SIGKILL');
-  process.on('exit', killNow);
+  running.add(killNow);
   try {
     await restart();
   } catch (error) {

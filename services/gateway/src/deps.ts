@@ -30,6 +30,7 @@ import { createAuditStream } from './audit-stream.ts';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
+import { durabilityReports } from './durability-reports.ts';
 import { type AuditSink, createEvents, type Events } from './events.ts';
 import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
 import { type ApprovalFlow, createApprovalFlow } from './flows/approval-flow.ts';
@@ -61,6 +62,7 @@ import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
 import { createObservation } from './observation.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
+import { redisTarget } from './redis-target.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
@@ -161,17 +163,15 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     signIn: createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
   }));
   const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
-  const address = redisAddress(config, options.redisUrl);
+  const target = redisTarget(config.redis, options.redisUrl);
   const stores = await createRedisStores({
-    ...address,
-    prefix: config.redis.prefix,
-    assumeDurable: config.redis.assumeDurable,
+    ...target.stores,
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
     auditRetained: config.audit.retained,
-    recordLayout: config.redis.recordLayout,
     maxPendingCommands: config.overload.redisCommands,
+    ...durabilityReports(logger, metrics),
   });
   // Times in the log are those of this machine, whatever clock the rest goes by.
   const auditStream = config.audit.stream
@@ -245,7 +245,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     telemetry,
     overload,
     stopping,
-    openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix }),
+    openQueueRedis: () => openQueueRedis({ address: target.address, tls: target.tls, prefix: config.redis.prefix }),
     clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
@@ -284,11 +284,4 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       await telemetry?.[Symbol.asyncDispose]();
     },
   };
-}
-
-function redisAddress(config: GatewayConfig, url: string | undefined): { url: string } | { nodes: string[] } {
-  if (config.redis.cluster !== undefined) return { nodes: config.redis.cluster };
-  const address = url ?? config.redis.url;
-  if (address === undefined) throw new TypeError('no Redis address: start the embedded one first');
-  return { url: address };
 }

@@ -8,6 +8,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 import { closeListener } from './http/close-listener.ts';
 import { createReadiness } from './http/readiness.ts';
 import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
+import { hasOwnRedis } from './redis-target.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
@@ -108,7 +109,7 @@ function warnOfFootguns({ redis, publicUrl, trustProxy, mcpServers }: GatewayCon
         'payments in some currencies need a passkey, and in these none, however much they are',
       );
   }
-  const urls = [redis.url ?? [], redis.cluster ?? []].flat();
+  const urls = [redis.url ?? [], redis.cluster ?? [], redis.sentinel?.nodes ?? []].flat();
   if (urls.some(url => url.startsWith('redis:') && !isLoopbackUrl(url))) {
     // Sealed values stay sealed on the wire, but statuses and subjects do not, and neither does the password.
     logger.warn({ event: 'redis.without_tls' }, 'Redis is not on this machine and is reached without TLS');
@@ -129,7 +130,6 @@ async function metricsListenerOf(deps: GatewayDeps): Promise<MetricsListener | u
 }
 
 async function embeddedIfNeeded(config: GatewayConfig, options: DepsOptions): Promise<EmbeddedRedis | undefined> {
-  if (options.redisUrl !== undefined || config.redis.url !== undefined || config.redis.cluster !== undefined)
-    return undefined;
+  if (options.redisUrl !== undefined || !hasOwnRedis(config.redis)) return undefined;
   return startEmbeddedRedis(config.redis.directory);
 }

@@ -3,6 +3,7 @@ import { createKeyRing, createVault, type Vault } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { startEmbeddedRedis } from '../embedded-redis.ts';
+import { hasOwnRedis, redisTarget } from '../redis-target.ts';
 import { StartError } from '../start-error.ts';
 import { CliError, type CliIo } from './cli-io.ts';
 
@@ -23,14 +24,11 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   const config = loadConfig(configPath, io.env);
   const vault = createVault(createKeyRing(config.vault.keys));
   await using stack = new AsyncDisposableStack();
-  const { cluster, url } = config.redis;
-  const address =
-    cluster !== undefined ? { nodes: cluster } : { url: url ?? stack.use(await ownRedis(config.redis.directory)).url };
+  const own = hasOwnRedis(config.redis) ? stack.use(await ownRedis(config.redis.directory)) : undefined;
+  const { address, tls, stores: options } = redisTarget(config.redis, own?.url);
   const stores = stack.use(
     await createRedisStores({
-      ...address,
-      prefix: config.redis.prefix,
-      assumeDurable: config.redis.assumeDurable,
+      ...options,
       connectionName: 'postern-cli',
       startTimeoutMs: 3_000,
     }),
@@ -40,7 +38,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
     vault,
     stores,
     config,
-    openQueueRedis: () => openQueueRedis({ address, prefix: config.redis.prefix, connectionName: 'postern-cli' }),
+    openQueueRedis: () => openQueueRedis({ address, tls, prefix: config.redis.prefix, connectionName: 'postern-cli' }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }

@@ -1,5 +1,5 @@
 import { identityProviderConfigSchema, providerConfigSchema } from '@postern/authorization';
-import { kinds, RECORD_LAYOUT, recordLayouts } from '@postern/elicitation';
+import { kinds } from '@postern/elicitation';
 import { processorConfigSchema } from '@postern/payment';
 import type { JWK } from 'jose';
 import { z } from 'zod';
@@ -16,6 +16,7 @@ import { slug, webUrl } from './config-values.ts';
 import { isLoopbackUrl } from './loopback.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { publicKeyFault } from './public-key-fault.ts';
+import { redisConfigSchema } from './redis-config.ts';
 import { webhookEndpointSchema } from './webhook-config.ts';
 
 /** Where people and MCP servers reach the gateway. https, or http on a loopback address for development. */
@@ -156,10 +157,6 @@ const vaultKeySchema = z.strictObject({
     .transform(value => new Uint8Array(Buffer.from(value, 'base64'))),
 });
 
-const redisUrl = z.string().refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
-  error: 'must be a redis:// or rediss:// URL',
-});
-
 const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
 
 export const configSchema = z.strictObject({
@@ -202,28 +199,7 @@ export const configSchema = z.strictObject({
     )
     .default([])
     .describe('Addresses or CIDR ranges whose X-Forwarded-For is believed. Never the public URL.'),
-  redis: z
-    .strictObject({
-      url: redisUrl.optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
-      cluster: z.array(redisUrl).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
-      prefix: z
-        .string()
-        .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })
-        .default('postern'),
-      assumeDurable: z
-        .boolean()
-        .default(false)
-        .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
-      recordLayout: z
-        .literal(recordLayouts)
-        .default(RECORD_LAYOUT)
-        .describe(
-          'How elicitations are written. Default: as the release before reads them too. 2 takes half the memory; set it when every ' +
-            'replica runs this release.',
-        ),
-      directory: z.string().default('.postern/redis').describe('Where the private Redis keeps its append-only file.'),
-    })
-    .prefault({}),
+  redis: redisConfigSchema.prefault({}),
   vault: z.strictObject({ keys: z.array(vaultKeySchema).min(1).describe('The first seals, all open.') }),
   branding: z
     .strictObject({

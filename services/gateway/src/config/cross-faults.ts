@@ -2,6 +2,7 @@ import { passkeyRpIdOf } from '@postern/payment';
 import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
+import { redisFaults } from './redis-config.ts';
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -29,8 +30,7 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
   // Also where the hosts differ: one of them may be every address of the machine.
   if (config.metrics !== undefined && config.metrics.port === config.listen.port && config.metrics.port !== 0)
     fault('metrics.port', 'must not be the public port');
-  if (config.redis.url !== undefined && config.redis.cluster !== undefined)
-    fault('redis', 'url and cluster exclude each other');
+  faults.push(...redisFaults(config.redis));
 
   const recognitionOf = new Map<string, string>();
   const providers = new Map(config.providers.map(provider => [provider.name, provider]));

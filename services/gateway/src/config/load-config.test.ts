@@ -69,6 +69,27 @@ describe('S57, S62: faults, each named by its path', () => {
     ['a proxy by name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
     ['a proxy that is everybody', sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }), ['trustProxy[1]']],
     ['a Redis by http', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
+    [
+      'two ways to Redis',
+      sampleConfig({ redis: { url: 'redis://one', sentinel: { nodes: ['redis://two'], masterName: 'postern' } } }),
+      ['redis'],
+    ],
+    [
+      'Sentinels that do not agree on how to sign in',
+      sampleConfig({ redis: { sentinel: { nodes: ['redis://:a@one', 'redis://:b@two'], masterName: 'postern' } } }),
+      ['redis.sentinel.nodes'],
+    ],
+    ['TLS for an address without it', sampleConfig({ redis: { url: 'redis://one', tls: {} } }), ['redis.tls']],
+    [
+      'a certificate without its key',
+      sampleConfig({ redis: { url: 'rediss://one', tls: { certFile: 'one.crt' } } }),
+      ['redis.tls'],
+    ],
+    [
+      'replicas of a private Redis',
+      sampleConfig({ redis: { durability: { profile: 'ha' } } }),
+      ['redis.durability.profile'],
+    ],
     ['a Redis cluster by name', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
     ['a Redis and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
     ['a prefix that takes over the hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],

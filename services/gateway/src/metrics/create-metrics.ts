@@ -27,6 +27,8 @@ export interface Metrics {
   /** Counts audit events. */
   readonly audit: AuditSink;
   readonly onCommand: CommandObserver;
+  /** Whether Redis keeps what its durability profile promises. */
+  readonly durable: (holds: boolean) => void;
   readonly answered: (request: AnsweredRequest) => void;
   readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
   readonly inFlight: (change: 1 | -1) => void;
@@ -45,6 +47,7 @@ export function createMetrics(): Metrics {
     registry,
     audit: createAuditMetrics(instruments),
     onCommand: commandObserver(instruments),
+    durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
     answered: createAnswered(instruments),
     shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
     inFlight: change => instruments.requestsInFlight.inc(change),

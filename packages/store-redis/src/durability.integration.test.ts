@@ -1,0 +1,202 @@
+import { shardIn } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createRedisStores, type DurabilityChange, type RedisStores } from './index.ts';
+
+const { ask, complete, connectionIdFor, created, engage, moved, operation, renewed, somebody } = samples;
+
+const unavailable = { name: 'StoreUnavailableError', cause: { kind: 'unconfirmed', code: 'not_replicated' } };
+
+async function startReplicaOf(master: RedisServer): Promise<RedisServer> {
+  const replica = await startRedis({
+    args: ['--replicaof', master.host, String(master.port), '--repl-diskless-sync-delay', '0'],
+  });
+  while (!(await replica.ask('INFO', 'replication')).includes('master_link_status:up'));
+  return replica;
+}
+
+describe('what a profile needs is checked at the start', () => {
+  test.each([
+    { profile: 'single', args: ['--appendfsync', 'no'], setting: 'appendfsync' },
+    { profile: 'single-strict', args: [], setting: 'appendfsync' },
+    { profile: 'ha', args: [], setting: 'replicas' },
+    { profile: 'ha', args: ['--maxmemory-policy', 'allkeys-lru'], setting: 'maxmemory-policy' },
+  ] as const)('$profile, refused for $setting', async ({ profile, args, setting }) => {
+    await using redis = await startRedis({ args });
+    const start = createRedisStores({ url: redis.url, durability: { profile } });
+    await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting });
+  });
+
+  test.each([
+    { profile: 'single', fsync: 'everysec' },
+    { profile: 'single', fsync: 'always' },
+    { profile: 'single-strict', fsync: 'always' },
+  ] as const)('$profile with appendfsync $fsync will do', async ({ profile, fsync }) => {
+    await using redis = await startRedis({ args: ['--appendfsync', fsync] });
+    await using stores = await createRedisStores({ url: redis.url, durability: { profile } });
+    await stores.ping();
+  });
+
+  test('ha is refused at a replica', async () => {
+    await using master = await startRedis();
+    await using replica = await startReplicaOf(master);
+    const start = createRedisStores({ url: replica.url, durability: { profile: 'ha' } });
+    await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting: 'role' });
+  });
+
+  test('ha is refused where replicas are there and confirm nothing', async () => {
+    await using master = await startRedis();
+    await using replica = await startReplicaOf(master);
+    replica.suspend();
+    const start = createRedisStores({ url: master.url, durability: { profile: 'ha', timeoutMs: 100 } });
+    await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting: 'replicas' });
+  });
+});
+
+describe('what changes while it runs is noticed', () => {
+  test.each([
+    { setting: 'maxmemory-policy', safe: 'noeviction', unsafe: 'allkeys-lru' },
+    { setting: 'appendonly', safe: 'yes', unsafe: 'no' },
+    { setting: 'appendfsync', safe: 'everysec', unsafe: 'no' },
+  ])('$setting', async ({ setting, safe, unsafe }) => {
+    await using redis = await startRedis();
+    const changes: DurabilityChange[] = [];
+    let noticed = () => {};
+    const next = () =>
+      new Promise<void>(resolve => {
+        noticed = resolve;
+      });
+    await using stores = await createRedisStores({
+      url: redis.url,
+      watchMs: 20,
+      onDurability: change => {
+        changes.push(change);
+        noticed();
+      },
+    });
+    const lost = next();
+    await redis.ask('CONFIG', 'SET', setting, unsafe);
+    await lost;
+    await expect(stores.ping()).rejects.toMatchObject({ setting });
+    const regained = next();
+    await redis.ask('CONFIG', 'SET', setting, safe);
+    await regained;
+    await stores.ping();
+    expect(changes).toEqual([{ holds: false, reason: setting }, { holds: true }]);
+  });
+
+  test('a Redis that is away, and is back', async () => {
+    await using redis = await startRedis();
+    const changes: DurabilityChange[] = [];
+    await using stores = await createRedisStores({ url: redis.url, onDurability: change => changes.push(change) });
+    await redis.kill();
+    await expect(stores.ping()).rejects.toMatchObject({ name: 'StoreUnavailableError' });
+    expect(changes).toEqual([{ holds: false, reason: 'unknown' }]);
+  });
+});
+
+describe('profile ha', () => {
+  let master: RedisServer;
+  let replica: RedisServer;
+  let stores: RedisStores;
+  let others: RedisStores;
+
+  beforeAll(async () => {
+    master = await startRedis();
+    replica = await startReplicaOf(master);
+    const options = { url: master.url, durability: { profile: 'ha', timeoutMs: 200 } } as const;
+    [stores, others] = await Promise.all([createRedisStores(options), createRedisStores(options)]);
+  });
+  afterEach(() => replica.resume());
+  afterAll(async () => {
+    await Promise.all([stores.close(), others.close()]);
+    await Promise.all([master[Symbol.asyncDispose](), replica[Symbol.asyncDispose]()]);
+  });
+
+  const announced = async (elicitationId: Parameters<typeof shardIn>[0]) => {
+    const logged = await stores.events.read(shardIn(elicitationId), { limit: 1_000 });
+    return logged.filter(({ event }) => event.elicitationId === elicitationId);
+  };
+
+  test('what no replica has is not acknowledged, and its repeat is applied once', async () => {
+    const request = ask(somebody());
+    const { elicitationId } = request.elicitation;
+    replica.suspend();
+    await expect(stores.elicitations.create(request)).rejects.toMatchObject(unavailable);
+    // The repeat writes nothing and is no better than the first.
+    await expect(stores.elicitations.create(request)).rejects.toMatchObject(unavailable);
+    replica.resume();
+    expect(await stores.elicitations.create(request)).toMatchObject({
+      result: 'created',
+      elicitation: { elicitationId, version: 1 },
+    });
+    expect(await announced(elicitationId)).toHaveLength(1);
+  });
+
+  test('an end that may vanish is told by nobody: not by a reader, not by another process, not to a feed', async () => {
+    const current = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+    const { elicitationId } = current;
+    const shard = shardIn(elicitationId);
+    const move = { current, operationId: operation(), ...complete(current) };
+    replica.suspend();
+    await expect(stores.elicitations.transition(move)).rejects.toMatchObject(unavailable);
+    for (const process of [stores, others]) {
+      await expect(process.elicitations.read(elicitationId)).rejects.toMatchObject(unavailable);
+      await expect(process.connections.read(connectionIdFor(current.subject))).rejects.toMatchObject(unavailable);
+      await expect(process.outbox.read(shard, { after: undefined, limit: 10 })).rejects.toMatchObject(unavailable);
+    }
+    replica.resume();
+    expect(await others.elicitations.read(elicitationId)).toMatchObject({ status: 'completed', version: 3 });
+    expect(await stores.elicitations.transition(move)).toMatchObject({
+      result: 'applied',
+      elicitation: { version: 3 },
+    });
+    expect(await announced(elicitationId)).toHaveLength(3);
+  });
+
+  test('what is open is read without anybody else', async () => {
+    const { elicitationId } = await created(stores.elicitations, ask(somebody()));
+    replica.suspend();
+    expect(await others.elicitations.read(elicitationId)).toMatchObject({ status: 'pending' });
+  });
+
+  test('a refreshed token set is handed out only when it cannot be lost', async () => {
+    const current = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+    await moved(stores.elicitations, current, complete(current));
+    const connectionId = connectionIdFor(current.subject);
+    const before = await stores.connections.read(connectionId);
+    if (before === undefined) throw new Error('not connected');
+    await stores.connections.beginRefresh({ current: before, holder: 'one', leaseMs: 60_000 });
+    const refreshed = { current: before, ...renewed() };
+    replica.suspend();
+    await expect(stores.connections.finishRefresh(refreshed)).rejects.toMatchObject(unavailable);
+    await expect(others.connections.read(connectionId)).rejects.toMatchObject(unavailable);
+    replica.resume();
+    expect(await stores.connections.finishRefresh(refreshed)).toMatchObject({ result: 'stored' });
+    expect(await others.connections.read(connectionId)).toMatchObject({ generation: 2 });
+    replica.suspend();
+    // Known to be confirmed, it costs nothing to read it again.
+    expect(await others.connections.read(connectionId)).toMatchObject({ generation: 2 });
+  });
+
+  test('many at once share what they wait for', async () => {
+    const rounds = async () =>
+      Number(/cmdstat_wait:calls=(\d+)/.exec(await master.ask('INFO', 'commandstats'))?.[1] ?? 0);
+    const before = await rounds();
+    await Promise.all(Array.from({ length: 64 }, () => created(stores.elicitations, ask(somebody()))));
+    expect((await rounds()) - before).toBeLessThan(16);
+  });
+
+  test('a replica that has gone is noticed', async () => {
+    await replica.kill();
+    try {
+      while ((await master.ask('INFO', 'replication')).includes('state=online'));
+      await expect(stores.ping()).rejects.toMatchObject({ setting: 'replicas' });
+    } finally {
+      await replica.restart();
+      while (!(await master.ask('INFO', 'replication')).includes('state=online'));
+    }
+    await stores.ping();
+  });
+});

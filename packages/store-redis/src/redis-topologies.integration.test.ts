@@ -1,0 +1,212 @@
+import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+import { shardIn } from '@postern/elicitation';
+import { createFakeClock } from '@postern/testkit/clock';
+import { describeElicitationStore, describeRefresh, FEED_RETENTION, samples } from '@postern/testkit/contract';
+import {
+  createRedisTls,
+  type RedisAccess,
+  type RedisServer,
+  startRedis,
+  startRedisCluster,
+  startRedisSentinel,
+} from '@postern/testkit/redis';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createRedisStores, type RedisAddress, type RedisStores, type RedisStoresOptions } from './index.ts';
+
+const { ask, complete, created, engage, moved, operation, somebody } = samples;
+
+/** Electing a new master takes seconds, and more on a busy machine. */
+const PATIENCE_MS = 120_000;
+
+/** The users that operators are shown, with everything they may do. Tests have prefixes of their own, and are measured on a clock. */
+const shown = readFileSync(new URL('../../../infra/redis/users.acl', import.meta.url), 'utf8');
+const access: RedisAccess = {
+  lines: shown
+    .split('\n')
+    .filter(line => line.startsWith('user ') && !line.startsWith('user default'))
+    .map(line => line.replace(/\$\{\w+\}/, 'test-password').replaceAll('postern:', 'suite-*:')),
+  user: { name: 'postern', password: 'test-password' },
+  replica: { name: 'replica', password: 'test-password' },
+  sentinel: { name: 'sentinel', password: 'test-password' },
+};
+const sentinelAccess: RedisAccess = {
+  lines: [
+    'user asker on >asker-password &+switch-master -@all +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe +ping +client|setname',
+  ],
+  user: { name: 'asker', password: 'asker-password' },
+};
+
+const tls = await createRedisTls();
+const sentinel = await startRedisSentinel({ tls, access, sentinelAccess, replicas: 2 });
+const cluster = await startRedisCluster({ tls, access, replicasPerMaster: 1 });
+afterAll(async () => {
+  await Promise.all([sentinel[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]);
+  await tls[Symbol.asyncDispose]();
+});
+
+const secured = { tls: { ca: tls.ca.pem, cert: tls.cert.pem, key: tls.key.pem } };
+const addresses = {
+  sentinel: {
+    sentinels: sentinel.sentinelUrls,
+    masterName: sentinel.masterName,
+    username: access.user.name,
+    password: access.user.password,
+  },
+  cluster: { nodes: cluster.urls },
+} as const satisfies Record<string, RedisAddress>;
+type Topology = keyof typeof addresses;
+const topologies = ['sentinel', 'cluster'] as const;
+
+let prefixes = 0;
+function open(topology: Topology, options: Partial<RedisStoresOptions> = {}): Promise<RedisStores> {
+  prefixes += 1;
+  return createRedisStores({
+    ...addresses[topology],
+    ...secured,
+    durability: { profile: 'ha', timeoutMs: 1_000 },
+    prefix: `suite-${prefixes}`,
+    ...options,
+  });
+}
+
+describe.each(topologies)('%s with TLS and users, profile ha', topology => {
+  const makeStores = async () => {
+    const clock = createFakeClock();
+    const stores = await open(topology, { now: clock.now, feed: FEED_RETENTION });
+    const events = async (shard: Parameters<RedisStores['events']['read']>[0]) =>
+      (await stores.events.read(shard, { limit: 10_000 })).map(({ event }) => event);
+    return { ...stores, clock, recordLayout: 1 as const, events };
+  };
+  describeElicitationStore(topology, makeStores);
+  describeRefresh(topology, makeStores);
+});
+
+describe('whom it lets itself be connected to', () => {
+  test.each(topologies)('%s: nobody whose certificate is for another name', async topology => {
+    const start = open(topology, { tls: { ...secured.tls, servername: 'elsewhere.example' }, startTimeoutMs: 1_000 });
+    await expect(start).rejects.toMatchObject({ name: 'StoreUnavailableError', cause: { code: 'tls' } });
+  });
+
+  test('nobody signed by an authority it does not know', async () => {
+    const { ca: _, ...unknown } = secured.tls;
+    const start = open('cluster', { tls: unknown, startTimeoutMs: 1_000 });
+    await expect(start).rejects.toMatchObject({ name: 'StoreUnavailableError', cause: { code: 'tls' } });
+  });
+
+  test('a name that the certificate has, where the address is another', async () => {
+    await using stores = await open('sentinel', { tls: { ...secured.tls, servername: 'localhost' } });
+    await stores.ping();
+  });
+
+  test('a wrong password is told as such, and not told', async () => {
+    const start = createRedisStores({
+      ...addresses.sentinel,
+      ...secured,
+      password: 'wrong-password',
+      startTimeoutMs: 1_000,
+    });
+    const error: unknown = await start.catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: 'StoreUnavailableError', cause: { code: 'WRONGPASS' } });
+    expect(inspect(error)).not.toMatch(/password/);
+  });
+
+  test('a master that no Sentinel knows', async () => {
+    const start = createRedisStores({ ...addresses.sentinel, ...secured, masterName: 'other', startTimeoutMs: 1_000 });
+    await expect(start).rejects.toMatchObject({ name: 'StoreUnavailableError', cause: { code: 'no_sentinel' } });
+  });
+});
+
+/** Repeats what may be repeated until the store is back. */
+async function patiently<T>(step: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS / 2;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'StoreUnavailableError' || performance.now() > until) throw error;
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+  }
+}
+
+const failovers: Record<Topology, (stores: RedisStores) => Promise<void>> = {
+  async sentinel() {
+    const before = await sentinel.masterNow();
+    await before.kill();
+    await sentinel.untilMasterIsNot(before);
+    await before.restart();
+    await sentinel.untilReplicas(2);
+  },
+  async cluster() {
+    const [before] = await cluster.mastersNow();
+    if (before === undefined) throw new Error('no master');
+    await before.kill();
+    while ((await cluster.mastersNow()).includes(before) || (await cluster.mastersNow()).length < 3);
+    await before.restart();
+  },
+};
+
+describe.each(topologies)('%s, a master is killed while much is written', topology => {
+  test(
+    'nothing acknowledged is lost, nothing is done twice, wake-ups come from the new master',
+    async () => {
+      await using stores = await open(topology);
+      const acknowledged: { id: Parameters<typeof shardIn>[0]; version: number }[] = [];
+      let isOver = false;
+      const people = Array.from({ length: 8 }, async () => {
+        while (!isOver) {
+          const request = ask(somebody());
+          const first = await patiently(() => stores.elicitations.create(request));
+          if (first.result !== 'created') throw new Error(first.result);
+          const { elicitation } = first;
+          acknowledged.push({ id: elicitation.elicitationId, version: 1 });
+          const engaged = { current: elicitation, operationId: operation(), ...engage };
+          const active = await patiently(() => stores.elicitations.transition(engaged));
+          if (active.result !== 'applied') throw new Error(active.result);
+          const ended = { current: active.elicitation, operationId: operation(), ...complete(active.elicitation) };
+          const last = await patiently(() => stores.elicitations.transition(ended));
+          expect(last).toMatchObject({ result: 'applied', elicitation: { version: 3 } });
+          acknowledged.push({ id: elicitation.elicitationId, version: 3 });
+        }
+      });
+      await failovers[topology](stores);
+      isOver = true;
+      await Promise.all(people);
+
+      const versions = new Map(acknowledged.map(({ id, version }) => [id, version]));
+      expect(versions.size).toBeGreaterThan(8);
+      for (const [id, version] of versions) {
+        expect(await stores.elicitations.read(id)).toMatchObject({ version });
+        const events = (await stores.events.read(shardIn(id), { limit: 10_000 })).filter(
+          ({ event }) => event.elicitationId === id,
+        );
+        expect(events).toHaveLength(version);
+      }
+      const current = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
+      using watch = stores.notifier.watch(current.elicitationId);
+      await moved(stores.elicitations, current, complete(current));
+      await watch.next(PATIENCE_MS);
+      expect(await stores.elicitations.read(current.elicitationId)).toMatchObject({ status: 'completed' });
+      await patiently(() => stores.ping());
+    },
+    PATIENCE_MS,
+  );
+});
+
+describe('a server that is made a replica at run time', () => {
+  test('refuses, is left, and serves again when it is the master again', async () => {
+    await using other = await startRedis();
+    await using redis: RedisServer = await startRedis();
+    await using stores = await createRedisStores({ url: redis.url });
+    await created(stores.elicitations, ask(somebody()));
+    await redis.ask('REPLICAOF', other.host, String(other.port));
+    const request = ask(somebody());
+    await expect(stores.elicitations.create(request)).rejects.toMatchObject({
+      name: 'StoreUnavailableError',
+      cause: { code: 'READONLY' },
+    });
+    await redis.ask('REPLICAOF', 'NO', 'ONE');
+    expect(await patiently(() => stores.elicitations.create(request))).toMatchObject({ result: 'created' });
+  });
+});

@@ -1,0 +1,28 @@
+import type { RedisStoresOptions } from '@postern/store-redis';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics/create-metrics.ts';
+
+/** Says in the log and in the metrics when Redis stops doing what its durability profile promises, and when it does again. */
+export function durabilityReports(
+  logger: Pick<Logger, 'info' | 'warn' | 'error'>,
+  metrics: Pick<Metrics, 'durable'> | undefined,
+): Required<Pick<RedisStoresOptions, 'onDurability' | 'onWarning'>> {
+  // What does not hold keeps the gateway from starting.
+  metrics?.durable(true);
+  return {
+    onDurability(change) {
+      metrics?.durable(change.holds);
+      if (change.holds) logger.info({ event: 'redis.durability_regained' }, 'Redis keeps again what was promised');
+      else
+        logger.error(
+          { event: 'redis.durability_lost', reason: change.reason },
+          'Redis does not keep what was promised, or cannot be asked: not ready',
+        );
+    },
+    onWarning: setting =>
+      logger.warn(
+        { event: 'redis.unwise', setting },
+        'a master that is cut off from its replicas goes on taking writes: set min-replicas-to-write',
+      ),
+  };
+}
