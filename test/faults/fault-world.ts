@@ -107,7 +107,11 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       lines.push(line);
       history.scan(`log of ${name}`, line);
     };
-    const gateway = stack.use(await startGatewayProcess(own, { ...started, onLine }));
+    const gateway = stack.use(
+      await startGatewayProcess(own, { ...started, onLine }).catch((cause: unknown) => {
+        throw new Error(`${name} did not start: ${lines.slice(-3).join(' | ')}`, { cause });
+      }),
+    );
     const note = (fault: string) => history.record({ who: 'harness', what: 'fault', fault, target: name });
     const faulty: FaultGateway = {
       name,

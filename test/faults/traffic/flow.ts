@@ -33,6 +33,8 @@ export interface FlowShares {
   readonly wait: number;
   /** Somebody else opens the link, and another MCP server reads. */
   readonly intrude: number;
+  /** A connection that was made is given up at once, so that the next ask needs the person again. */
+  readonly disconnect: number;
 }
 
 export const usualShares: FlowShares = {
@@ -42,6 +44,7 @@ export const usualShares: FlowShares = {
   reload: 0.2,
   wait: 0.5,
   intrude: 0.08,
+  disconnect: 0.7,
 };
 
 export interface FlowEnd {
@@ -66,7 +69,8 @@ export async function runFlow(parts: FlowParts): Promise<FlowEnd> {
   const { elicitationId } = issued;
   if (terminal.has(issued.status)) {
     // Served without anybody being asked. Some give it up, so that the next one is asked again.
-    if (issued.outcome?.kind === 'authorization') await disconnect(caller, issued.outcome.connectionId, random);
+    if (issued.outcome?.kind === 'authorization' && random.chance(shares.disconnect))
+      await disconnect(caller, issued.outcome.connectionId, random);
     return { elicitationId, status: issued.status };
   }
   if (random.chance(shares.intrude)) await intrude(parts, elicitationId, random);
@@ -133,7 +137,7 @@ async function take(
         { elicitationId, connectionId: outcome.connectionId, subject: person.sub },
         random,
       );
-      if (random.chance(0.7)) await disconnect(caller, outcome.connectionId, random);
+      if (random.chance(shares.disconnect)) await disconnect(caller, outcome.connectionId, random);
     }
     return;
   }

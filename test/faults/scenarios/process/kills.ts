@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Crash, type CrashPointName, crashAt } from '../../crash-points.ts';
+import { type FaultGateway, type FaultWorld, type FaultWorldOptions, startFaultWorld } from '../../fault-world.ts';
+import type { FaultRun } from '../../scenario.ts';
+import { startTraffic, type Traffic, type TrafficOptions } from '../../traffic.ts';
+
+/** Two gateways that can be killed at what passes between them and Redis, and what goes on at them. */
+export interface Stricken {
+  readonly world: FaultWorld;
+  readonly gateways: readonly FaultGateway[];
+  readonly traffic: Traffic;
+}
+
+export async function startStricken(
+  run: FaultRun,
+  options: { readonly world?: FaultWorldOptions; readonly traffic?: Partial<TrafficOptions> } = {},
+): Promise<Stricken> {
+  const world = await startFaultWorld(run, options.world);
+  const gateways = await Promise.all(['a', 'b'].map(name => world.startGateway(name, { hasRedisLink: true })));
+  const traffic = await startTraffic(run, { world, ...options.traffic });
+  return { world, gateways, traffic };
+}
+
+/** The longest until the traffic comes to a point that it comes to all the time. */
+const REACHED_MS = 45_000;
+
+/** @throws when the traffic does not come to the point */
+export async function reached<T>(what: string, happens: Promise<T>): Promise<T> {
+  const bound = new AbortController();
+  const late = delay(REACHED_MS, undefined, { signal: bound.signal }).then(() =>
+    Promise.reject(new Error(`nobody came to this point: ${what}`)),
+  );
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([happens, late]);
+  } finally {
+    bound.abort();
+  }
+}
+
+/** Kills at the point, lets the rest go on for a while, starts the dead one again, and so on. */
+export async function killRepeatedly(
+  run: FaultRun,
+  { gateways, traffic }: Stricken,
+  points: readonly CrashPointName[],
+  rounds: number,
+): Promise<Crash[]> {
+  const crashes: Crash[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const point = points[round % points.length] ?? run.random.pick(points);
+    const crash = await reached(point, crashAt(gateways, point, run.random.between(1, 4)));
+    crashes.push(crash);
+    await traffic.more(run.random.between(3, 8), 60_000);
+    await crash.gateway.restart();
+  }
+  run.measure('kills', crashes.length, '');
+  return crashes;
+}
+
+/** How each elicitation is read in the end. */
+export function finalsOf({ history }: FaultRun): ReadonlyMap<string, string> {
+  const finals = new Map<string, string>();
+  for (const entry of history.entries)
+    if (entry.what === 'final' && entry.status !== undefined) finals.set(entry.elicitationId, entry.status);
+  return finals;
+}

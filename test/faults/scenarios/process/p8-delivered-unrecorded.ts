@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import type { GatewayConfigInput } from '@postern/gateway';
+import { startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type FaultGateway, startFaultWorld } from '../../fault-world.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+import { startTraffic } from '../../traffic.ts';
+import { reached } from './kills.ts';
+
+/** A delivery in the hands of a dead process is given to another after twice its lock (services/gateway: delivery-worker). */
+const AGAIN_MS = 60_000;
+
+/** The receiver has answered 2xx, and the gateway that asked never learns of it. */
+export const deliveredUnrecorded: Scenario = {
+  item: 'P8',
+  name: 'webhook: killed when the receiver has said 2xx and nobody has noted it; told again under the same id',
+  timeoutMs: 180_000,
+  async run(run) {
+    const world = await startFaultWorld(run, { receiverTrouble: 0 });
+    const [hook] = world.config.mcpServers[0]?.webhooks ?? [];
+    const receiver = new URL(hook?.url ?? '');
+    const names = ['a', 'b'] as const;
+    const links = await Promise.all(names.map(() => startFaultProxy(Number(receiver.port), { seed: run.seed })));
+    for (const link of links) run.stack.use(link);
+    const gateways = await Promise.all(
+      names.map((name, n) => world.startGateway(name, { config: config => through(config, links[n]?.port ?? 0) })),
+    );
+    const traffic = await startTraffic(run, { world, kinds: ['confirmation', 'payment', 'form', 'credential'] });
+    const rounds = run.isLong ? 3 : 1;
+    for (let round = 0; round < rounds; round += 1) {
+      const struck = await reached('2xx of the receiver', killedAtAnswer(links, gateways, run.random.between(1, 4)));
+      await traffic.more(run.random.between(3, 8), 60_000);
+      await struck.restart();
+    }
+    await traffic.settle({ announceMs: AGAIN_MS });
+    await untilToldAgain(run, rounds);
+  },
+};
+
+function through(config: GatewayConfigInput, port: number): GatewayConfigInput {
+  const [first, ...others] = config.mcpServers;
+  if (first === undefined) return config;
+  const webhooks = (first.webhooks ?? []).map(webhook => {
+    const url = new URL(webhook.url);
+    url.port = String(port);
+    return { ...webhook, url: url.href };
+  });
+  return { ...config, mcpServers: [{ ...first, webhooks }, ...others] };
+}
+
+async function killedAtAnswer(
+  links: readonly Awaited<ReturnType<typeof startFaultProxy>>[],
+  gateways: readonly FaultGateway[],
+  nth: number,
+): Promise<FaultGateway> {
+  const { promise, resolve } = Promise.withResolvers<FaultGateway>();
+  let left = nth;
+  for (const [n, link] of links.entries())
+    void link.watch({
+      moment: 'answer_arrives',
+      matches() {
+        left -= 1;
+        return left === 0;
+      },
+      act() {
+        const gateway = gateways[n];
+        if (gateway === undefined) throw new TypeError('a link of nobody');
+        gateway.strike('2xx of the receiver not noted');
+        resolve(gateway);
+        return 'cut';
+      },
+    });
+  const gateway = await promise;
+  await gateway.untilDead();
+  return gateway;
+}
+
+/** What was cut off was received, so it comes a second time. */
+async function untilToldAgain({ history, measure }: FaultRun, rounds: number): Promise<void> {
+  const repeated = () => {
+    const times = new Map<string, number>();
+    for (const entry of history.entries)
+      if (entry.what === 'delivery') times.set(entry.eventId, (times.get(entry.eventId) ?? 0) + 1);
+    return [...times.values()].filter(count => count > 1).length;
+  };
+  const bound = performance.now() + AGAIN_MS;
+  while (repeated() < rounds && performance.now() < bound) await new Promise(resolve => setTimeout(resolve, 100));
+  measure('deliveries repeated under their id', repeated(), '');
+  assert.ok(repeated() >= rounds, 'what was cut off was not told again');
+}
