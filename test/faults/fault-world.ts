@@ -107,12 +107,10 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       lines.push(line);
       history.scan(`log of ${name}`, line);
     };
-    const gateway = stack.use(
-      await startGatewayProcess(own, { ...started, onLine }).catch((cause: unknown) => {
-        throw new Error(`${name} did not start: ${lines.slice(-3).join(' | ')}`, { cause });
-      }),
-    );
     const note = (fault: string) => history.record({ who: 'harness', what: 'fault', fault, target: name });
+    const gateway = stack.use(
+      await supervised(() => startGatewayProcess(own, { ...started, onLine }), { name, lines, note }),
+    );
     const faulty: FaultGateway = {
       name,
       lines,
@@ -140,7 +138,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
         await gateway.kill();
       },
       async restart() {
-        await gateway.restart();
+        await supervised(() => gateway.restart(), { name, lines, note });
         note('restarted');
       },
       suspend() {
@@ -165,6 +163,24 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
     gateways,
     startGateway,
   };
+}
+
+const START_ATTEMPTS = 3;
+
+/** As a supervisor does: what ends before it listens, for a Redis that did not answer in time, is started again. @throws with its last words */
+async function supervised<T>(
+  start: () => Promise<T>,
+  p: { readonly name: string; readonly lines: readonly string[]; readonly note: (fault: string) => void },
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await start();
+    } catch (cause) {
+      const words = p.lines.slice(-1).join('');
+      p.note(`did not start: ${words.slice(0, 120)}`);
+      if (attempt === START_ATTEMPTS) throw new Error(`${p.name} did not start: ${words}`, { cause });
+    }
+  }
 }
 
 function urlOf({ redis }: GatewayConfigInput): URL {

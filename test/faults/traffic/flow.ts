@@ -115,7 +115,7 @@ async function decide(
 
 /** What may be had once is had, and asked for again in the ways in which that happens. */
 async function take(
-  { run, world, caller, person, kind }: FlowParts,
+  { run, world, caller, person, kind, shares }: FlowParts,
   elicitationId: string,
   ask: Ask,
   random: SeededRandom,

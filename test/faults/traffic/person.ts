@@ -87,7 +87,7 @@ export function createPerson({ history, random }: FaultRun, options: PersonOptio
       const page = pageOf(answer);
       history.scan(`page after ${op}`, answer.body);
       const status = statusShown(page);
-      const shown = page === 'ask' || page === 'underway' || status !== undefined;
+      const shown = answer.status === 200 && (page === 'ask' || page === 'underway' || status !== undefined);
       history.record({ who, what: 'response', call, http: answer.status, ...defined({ status }), shown });
       return { page, answer };
     } catch (error) {
