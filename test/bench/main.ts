@@ -13,8 +13,10 @@ import { plotResult } from './plot/plot-result.ts';
 import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
+import { growthRows } from './rows/growth.ts';
 import { issueRows } from './rows/issue.ts';
 import { stampedeRows } from './rows/stampede.ts';
+import { waiterRows } from './rows/waiters.ts';
 import { wakeRows } from './rows/wake.ts';
 import type { MeasureGroup } from './support/bench.ts';
 import { root } from './support/child.ts';
@@ -31,6 +33,8 @@ const groups = {
   wake: wakeRows,
   cycle: cycleRows,
   footprint: footprintRows,
+  growth: growthRows,
+  waiters: waiterRows,
 } satisfies Record<string, MeasureGroup>;
 
 const { values } = parseArgs({

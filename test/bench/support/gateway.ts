@@ -32,6 +32,8 @@ export interface GatewaySettings {
   readonly publicUrl?: string;
   /** A provider that is really there; without it none is, and none is asked anything. */
   readonly providerIssuer?: string;
+  /** Over the defaults of this section. */
+  readonly redis?: Omit<NonNullable<GatewayConfigInput['redis']>, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -43,7 +45,7 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
-    redis: { url: settings.redisUrl },
+    redis: { url: settings.redisUrl, ...settings.redis },
     vault: { keys: [{ kid: 'bench', key: settings.vaultKey }] },
     identityProviders: [
       { name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' },
@@ -69,10 +71,17 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
         apiKeys: [{ hash: `sha256:${createHash('sha256').update(API_KEY).digest('hex')}` }],
         providers: [PROVIDER],
         issuers: [IDENTITY_ISSUER],
-        limits: { requestsPerMinute: unlimited, elicitationsPerSubject: unlimited, concurrentWaits: 100_000 },
+        limits: {
+          requestsPerMinute: unlimited,
+          elicitationsPerSubject: unlimited,
+          concurrentWaits: 100_000,
+          eventStreams: 100_000,
+        },
       },
     ],
     limits: { pageRequestsPerMinute: unlimited },
+    // The machine is full on purpose.
+    overload: { eventLoopDelayMs: 10_000 },
   };
 }
 

@@ -1,0 +1,285 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { SHARDS } from '@postern/elicitation';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { type CapturedCommand, captureCommand, filled } from '../support/captured-command.ts';
+import {
+  apiHeaders,
+  askBody,
+  type GatewayProcess,
+  newSubject,
+  newVaultKey,
+  startGatewayProcess,
+} from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { compared, type Row } from '../support/row.ts';
+import { interleave, median, type Pairs } from '../support/statistics.ts';
+import type { Sweep } from '../support/sweep.ts';
+
+const LEAST = 1_000;
+const CONNECTIONS = 64;
+/** Issued in one run: so few that a thousand live ones stay a few thousand, and enough for the clock of the processor. */
+const ISSUED = 4_000;
+const DAY_SECONDS = 86_400;
+const grouped = (count: number) => count.toLocaleString('en-GB');
+
+/** What one more elicitation costs when a thousand are open, and when a million are. Each is that of a person of its own. */
+export async function growthRows(bench: Bench): Promise<(Row | Sweep)[]> {
+  const sizes = bench.quick ? [10_000, 100_000] : [10_000, 100_000, 1_000_000];
+  await using few = await openWorld(bench, 2);
+  await using many = await openWorld(bench, 2);
+  const sweep: Measured[][] = [];
+  const memory: number[] = [];
+  const pairs: Pairs<Measured>[] = [];
+  for (const live of sizes) {
+    await many.growTo(live);
+    memory.push(await many.bytesEach());
+    const pair = await interleave(
+      bench.runs,
+      () => measure(many, bench.samples),
+      async () => {
+        await few.clear();
+        await few.growTo(LEAST);
+        return measure(few, bench.samples);
+      },
+    );
+    pairs.push(pair);
+    if (sweep.length === 0) sweep.push([...pair.baseline]);
+    sweep.push([...pair.ours]);
+  }
+  await few.clear();
+  await few.growTo(LEAST);
+  const kilobytes = [await few.bytesEach(), ...memory].map(bytes => bytes / 1000);
+  const [most = LEAST] = sizes.slice(-1);
+  return [
+    ...comparedRows(most, pairs.at(-1) ?? { ours: [], baseline: [] }),
+    memoryRow(`Redis memory of a live elicitation at ${grouped(most)}`, kilobytes.slice(-1), 1.5),
+    memoryRow(`  at ${grouped(LEAST)}`, kilobytes.slice(0, 1)),
+    memoryRow(`  at ${grouped(sizes[0] ?? 0)}, in layout 1`, [await bytesInLayout1(bench, sizes[0] ?? 0)]),
+    {
+      name: 'growth',
+      title: 'What an elicitation costs by how many are live',
+      x: { label: 'live elicitations', values: [LEAST, ...sizes] },
+      series: [
+        { label: 'issue, gateway', unit: 'µs of processor time', samples: seriesOf(sweep, 'gatewayCpu') },
+        { label: 'issue, Redis', unit: 'µs of processor time', samples: seriesOf(sweep, 'redisCpu') },
+        { label: 'read, p50', unit: 'ms', samples: seriesOf(sweep, 'readMs') },
+        {
+          label: 'Redis memory each',
+          unit: 'kB',
+          samples: kilobytes.map(each => [each]),
+          target: { bound: 'at most', value: 1.5 },
+        },
+      ],
+    },
+  ];
+}
+
+function comparedRows(most: number, pair: Pairs<Measured>): Row[] {
+  const name = `at ${grouped(LEAST)}`;
+  const of = (pick: (measured: Measured) => number): Pairs<number> => ({
+    ours: pair.ours.map(pick),
+    baseline: pair.baseline.map(pick),
+  });
+  const cpu = of(({ gatewayCpu, redisCpu }) => gatewayCpu + redisCpu);
+  const target = { bound: 'at most', value: 1.1 } as const;
+  return [
+    compared(`issue at ${grouped(most)} live, processor time of gateway and Redis`, 'µs each', name, cpu, target),
+    compared(
+      '  of which Redis',
+      'µs each',
+      name,
+      of(measured => measured.redisCpu),
+    ),
+    compared(
+      '  its rate',
+      'requests/s',
+      name,
+      of(measured => measured.perSecond),
+    ),
+    compared(
+      '  reading one, p50',
+      'ms',
+      name,
+      of(measured => measured.readMs),
+    ),
+  ];
+}
+
+const memoryRow = (figure: string, ours: readonly number[], most?: number): Row => ({
+  ...{ figure, unit: 'kB', ours },
+  ...(most === undefined ? {} : { target: { bound: 'at most', value: most } }),
+});
+
+const seriesOf = (sweep: readonly Measured[][], name: keyof Measured) => sweep.map(runs => runs.map(run => run[name]));
+
+interface World extends AsyncDisposable {
+  readonly gateway: GatewayProcess;
+  readonly redis: Redis;
+  /** Issued and live; whoever issues more says so. */
+  live: number;
+  growTo(live: number): Promise<void>;
+  clear(): Promise<void>;
+  /** Bytes of Redis for each, with its indexes, its limit and its event, when everything is announced. */
+  bytesEach(): Promise<number>;
+}
+
+async function openWorld(bench: Bench, recordLayout: 1 | 2): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startRedis(redisOptions));
+  const gateway = stack.use(
+    await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey: newVaultKey(), redis: { recordLayout } }),
+  );
+  const redis = stack.adopt(new Redis(server.url), each => each.disconnect());
+  await issueOnce(gateway);
+  // MONITOR is asked for while nothing is going on.
+  await untilAnnounced(redis);
+  const command = await captureCommand(server.url, () => issueOnce(gateway));
+  const empty = await emptied(redis);
+  const held = stack.move();
+  const world: World = {
+    gateway,
+    redis,
+    live: 0,
+    async growTo(live) {
+      await fill(server, command, live - world.live);
+      world.live = live;
+      await untilAnnounced(redis);
+    },
+    async clear() {
+      await emptied(redis);
+      world.live = 0;
+    },
+    bytesEach: async () => ((await untilAnnounced(redis)) - empty) / world.live,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+  return world;
+}
+
+async function bytesInLayout1(bench: Bench, live: number): Promise<number> {
+  await using world = await openWorld(bench, 1);
+  await world.growTo(live);
+  return (await world.bytesEach()) / 1000;
+}
+
+/** What stays when nothing is stored: scripts, connections. */
+async function emptied(redis: Redis): Promise<number> {
+  await untilAnnounced(redis);
+  await redis.flushall();
+  return usedBytes(redis);
+}
+
+/** Replays what the gateway has sent, with fresh ids of the same length: the same keys, sizes and script. */
+async function fill(server: RedisServer, command: CapturedCommand, count: number): Promise<void> {
+  const connections = Array.from({ length: 4 }, () => new Redis(server.url));
+  let left = count;
+  await Promise.all(
+    connections.map(async connection => {
+      while (left > 0) {
+        const batch = Math.min(left, 250);
+        left -= batch;
+        const pipeline = connection.pipeline();
+        for (let nth = 0; nth < batch; nth += 1) pipeline.call(command.name, ...filled(command));
+        for (const [error, reply] of (await pipeline.exec()) ?? [])
+          if (error !== null || !Array.isArray(reply) || reply[0] !== 'created')
+            throw error ?? new Error('not created');
+      }
+      connection.disconnect();
+    }),
+  );
+}
+
+/** Until the relay has carried everything and has said so. @returns bytes in use */
+async function untilAnnounced(redis: Redis): Promise<number> {
+  for (;;) {
+    const behind = await Promise.all(
+      SHARDS.map(async shard => {
+        const [newest] = await redis.xrevrange(`postern:{${shard}}:events`, '+', '-', 'COUNT', 1);
+        return newest !== undefined && newest[0] !== (await redis.get(`postern:{${shard}}:cursor`));
+      }),
+    );
+    if (!behind.includes(true)) return usedBytes(redis);
+    await delay(100);
+  }
+}
+
+/** Without the buffers of connections and of the append-only file: they have nothing to do with what is stored. */
+async function usedBytes(redis: Redis): Promise<number> {
+  const memory = await redis.info('memory');
+  const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1]);
+  return read('used_memory') - read('mem_clients_normal') - read('mem_aof_buffer');
+}
+
+interface Measured {
+  readonly perSecond: number;
+  /** Microseconds of processor time for each that is issued. */
+  readonly gatewayCpu: number;
+  readonly redisCpu: number;
+  /** Median time of reading one of them over HTTP, in milliseconds. */
+  readonly readMs: number;
+}
+
+async function measure(world: World, samples: number): Promise<Measured> {
+  const { gateway, redis } = world;
+  const [gatewayBefore, redisBefore, startedAt] = [gateway.child.cpuMs(), await redisCpuMs(redis), performance.now()];
+  let left = ISSUED;
+  const ids = await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      using connection = await HttpConnection.open(gateway.port);
+      let id = '';
+      for (; left > 0; left -= 1) id = await issue(gateway, connection, newSubject());
+      return id;
+    }),
+  );
+  const tookMs = performance.now() - startedAt;
+  const gatewayMs = gateway.child.cpuMs() - gatewayBefore;
+  const redisMs = (await redisCpuMs(redis)) - redisBefore;
+  world.live += ISSUED;
+  return {
+    perSecond: (ISSUED / tookMs) * 1000,
+    gatewayCpu: (gatewayMs / ISSUED) * 1000,
+    redisCpu: (redisMs / ISSUED) * 1000,
+    readMs: await readingMs(
+      gateway,
+      ids.filter(id => id !== ''),
+      samples,
+    ),
+  };
+}
+
+async function readingMs({ port }: GatewayProcess, ids: readonly string[], samples: number): Promise<number> {
+  using connection = await HttpConnection.open(port);
+  const took: number[] = [];
+  for (let nth = 0; nth < samples; nth += 1) {
+    const path = `/v1/elicitations/${ids[nth % ids.length]}`;
+    const startedAt = performance.now();
+    const { status } = await connection.request(httpRequest('GET', path, port, apiHeaders));
+    if (status !== 200) throw new Error(`reading was answered with ${status}`);
+    took.push(performance.now() - startedAt);
+  }
+  return median(took);
+}
+
+async function redisCpuMs(redis: Redis): Promise<number> {
+  const cpu = await redis.info('cpu');
+  const read = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(cpu)?.[1]);
+  return (read('used_cpu_sys') + read('used_cpu_user')) * 1000;
+}
+
+const issuedSchema = z.object({ elicitationId: z.string() });
+
+/** Open for longer than the benchmark takes. */
+async function issue({ port }: GatewayProcess, connection: HttpConnection, subject: string): Promise<string> {
+  const body = JSON.stringify({ ...JSON.parse(askBody(subject)), ttlSeconds: DAY_SECONDS });
+  const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
+  if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}`);
+  return issuedSchema.parse(JSON.parse(answer.body)).elicitationId;
+}
+
+async function issueOnce(gateway: GatewayProcess): Promise<{ id: string; subject: string }> {
+  using connection = await HttpConnection.open(gateway.port);
+  const subject = newSubject();
+  return { id: await issue(gateway, connection, subject), subject };
+}
