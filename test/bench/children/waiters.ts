@@ -1,0 +1,74 @@
+/**
+ * Many callers of one gateway that wait: each holds a connection with a waiting read or an event stream on it, and says when it was
+ * answered. As little per connection as possible, for it shares the machine with what is measured.
+ */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { z } from 'zod';
+
+/** From the parent. */
+export const waiterCommandSchema = z.discriminatedUnion('do', [
+  /** Opens one connection for each path. */
+  z.strictObject({ do: z.literal('hold'), port: z.int(), paths: z.array(z.string()), headers: z.string() }),
+  z.strictObject({ do: z.literal('release') }),
+]);
+export type WaiterCommand = z.infer<typeof waiterCommandSchema>;
+
+/** To the parent. Times are those of the monotonic clock that all processes of the machine read, in ms. */
+export const waiterReportSchema = z.union([
+  z.strictObject({ held: z.int() }),
+  z.strictObject({ answered: z.int(), status: z.int(), at: z.number() }),
+  z.strictObject({ released: z.literal(true) }),
+]);
+export type WaiterReport = z.infer<typeof waiterReportSchema>;
+
+/** Milliseconds by the clock of the machine. */
+export const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
+
+/** Connections that are opened at once; the gateway's backlog is longer. */
+const AT_ONCE = 250;
+/** An address has fewer ports than there may be waiters. */
+const PER_ADDRESS = 10_000;
+
+const report = (message: WaiterReport) => process.send?.(message);
+
+if (import.meta.main) {
+  let sockets: Socket[] = [];
+
+  async function hold(nth: number, port: number, path: string, headers: string): Promise<Socket> {
+    const localAddress = `127.0.0.${2 + Math.floor(nth / PER_ADDRESS)}`;
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => socket.destroy());
+    await once(socket, 'connect');
+    let isStream = false;
+    socket.on('data', chunk => {
+      const at = machineNow();
+      if (isStream) return;
+      const head = chunk.toString('latin1', 0, 400);
+      isStream = head.includes('text/event-stream');
+      if (!isStream) report({ answered: nth, status: Number(head.slice(9, 12)), at });
+    });
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`);
+    return socket;
+  }
+
+  process.on('message', async (message: unknown) => {
+    const command = waiterCommandSchema.parse(message);
+    if (command.do === 'release') {
+      const closed = Promise.all(sockets.map(socket => (socket.destroyed ? undefined : once(socket, 'close'))));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+      sockets = [];
+      report({ released: true });
+      return;
+    }
+    const { port, paths, headers } = command;
+    for (let at = 0; at < paths.length; at += AT_ONCE) {
+      const opened = paths.slice(at, at + AT_ONCE).map((path, n) => hold(at + n, port, path, headers));
+      sockets.push(...(await Promise.all(opened)));
+    }
+    report({ held: sockets.length });
+  });
+  process.once('SIGTERM', () => process.exit(0));
+  process.send?.({ ready: true });
+}

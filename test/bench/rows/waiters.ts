@@ -1,0 +1,277 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { startRedis } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { type InsideReport, insideReportSchema } from '../children/inside.ts';
+import { machineNow, type WaiterCommand, type WaiterReport, waiterReportSchema } from '../children/waiters.ts';
+import { type Bench, redisOptions } from '../support/bench.ts';
+import { type Child, freePort, readiness, root, startChild } from '../support/child.ts';
+import {
+  apiHeaders,
+  askBody,
+  type GatewayProcess,
+  newSubject,
+  newVaultKey,
+  startGatewayProcess,
+} from '../support/gateway.ts';
+import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { load } from '../support/load.ts';
+import { compared, type Row } from '../support/row.ts';
+import type { Sweep } from '../support/sweep.ts';
+
+const SIZES = [1, 100, 1_000, 10_000];
+const KIB = 1024;
+/** Longest a read may wait, in seconds; a run at the largest size is shorter. */
+const WAIT_SECONDS = 55;
+/** Until what connecting has left behind is given back, in ms. */
+const SETTLE_MS = 1_000;
+const INSIDE = pathToFileURL(`${root}/test/bench/children/inside.ts`).href;
+const headerLines = `authorization: ${apiHeaders['authorization']}\r\n`;
+const issuedSchema = z.object({ elicitationId: z.string() });
+
+interface Run {
+  /** Per waiter. */
+  readonly kib: number;
+  readonly issuedWith: number;
+  readonly issuedWithout: number;
+  /** From the request that ends an elicitation to the answer of its waiter, in ms. */
+  readonly answeredMs: readonly number[];
+  readonly loopDelayP99: number;
+}
+
+/** One gateway process and ever more callers that wait for its answers. */
+export async function waiterRows(bench: Bench): Promise<(Row | Sweep)[]> {
+  const sizes = bench.quick ? SIZES.slice(0, -1) : SIZES;
+  await using redis = await startRedis(redisOptions);
+  await using gateway = await startGatewayProcess({
+    ...bench,
+    redisUrl: redis.url,
+    vaultKey: newVaultKey(),
+    env: { NODE_OPTIONS: `--import=${INSIDE}` },
+  });
+  await using crowd = await startCrowd();
+  const bySize = new Map<number, Run[]>(sizes.map(size => [size, []]));
+  const streams: number[] = [];
+  const floor = { wait: [] as number[], events: [] as number[] };
+  // The first run is for warming up.
+  for (let run = -1; run < bench.runs; run += 1) {
+    for (const size of sizes) {
+      await flush(redis.url);
+      const measured = await waitingReads({ bench, gateway, crowd }, size);
+      if (run >= 0) bySize.get(size)?.push(measured);
+    }
+    const most = sizes.at(-1) ?? 0;
+    const stream = await heldMemory(gateway.child, crowd, gateway.port, ['/v1/events'], most);
+    if (run < 0) continue;
+    streams.push(stream);
+    for (const kind of ['wait', 'events'] as const) floor[kind].push(await bareMemory(crowd, kind, most));
+  }
+  const most = sizes.at(-1) ?? 0;
+  const atMost = bySize.get(most) ?? [];
+  const many = most.toLocaleString('en');
+  const all = (pick: (run: Run) => number) => sizes.map(size => (bySize.get(size) ?? []).map(pick));
+  return [
+    memoryRow(
+      `memory of a waiting read, ${many} on one process`,
+      atMost.map(({ kib }) => kib),
+    ),
+    { figure: '  the same, of a bare server that answers none', unit: 'KiB', ours: floor.wait },
+    memoryRow(`memory of an event stream, ${many} on one process`, streams),
+    { figure: '  the same, of a bare server', unit: 'KiB', ours: floor.events },
+    compared(
+      `issue while ${many} reads wait`,
+      'requests/s',
+      'nobody waits',
+      { ours: atMost.map(({ issuedWith }) => issuedWith), baseline: atMost.map(each => each.issuedWithout) },
+      { bound: 'at least', value: 0.8 },
+    ),
+    { figure: `end → its waiter answered, ${many} waiting, p50`, unit: 'ms', ours: atMost.map(p(0.5)) },
+    { figure: '  p99', unit: 'ms', ours: atMost.map(p(0.99)) },
+    { figure: '  event-loop delay meanwhile, p99', unit: 'ms', ours: atMost.map(each => each.loopDelayP99) },
+    {
+      name: 'waiters',
+      title: 'Reads that wait on one process',
+      x: { label: 'waiting reads', values: sizes },
+      series: [
+        { label: 'issued while they wait', unit: 'requests/s', samples: all(each => each.issuedWith) },
+        { label: 'issued while nobody waits', unit: 'requests/s', samples: all(each => each.issuedWithout) },
+        { label: 'end → answered, p50', unit: 'ms', samples: all(p(0.5)) },
+        { label: 'end → answered, p99', unit: 'ms', samples: all(p(0.99)) },
+        { label: 'event-loop delay, p99', unit: 'ms', samples: all(each => each.loopDelayP99) },
+      ],
+    },
+  ];
+}
+
+const memoryRow = (figure: string, ours: readonly number[]): Row => ({
+  figure,
+  unit: 'KiB',
+  ours,
+  target: { bound: 'at most', value: 10 },
+});
+
+function p(share: number) {
+  return ({ answeredMs }: Run): number => {
+    const sorted = answeredMs.toSorted((one, other) => one - other);
+    return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  };
+}
+
+async function flush(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  await redis.flushall();
+  redis.disconnect();
+}
+
+interface Parts {
+  readonly bench: Bench;
+  readonly gateway: GatewayProcess;
+  readonly crowd: Crowd;
+}
+
+async function waitingReads({ bench, gateway, crowd }: Parts, size: number): Promise<Run> {
+  const { child, port } = gateway;
+  const seconds = size === SIZES.at(-1) ? bench.seconds : 1;
+  const next = () => ({ path: '/v1/elicitations', body: askBody(newSubject()), headers: apiHeaders });
+  const ids = await issueMany(port, size);
+  const without = await load({ child, port, seconds, next });
+  const before = await inside(child);
+  await crowd.hold(
+    port,
+    ids.map(id => `/v1/elicitations/${id}?wait=${WAIT_SECONDS}`),
+  );
+  await delay(SETTLE_MS);
+  const during = await inside(child);
+  const during2 = await load({ child, port, seconds, next });
+  const answeredMs = await endSome(port, ids, crowd, Math.min(size, bench.samples));
+  const { loopDelayP99 } = await inside(child);
+  await crowd.release();
+  return {
+    kib: (during.rss - before.rss) / size / KIB,
+    issuedWith: during2.perSecond,
+    issuedWithout: without.perSecond,
+    answeredMs,
+    loopDelayP99,
+  };
+}
+
+/** Ends elicitations one after the other and listens for who hears of it. */
+async function endSome(port: number, ids: readonly string[], crowd: Crowd, samples: number): Promise<number[]> {
+  using connection = await HttpConnection.open(port);
+  const first = randomInt(ids.length - samples + 1);
+  const times: number[] = [];
+  for (let nth = first; nth < first + samples; nth += 1) {
+    const answered = crowd.answerOf(nth);
+    const sentAt = machineNow();
+    const path = `/v1/elicitations/${ids[nth]}/cancel`;
+    const { status } = await connection.request(httpRequest('POST', path, port, apiHeaders, '{}'));
+    if (status !== 200) throw new Error(`cancelling was answered with ${status}`);
+    times.push((await answered) - sentAt);
+  }
+  return times;
+}
+
+async function issueMany(port: number, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  let begun = 0;
+  const work = async () => {
+    using connection = await HttpConnection.open(port);
+    while (begun < count) {
+      begun += 1;
+      const body = askBody(newSubject());
+      const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
+      if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}: ${answer.body}`);
+      ids.push(issuedSchema.parse(JSON.parse(answer.body)).elicitationId);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, 32) }, work));
+  return ids;
+}
+
+/** Resident memory per held connection, in KiB. */
+async function heldMemory(
+  child: Child,
+  crowd: Crowd,
+  port: number,
+  [path = '']: readonly string[],
+  count: number,
+): Promise<number> {
+  const before = await inside(child);
+  await crowd.hold(port, new Array<string>(count).fill(path));
+  await delay(SETTLE_MS);
+  const during = await inside(child);
+  await crowd.release();
+  return (during.rss - before.rss) / count / KIB;
+}
+
+async function bareMemory(crowd: Crowd, kind: 'wait' | 'events', count: number): Promise<number> {
+  const port = await freePort();
+  await using bare = startChild({
+    module: 'test/bench/children/held-requests.ts',
+    args: [String(port), kind],
+    env: { NODE_OPTIONS: `--import=${INSIDE}` },
+  });
+  await readiness(bare);
+  // Once for warming up, as ours had it.
+  await heldMemory(bare, crowd, port, ['/'], count);
+  return heldMemory(bare, crowd, port, ['/'], count);
+}
+
+async function inside(child: Child): Promise<InsideReport> {
+  const { promise, resolve } = Promise.withResolvers<InsideReport>();
+  const listen = (message: unknown) => {
+    const found = insideReportSchema.safeParse(message);
+    if (found.success) resolve(found.data);
+  };
+  child.process.on('message', listen);
+  child.process.send('inside');
+  const report = await promise;
+  child.process.off('message', listen);
+  return report;
+}
+
+interface Crowd extends AsyncDisposable {
+  /** Resolves when all of them are connected and have asked. */
+  hold(port: number, paths: readonly string[]): Promise<void>;
+  release(): Promise<void>;
+  /** When the nth was answered, by the clock of the machine. */
+  answerOf(nth: number): Promise<number>;
+}
+
+async function startCrowd(): Promise<Crowd> {
+  const waiting = new Map<number, PromiseWithResolvers<number>>();
+  let reported = Promise.withResolvers<WaiterReport>();
+  const child = startChild({
+    module: 'test/bench/children/waiters.ts',
+    onMessage(message) {
+      const report = waiterReportSchema.safeParse(message);
+      if (!report.success) return;
+      if (!('answered' in report.data)) return reported.resolve(report.data);
+      const { answered, status, at } = report.data;
+      const whose = waiting.get(answered);
+      waiting.delete(answered);
+      if (whose !== undefined && status === 200) whose.resolve(at);
+      else reported.reject(new Error(`a waiter was answered ${status} before its time`));
+    },
+  });
+  await readiness(child);
+  const tell = async (command: WaiterCommand) => {
+    reported = Promise.withResolvers();
+    child.process.send(command);
+    await reported.promise;
+    // Whoever is answered without having been told of an end ends the benchmark.
+    reported = Promise.withResolvers();
+  };
+  return {
+    hold: (port, paths) => tell({ do: 'hold', port, paths: [...paths], headers: headerLines }),
+    release: () => tell({ do: 'release' }),
+    answerOf(nth) {
+      const answer = Promise.withResolvers<number>();
+      waiting.set(nth, answer);
+      return answer.promise;
+    },
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
+  };
+}
