@@ -84,10 +84,10 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       provider: { users, ...options.provider },
       mcpServer: { limits, payment, webhooks: webhooksOf('tracker') },
       otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
-      config: ({ base }) => ({
+      config: () => ({
         limits: { pageRequestsPerMinute: PLENTY },
         outbound: { timeoutSeconds: 2 },
-        ...(redis === undefined ? {} : { redis: { ...base.redis, ...redis } }),
+        ...(redis === undefined ? {} : { redis }),
         ...options.config,
       }),
     }),
