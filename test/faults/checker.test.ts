@@ -204,6 +204,7 @@ describe('I3: every end is announced, under one id, and nothing else', () => {
 describe('I4: once', () => {
   const set = (grantId: string, connectionId = 'conn_1', account = 'alice'): Observation => ({
     ...{ who: MCP, what: 'token_set', elicitationId: EL, connectionId, grantId },
+    exchange: grantId,
     ...{ account, expectedAccount: 'alice' },
   });
   const issued = (grantId: string): Observation => ({

@@ -71,20 +71,22 @@ const delivery = z.strictObject({ ...common, what: z.literal('delivery'), answer
 /** From now on every end of an elicitation of this MCP server is to be announced on it: `events`, or whoever receives webhooks. */
 const channel = z.strictObject({ ...common, what: z.literal('channel'), mcpServerId: fact, channel: fact });
 
-/** The provider issued tokens for a code. */
+/** The provider issued tokens for a code; once for each code. */
 const tokenIssued = z.strictObject({
   ...common,
   what: z.literal('token_issued'),
   grantId: fact,
   account: fact,
 });
-/** An access token was handed out, and this is the grant that it is of. */
+/** An access token was handed out, and this is what it grew from. */
 const tokenSet = z.strictObject({
   ...common,
   what: z.literal('token_set'),
   elicitationId: fact,
   connectionId: fact,
   grantId: fact,
+  /** The exchange of a code that it grew from; a provider may give the same grant for several. */
+  exchange: fact,
   /** Of whom the provider knows that grant to be. */
   account: fact,
   /** Of whom it should be. */

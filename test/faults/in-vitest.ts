@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, it } from 'vitest';
 import { missingNeeds } from './needs.ts';
 import { runScenario } from './runner.ts';
 import type { Scenario } from './scenario.ts';
@@ -8,19 +8,44 @@ import type { Scenario } from './scenario.ts';
 /** The seed of CI. `POSTERN_FAULT_SEED` sets another. */
 const SEED = Number(process.env['POSTERN_FAULT_SEED'] ?? 1);
 
-/** The short scenarios of a group as tests, each under one seed. Those that a test of its own shows run there. */
-export function itHolds(group: string, scenarios: readonly Scenario[]): void {
-  describe(`faults: ${group}`, () => {
+/**
+ * The short scenarios of a group as tests, each under one seed. Those that a test of its own shows run there.
+ * @param atOnce how many at the same time: most of them wait most of the time. Default 1.
+ */
+export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce = 1 } = {}): void {
+  const turns = createTurns(atOnce);
+  describe.concurrent(`faults: ${group}`, () => {
     for (const scenario of scenarios) {
       const { item, name, needs = [], directed, length, timeoutMs = 120_000 } = scenario;
       if (directed !== undefined || length === 'long') continue;
-      it(`${item}: ${name}`, { timeout: timeoutMs + 60_000 }, async ({ skip }) => {
+      // The bound of the run is its own; here it also waits for its turn.
+      it(`${item}: ${name}`, { timeout: timeoutMs * scenarios.length }, async ({ skip, expect }) => {
         const missing = await missingNeeds(needs);
         if (missing.length > 0) skip(missing.join(', '));
+        using _turn = await turns.take();
         const directory = join(tmpdir(), 'postern-faults');
         const { reasons, historyPath } = await runScenario(scenario, { seed: SEED, isLong: false, directory });
         expect(reasons, `seed ${SEED}, history ${historyPath}`).toEqual([]);
       });
     }
   });
+}
+
+function createTurns(count: number): { take(): Promise<Disposable> } {
+  const waiting: (() => void)[] = [];
+  let left = count;
+  const give: Disposable = {
+    [Symbol.dispose]() {
+      const next = waiting.shift();
+      if (next === undefined) left += 1;
+      else next();
+    },
+  };
+  return {
+    async take() {
+      if (left > 0) left -= 1;
+      else await new Promise<void>(resolve => waiting.push(resolve));
+      return give;
+    },
+  };
 }

@@ -1,4 +1,4 @@
 import { itHolds } from './in-vitest.ts';
 import { processScenarios } from './scenarios/process/index.ts';
 
-itHolds('process', processScenarios);
+itHolds('process', processScenarios, { atOnce: 3 });

@@ -26,7 +26,7 @@ async function behindProxy(options: FaultProxyOptions = {}, answer = (text: stri
   const far = createServer(socket => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
-    socket.on('data', data => {
+    socket.on('data', (data: Buffer) => {
       text += data.toString('latin1');
       for (const check of checks) check();
       if (socket.writable) socket.write(answer(data.toString('latin1')));
@@ -70,7 +70,7 @@ function dial(port: number): Near {
   let text = '';
   let code: string | undefined;
   const checks = new Set<() => void>();
-  socket.on('data', data => {
+  socket.on('data', (data: Buffer) => {
     pieces.push(data.byteLength);
     text += data.toString('latin1');
     for (const check of checks) check();

@@ -83,8 +83,8 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     const connection: Connection = { lanes, end };
     connections.add(connection);
     const watch: RequestWatch = createRequestWatch(protocol, { orders, onAnswered, cut: () => end('destroy') });
-    near.on('data', data => watch.sent(data, part => lanes.upstream.push(part)));
-    far.on('data', data => watch.answered(data, part => lanes.downstream.push(part)));
+    near.on('data', (data: Buffer) => watch.sent(data, part => lanes.upstream.push(part)));
+    far.on('data', (data: Buffer) => watch.answered(data, part => lanes.downstream.push(part)));
     near.on('end', () => void lanes.upstream.finish());
     far.on('end', () => void lanes.downstream.finish());
     for (const socket of [near, far]) {

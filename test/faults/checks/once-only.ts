@@ -24,7 +24,7 @@ export function checkOnceOnly({ of }: CheckedHistory): Found[] {
   );
   once(
     'token sets',
-    of('token_set').map(entry => ({ ...entry, value: entry.grantId })),
+    of('token_set').map(entry => ({ ...entry, value: entry.exchange })),
   );
   once(
     'connections',

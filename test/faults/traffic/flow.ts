@@ -182,11 +182,12 @@ export async function takeToken(
   const token = answer?.body['accessToken'];
   if (answer?.http !== 200 || typeof token !== 'string') return;
   run.history.secret('access token', token);
-  const grant = world.world.provider.tokens.grantOf(token);
+  const issued = world.world.provider.tokens.accessToken(token);
   run.history.record({
     ...{ who: `mcp:${caller.mcpServerId}`, what: 'token_set', elicitationId, connectionId },
-    grantId: grant?.grantId ?? 'unknown',
-    account: grant?.accountId ?? 'unknown',
+    grantId: issued?.grantId ?? 'unknown',
+    exchange: String(issued?.chain ?? 'unknown'),
+    account: issued?.accountId ?? 'unknown',
     expectedAccount: subject,
   });
 }

@@ -112,9 +112,8 @@ async function takeStock(
   { replicas, random }: { readonly replicas: readonly string[]; readonly random: SeededRandom },
 ): Promise<void> {
   const { history } = run;
-  const { issued } = world.world.provider;
-  for (const { grantId, accountId: account, kind } of issued)
-    if (kind === 'AccessToken') history.record({ who: 'provider', what: 'token_issued', grantId, account });
+  for (const { grantId, accountId: account, exchanges } of world.world.provider.tokens.grants())
+    for (const _ of exchanges) history.record({ who: 'provider', what: 'token_issued', grantId, account });
   const { issuer } = world.world.identityProvider;
   for (const caller of callers)
     await eachOf(world.people, async subject => {
@@ -143,22 +142,21 @@ async function takeStock(
     });
 }
 
+/** On every channel of whoever asked. */
 function isAnnounced(
   { history }: FaultRun,
   { listeners }: Parts,
   ends: ReadonlyMap<string, { readonly status: string; readonly mcpServerId: string }>,
 ): boolean {
-  const delivered = new Map<string, Set<string>>();
+  const receiving = new Map<string, Set<string>>();
   for (const entry of history.entries)
-    if (entry.what === 'delivery' && entry.answered === 204) {
-      const own = delivered.get(entry.mcpServerId) ?? new Set();
-      delivered.set(entry.mcpServerId, own.add(entry.elicitationId));
-    }
+    if (entry.what === 'channel' && entry.channel !== 'events') receiving.set(entry.mcpServerId, new Set());
+    else if (entry.what === 'delivery' && entry.answered === 204)
+      receiving.get(entry.mcpServerId)?.add(`${entry.elicitationId} ${entry.status}`);
   for (const [elicitationId, { status, mcpServerId }] of ends) {
     const listener = listeners.get(mcpServerId);
     if (listener !== undefined && listener.ends.get(elicitationId) !== status) return false;
-    const own = delivered.get(mcpServerId);
-    if (own !== undefined && !own.has(elicitationId)) return false;
+    if (receiving.get(mcpServerId)?.has(`${elicitationId} ${status}`) === false) return false;
   }
   return true;
 }
