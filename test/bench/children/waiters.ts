@@ -27,17 +27,25 @@ export const machineNow = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** Connections that are opened at once; the gateway's backlog is longer. */
 const AT_ONCE = 250;
-/** An address has fewer ports than there may be waiters. */
-const PER_ADDRESS = 10_000;
+/**
+ * An address has 28,000 ports, and those of connections that were let go stay taken for a minute: every so many connections come from
+ * another one of 127.0.0.0/8.
+ */
+const PER_ADDRESS = 5_000;
 
 const report = (message: WaiterReport) => process.send?.(message);
 
 if (import.meta.main) {
   let sockets: Socket[] = [];
+  let opened = 0;
+  const nextAddress = () => {
+    const nth = Math.floor(opened / PER_ADDRESS);
+    opened += 1;
+    return `127.1.${Math.floor(nth / 250)}.${1 + (nth % 250)}`;
+  };
 
   async function hold(nth: number, port: number, path: string, headers: string): Promise<Socket> {
-    const localAddress = `127.0.0.${2 + Math.floor(nth / PER_ADDRESS)}`;
-    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    const socket = connect({ port, host: '127.0.0.1', localAddress: nextAddress() });
     socket.on('error', () => socket.destroy());
     await once(socket, 'connect');
     let isStream = false;
@@ -64,8 +72,8 @@ if (import.meta.main) {
     }
     const { port, paths, headers } = command;
     for (let at = 0; at < paths.length; at += AT_ONCE) {
-      const opened = paths.slice(at, at + AT_ONCE).map((path, n) => hold(at + n, port, path, headers));
-      sockets.push(...(await Promise.all(opened)));
+      const opening = paths.slice(at, at + AT_ONCE).map((path, n) => hold(at + n, port, path, headers));
+      sockets.push(...(await Promise.all(opening)));
     }
     report({ held: sockets.length });
   });
