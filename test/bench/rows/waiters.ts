@@ -28,13 +28,13 @@ const WAIT_SECONDS = 55;
 /** Until what connecting has left behind is given back to the system, in ms, and looks at whether it was. */
 const SETTLE_MS = 500;
 const LOOKS = 12;
+/** Each takes four processes. */
+const MEMORY_RUNS = 3;
 const INSIDE = pathToFileURL(`${root}/test/bench/children/inside.ts`).href;
 const headerLines = `authorization: ${apiHeaders['authorization']}\r\n`;
 const issuedSchema = z.object({ elicitationId: z.string() });
 
 interface Run {
-  /** Per waiter. */
-  readonly kib: number;
   readonly issuedWith: number;
   readonly issuedWithout: number;
   /** From the request that ends an elicitation to the answer of its waiter, in ms. */
@@ -46,41 +46,32 @@ interface Run {
 export async function waiterRows(bench: Bench): Promise<(Row | Sweep)[]> {
   const sizes = bench.quick ? SIZES.slice(0, -1) : SIZES;
   await using redis = await startRedis(redisOptions);
-  await using gateway = await startGatewayProcess({
-    ...bench,
-    redisUrl: redis.url,
-    vaultKey: newVaultKey(),
-    env: { NODE_OPTIONS: `--import=${INSIDE}` },
-  });
+  const vaultKey = newVaultKey();
+  const env = { NODE_OPTIONS: `--import=${INSIDE}` };
+  const startGateway = () => startGatewayProcess({ ...bench, redisUrl: redis.url, vaultKey, env });
   await using crowd = await startCrowd();
   const bySize = new Map<number, Run[]>(sizes.map(size => [size, []]));
-  const streams: number[] = [];
-  const floor = { wait: [] as number[], events: [] as number[] };
-  // The first run is for warming up.
-  for (let run = -1; run < bench.runs; run += 1) {
-    for (const size of sizes) {
-      await flush(redis.url);
-      const measured = await waitingReads({ bench, gateway, crowd }, size);
-      if (run >= 0) bySize.get(size)?.push(measured);
+  {
+    await using gateway = await startGateway();
+    // The first run is for warming up.
+    for (let run = -1; run < bench.runs; run += 1) {
+      for (const size of sizes) {
+        await flush(redis.url);
+        const measured = await waitingReads({ bench, gateway, crowd }, size);
+        if (run >= 0) bySize.get(size)?.push(measured);
+      }
     }
-    const most = sizes.at(-1) ?? 0;
-    const stream = await heldMemory(gateway.child, crowd, gateway.port, ['/v1/events'], most);
-    if (run < 0) continue;
-    streams.push(stream);
-    for (const kind of ['wait', 'events'] as const) floor[kind].push(await bareMemory(crowd, kind, most));
   }
+  const held = await heldMemory({ bench, crowd, redisUrl: redis.url, startGateway }, sizes.at(-1) ?? 0);
   const most = sizes.at(-1) ?? 0;
   const atMost = bySize.get(most) ?? [];
   const many = most.toLocaleString('en');
   const all = (pick: (run: Run) => number) => sizes.map(size => (bySize.get(size) ?? []).map(pick));
   return [
-    memoryRow(
-      `memory of a waiting read, ${many} on one process`,
-      atMost.map(({ kib }) => kib),
-    ),
-    { figure: '  the same, of a bare server that answers none', unit: 'KiB', ours: floor.wait },
-    memoryRow(`memory of an event stream, ${many} on one process`, streams),
-    { figure: '  the same, of a bare server', unit: 'KiB', ours: floor.events },
+    memoryRow(`memory of a waiting read, ${many} on one process`, held.wait),
+    { figure: '  the same, of a bare server that answers none', unit: 'KiB', ours: held.bareWait },
+    memoryRow(`memory of an event stream, ${many} on one process`, held.events),
+    { figure: '  the same, of a bare server', unit: 'KiB', ours: held.bareEvents },
     compared(
       `issue while ${many} reads wait`,
       'requests/s',
@@ -138,20 +129,18 @@ async function waitingReads({ bench, gateway, crowd }: Parts, size: number): Pro
   const next = () => ({ path: '/v1/elicitations', body: askBody(newSubject()), headers: apiHeaders });
   const ids = await issueMany(port, size);
   const without = await load({ child, port, seconds, next });
-  const before = await inside(child);
   await crowd.hold(
     port,
     ids.map(id => `/v1/elicitations/${id}?wait=${WAIT_SECONDS}`),
   );
-  await delay(SETTLE_MS);
-  const during = await inside(child);
-  const during2 = await load({ child, port, seconds, next });
+  // Begins the measurement of delays.
+  await inside(child);
+  const withThem = await load({ child, port, seconds, next });
   const answeredMs = await endSome(port, ids, crowd, Math.min(size, bench.samples));
   const { loopDelayP99 } = await inside(child);
   await crowd.release();
   return {
-    kib: (during.rss - before.rss) / size / KIB,
-    issuedWith: during2.perSecond,
+    issuedWith: withThem.perSecond,
     issuedWithout: without.perSecond,
     answeredMs,
     loopDelayP99,
@@ -191,33 +180,71 @@ async function issueMany(port: number, count: number): Promise<string[]> {
   return ids;
 }
 
-/** Resident memory per held connection, in KiB. */
-async function heldMemory(
-  child: Child,
-  crowd: Crowd,
-  port: number,
-  [path = '']: readonly string[],
-  count: number,
-): Promise<number> {
-  const before = await inside(child);
-  await crowd.hold(port, new Array<string>(count).fill(path));
-  await delay(SETTLE_MS);
-  const during = await inside(child);
-  await crowd.release();
-  return (during.rss - before.rss) / count / KIB;
+interface Held {
+  readonly wait: number[];
+  readonly events: number[];
+  readonly bareWait: number[];
+  readonly bareEvents: number[];
 }
 
-async function bareMemory(crowd: Crowd, kind: 'wait' | 'events', count: number): Promise<number> {
-  const port = await freePort();
-  await using bare = startChild({
-    module: 'test/bench/children/held-requests.ts',
-    args: [String(port), kind],
-    env: { NODE_OPTIONS: `--import=${INSIDE}` },
-  });
-  await readiness(bare);
-  // Once for warming up, as ours had it.
-  await heldMemory(bare, crowd, port, ['/'], count);
-  return heldMemory(bare, crowd, port, ['/'], count);
+interface HeldParts {
+  readonly bench: Pick<Bench, 'runs'>;
+  readonly crowd: Crowd;
+  readonly redisUrl: string;
+  readonly startGateway: () => Promise<GatewayProcess>;
+}
+
+/**
+ * Resident memory per held connection, in KiB; each in a process of its own, because memory that a process once had is not always
+ * given back, and the next who hold would seem to cost nothing.
+ */
+async function heldMemory({ bench, crowd, redisUrl, startGateway }: HeldParts, count: number): Promise<Held> {
+  const held: Held = { wait: [], events: [], bareWait: [], bareEvents: [] };
+  await flush(redisUrl);
+  async function ours(kind: 'wait' | 'events'): Promise<number> {
+    await using gateway = await startGateway();
+    // Also where nobody reads them: both processes have then done the same.
+    const ids = await issueMany(gateway.port, count);
+    const pathOf = (id: string) => (kind === 'wait' ? `/v1/elicitations/${id}?wait=${WAIT_SECONDS}` : '/v1/events');
+    return grownBy(gateway.child, crowd, gateway.port, ids.map(pathOf));
+  }
+  async function bare(kind: 'wait' | 'events'): Promise<number> {
+    const port = await freePort();
+    await using child = startChild({
+      module: 'test/bench/children/held-requests.ts',
+      args: [String(port), kind],
+      env: { NODE_OPTIONS: `--import=${INSIDE}` },
+    });
+    await readiness(child);
+    return grownBy(child, crowd, port, new Array<string>(count).fill('/'));
+  }
+  for (let run = 0; run < Math.min(bench.runs, MEMORY_RUNS); run += 1) {
+    held.wait.push(await ours('wait'));
+    held.events.push(await ours('events'));
+    held.bareWait.push(await bare('wait'));
+    held.bareEvents.push(await bare('events'));
+  }
+  return held;
+}
+
+async function grownBy(child: Child, crowd: Crowd, port: number, paths: readonly string[]): Promise<number> {
+  const before = await settled(child);
+  await crowd.hold(port, paths);
+  const during = await settled(child);
+  await crowd.release();
+  return (during.rss - before.rss) / paths.length / KIB;
+}
+
+/** Once nothing more is given back to the system. */
+async function settled(child: Child): Promise<InsideReport> {
+  let last = await inside(child);
+  for (let look = 0; look < LOOKS; look += 1) {
+    await delay(SETTLE_MS);
+    const report = await inside(child);
+    if (report.rss > last.rss * 0.99) return report;
+    last = report;
+  }
+  return last;
 }
 
 async function inside(child: Child): Promise<InsideReport> {
