@@ -25,8 +25,8 @@ export interface SentinelNetwork extends RedisNetwork {
 
 export interface ClusterNetwork extends RedisNetwork {
   readonly redis: RedisCluster;
-  /** Resolves when another server leads the slot of this key and takes writes. */
-  untilMasterIsNot(before: RedisServer, key: string): Promise<RedisServer>;
+  /** Resolves when a former replica leads in the place of this master and calls the cluster sound. */
+  untilTakenOver(master: RedisServer): Promise<void>;
   /** Resolves when every master has a connected replica and every node calls the cluster whole. */
   untilWhole(): Promise<void>;
 }
@@ -74,12 +74,13 @@ export async function startClusterNetwork(args: readonly string[] = []): Promise
   return {
     redis,
     ...links(network, machines),
-    async untilMasterIsNot(before, key) {
+    async untilTakenOver(master) {
       await until('a replica in the place of its master', async () => {
-        const leader = await redis.masterOf(key);
-        return leader !== before && (await leader.ask('CLUSTER', 'INFO')).includes('cluster_state:ok');
+        const masters = await redis.mastersNow();
+        if (masters.includes(master) || masters.length < 3) return false;
+        const infos = await Promise.all(masters.map(each => each.ask('CLUSTER', 'INFO')));
+        return infos.every(info => info.includes('cluster_state:ok'));
       });
-      return redis.masterOf(key);
     },
     async untilWhole() {
       await until('a whole cluster', async () => {

@@ -54,7 +54,7 @@ function loseAnswer(proxy: FaultProxy, afterwards: () => void): Promise<void> {
   return proxy.watch({
     moment: 'answer_arrives',
     matches: ({ words }) => /^eval/i.test(words[0] ?? ''),
-    then: () => {
+    act: () => {
       afterwards();
       return 'cut';
     },
