@@ -23,10 +23,9 @@ export { OutboundError, type OutboundErrorCode } from './outbound-error.ts';
 export {
   createOutboundFetch,
   type OutboundFetch,
-  type OutboundPolicy,
   type OutboundRequest,
-  type ResolveAddresses,
 } from './outbound-fetch.ts';
+export type { OutboundPolicy, ResolveAddresses } from './outbound-policy.ts';
 export type {
   AuthorizationStart,
   CallbackRequest,

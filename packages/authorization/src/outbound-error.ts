@@ -29,3 +29,14 @@ export class OutboundError extends Error {
     this.host = host;
   }
 }
+
+const timeoutErrors = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+
+/** The one place where undici's errors, which may quote what was sent, are replaced. */
+export function asOutboundError(error: unknown, host: string, signal?: AbortSignal): OutboundError {
+  for (let link: unknown = error; link instanceof Error; link = link.cause) {
+    if (link instanceof OutboundError) return link;
+    if ('code' in link && timeoutErrors.has(String(link.code))) return new OutboundError('outbound_timeout', host);
+  }
+  return new OutboundError(signal?.aborted ? 'outbound_timeout' : 'outbound_unreachable', host);
+}

@@ -7,7 +7,8 @@ import { gzipSync } from 'node:zlib';
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OutboundError } from './outbound-error.ts';
-import { createOutboundFetch, type OutboundPolicy } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import type { OutboundPolicy } from './outbound-policy.ts';
 import { certificateOfNamedLocalhost, keyOfNamedLocalhost, testAuthority } from './tls-fixture.ts';
 
 /** The code of the error with which a guarded request fails. */

@@ -1,35 +1,7 @@
-import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
-import { Agent, buildConnector, fetch as undiciFetch } from 'undici';
-import {
-  isLoopbackAddress,
-  isLoopbackHost,
-  isPrivateAddress,
-  isPublicAddress,
-  withoutBrackets,
-} from './outbound-address.ts';
-import { OutboundError } from './outbound-error.ts';
-
-/** All IP addresses of a host name. Rejects when the name has none. */
-export type ResolveAddresses = (hostname: string) => Promise<readonly string[]>;
-
-export interface OutboundPolicy {
-  /** Development: hosts that are loopback by name may be reached, over http too and on any port. */
-  readonly allowLoopback: boolean;
-  /** Largest answer, in bytes after decompression. Default 1 MiB. */
-  readonly maxBytes?: number;
-  /** Longest time from the call to the last byte, in milliseconds, name resolution included. Default 10 000. */
-  readonly timeoutMs?: number;
-  /** Ports allowed beside 443. */
-  readonly extraPorts?: readonly number[];
-  /**
-   * Hosts inside the operator's own network, as `host` or `host:port`, whose names may resolve to private addresses. Named
-   * exactly, https only, never loopback or link-local.
-   */
-  readonly privateHosts?: readonly string[];
-  /** Replaces the system's name resolution. */
-  readonly resolve?: ResolveAddresses;
-}
+import { isLoopbackHost } from './outbound-address.ts';
+import type { OutboundAgent } from './outbound-agent.ts';
+import { asOutboundError, OutboundError } from './outbound-error.ts';
+import { isPrivateHost, type OutboundPolicy } from './outbound-policy.ts';
 
 export interface OutboundRequest {
   readonly method?: string;
@@ -65,37 +37,34 @@ export interface OutboundFetch extends AsyncDisposable {
 
 const defaultMaxBytes = 1024 * 1024;
 const defaultTimeoutMs = 10_000;
-/** Addresses tried for one connection, and the time for each: what cannot be reached must not use up the whole budget. */
-const maxAddresses = 4;
-const connectTimeoutMs = 3_000;
 /** A connection whose answer comes in drips is not worth waiting for. */
 const maxDrainMs = 1_000;
-
-const systemResolve: ResolveAddresses = async hostname =>
-  (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 /** @see {@link OutboundFetch} */
 export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
   const maxBytes = policy.maxBytes ?? defaultMaxBytes;
   const timeoutMs = policy.timeoutMs ?? defaultTimeoutMs;
-  const agent = new Agent({
-    connect: guardedConnector(policy),
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  });
+  let opening: Promise<OutboundAgent> | undefined;
+  let isClosed = false;
+  // The HTTP library is the largest part of the gateway; a process that has asked nobody yet does without it.
+  const openAgent = () => {
+    opening ??= import('./outbound-agent.ts').then(module => module.openOutboundAgent(policy, timeoutMs));
+    return opening;
+  };
 
   async function outboundFetch(target: string | URL, init: OutboundRequest = {}): Promise<Response> {
     const url = allowedUrl(target, policy);
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = init.signal ? AbortSignal.any([timeout, init.signal]) : timeout;
     try {
-      const answer = await undiciFetch(url, {
+      const agent = await openAgent();
+      if (isClosed) throw new OutboundError('outbound_unreachable', url.host);
+      const answer = await agent.fetch(url, {
         method: init.method ?? 'GET',
         headers: Object.fromEntries(new Headers(init.headers)),
         body: init.body ?? null,
         redirect: 'manual',
         signal,
-        dispatcher: agent,
       });
       if (answer.status >= 300 && answer.status < 400) {
         await answer.body?.cancel();
@@ -117,7 +86,10 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
     return isLoopbackHost(hostname) || isPrivateHost(hostname, policy);
   }
 
-  const close = () => agent.destroy();
+  const close = async () => {
+    isClosed = true;
+    await (await opening)?.destroy();
+  };
   return Object.assign(outboundFetch, { isInside, close, [Symbol.asyncDispose]: close });
 }
 
@@ -137,52 +109,6 @@ function allowedUrl(target: string | URL, policy: OutboundPolicy): URL {
   const isNamed = policy.privateHosts?.includes(url.host) === true;
   if (url.port !== '' && !isNamed && !policy.extraPorts?.includes(Number(url.port))) throw blocked();
   return url;
-}
-
-function guardedConnector(policy: OutboundPolicy): buildConnector.connector {
-  const connectTo = buildConnector({ allowH2: false, timeout: connectTimeoutMs });
-  const resolve = policy.resolve ?? systemResolve;
-
-  return (options, callback) => {
-    const attempt = (addresses: readonly string[], index: number): void => {
-      const address = addresses[index];
-      if (address === undefined) {
-        callback(new OutboundError('outbound_unreachable', options.hostname), null);
-        return;
-      }
-      // Given an address as host name, the connector resolves nothing; SNI and the certificate check keep the name,
-      // which undici takes from `servername` and `host`.
-      connectTo({ ...options, hostname: address }, (...result) => {
-        if (result[0] !== null && index + 1 < addresses.length) attempt(addresses, index + 1);
-        else callback(...result);
-      });
-    };
-    checkedAddresses(withoutBrackets(options.hostname), resolve, policy).then(
-      addresses => attempt(addresses.slice(0, maxAddresses), 0),
-      (error: unknown) => callback(asOutboundError(error, options.hostname), null),
-    );
-  };
-}
-
-/** Every address of the host, or an error if a single one of them is not allowed. */
-async function checkedAddresses(
-  hostname: string,
-  resolve: ResolveAddresses,
-  policy: OutboundPolicy,
-): Promise<readonly string[]> {
-  const addresses = isIP(hostname) === 0 ? await resolve(hostname) : [hostname];
-  if (!addresses.every(allowedAddresses(hostname, policy))) throw new OutboundError('outbound_blocked', hostname);
-  return addresses;
-}
-
-function allowedAddresses(hostname: string, policy: OutboundPolicy): (address: string) => boolean {
-  if (isLoopbackHost(hostname)) return policy.allowLoopback ? isLoopbackAddress : () => false;
-  if (!isPrivateHost(hostname, policy)) return isPublicAddress;
-  return address => isPublicAddress(address) || isPrivateAddress(address);
-}
-
-function isPrivateHost(hostname: string, { privateHosts = [] }: OutboundPolicy): boolean {
-  return privateHosts.some(host => host.replace(/:\d+$/, '') === hostname);
 }
 
 async function readBody(body: AsyncIterable<Uint8Array>, maxBytes: number, host: string): Promise<Buffer<ArrayBuffer>> {
@@ -217,15 +143,4 @@ function remainingHeaders(headers: Iterable<[string, string]>): Headers {
   const remaining = new Headers([...headers]);
   for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) remaining.delete(name);
   return remaining;
-}
-
-const timeoutErrors = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
-
-/** The one place where undici's errors, which may quote what was sent, are replaced. */
-function asOutboundError(error: unknown, host: string, signal?: AbortSignal): OutboundError {
-  for (let link: unknown = error; link instanceof Error; link = link.cause) {
-    if (link instanceof OutboundError) return link;
-    if ('code' in link && timeoutErrors.has(String(link.code))) return new OutboundError('outbound_timeout', host);
-  }
-  return new OutboundError(signal?.aborted ? 'outbound_timeout' : 'outbound_unreachable', host);
 }

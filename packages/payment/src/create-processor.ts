@@ -1,10 +1,10 @@
 import type { PaymentProcessor, ProcessorOptions } from './processor.ts';
 import type { ProcessorConfig } from './processor-config.ts';
-import { createStripeProcessor } from './stripe-processor.ts';
 
-export function createProcessor(config: ProcessorConfig, options: ProcessorOptions): PaymentProcessor {
+/** Loads the library of a processor, which is large, only where that processor is configured. */
+export async function createProcessor(config: ProcessorConfig, options: ProcessorOptions): Promise<PaymentProcessor> {
   switch (config.type) {
     case 'stripe':
-      return createStripeProcessor(config, options);
+      return (await import('./stripe-processor.ts')).createStripeProcessor(config, options);
   }
 }

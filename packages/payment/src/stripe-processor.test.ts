@@ -7,10 +7,10 @@ import { type FakeStripe, type StripeRequestKind, startFakeStripe } from '@poste
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { chargeKeyOf } from './charge-key.ts';
 import { describePaymentProcessor, type ProcessorVerb, type ProcessorWorld } from './contract/index.ts';
-import { createProcessor } from './create-processor.ts';
 import { type OpenCharge, type PaymentProcessor, ProcessorError, type ProcessorFetch } from './processor.ts';
 import { processorConfigSchema } from './processor-config.ts';
 import { fromStripeAmount } from './stripe-amounts.ts';
+import { createStripeProcessor } from './stripe-processor.ts';
 
 const current = 'whsec_current';
 const previous = 'whsec_previous';
@@ -41,7 +41,7 @@ async function makeStripeWorld(): Promise<StripeWorld> {
   const processorWith: StripeWorld['processorWith'] = (more, options = {}) => {
     const config = { type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, apiUrl: stripe.origin };
     const parsed = processorConfigSchema.parse({ ...config, webhookSecrets: [current, previous], ...more });
-    return createProcessor(parsed, { now: clock.now, timeoutMs: 20_000, ...options });
+    return createStripeProcessor(parsed, { now: clock.now, timeoutMs: 20_000, ...options });
   };
   return {
     ...{ stripe, clock, processorWith, processor: processorWith({}), replica: processorWith({}) },

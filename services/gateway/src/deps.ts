@@ -215,10 +215,12 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const parts = { ...shared, identityProviders, tokenSets, tokenRefresh, revocationFlow, grantKeeping };
   const approvalPolicy = createApprovalPolicy(shared);
   const processors = new Map(
-    config.processors.map(processor => [
-      processor.name,
-      createProcessor(processor, { fetch: fetchFor('processor'), now, timeoutMs: requestLimitMs }),
-    ]),
+    await Promise.all(
+      config.processors.map(async processor => {
+        const options = { fetch: fetchFor('processor'), now, timeoutMs: requestLimitMs };
+        return [processor.name, await createProcessor(processor, options)] as const;
+      }),
+    ),
   );
   const receipts = createReceipts({
     issuer: config.publicUrl,

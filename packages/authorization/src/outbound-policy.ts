@@ -1,0 +1,25 @@
+/** All IP addresses of a host name. Rejects when the name has none. */
+export type ResolveAddresses = (hostname: string) => Promise<readonly string[]>;
+
+export interface OutboundPolicy {
+  /** Development: hosts that are loopback by name may be reached, over http too and on any port. */
+  readonly allowLoopback: boolean;
+  /** Largest answer, in bytes after decompression. Default 1 MiB. */
+  readonly maxBytes?: number;
+  /** Longest time from the call to the last byte, in milliseconds, name resolution included. Default 10 000. */
+  readonly timeoutMs?: number;
+  /** Ports allowed beside 443. */
+  readonly extraPorts?: readonly number[];
+  /**
+   * Hosts inside the operator's own network, as `host` or `host:port`, whose names may resolve to private addresses. Named
+   * exactly, https only, never loopback or link-local.
+   */
+  readonly privateHosts?: readonly string[];
+  /** Replaces the system's name resolution. */
+  readonly resolve?: ResolveAddresses;
+}
+
+/** Whether the operator named it as a host inside the network of its own. */
+export function isPrivateHost(hostname: string, { privateHosts = [] }: OutboundPolicy): boolean {
+  return privateHosts.some(host => host.replace(/:\d+$/, '') === hostname);
+}

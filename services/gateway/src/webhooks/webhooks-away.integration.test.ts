@@ -1,0 +1,110 @@
+import { openQueueRedis } from '@postern/store-redis';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { retryDelayMs } from '@postern/webhooks';
+import { Queue } from 'bullmq';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage.ts';
+import { QUEUE_NAME } from './delivery-queue.ts';
+
+/** 50,000 in the long run of the fault harness. */
+const COUNT = Number(process.env['WEBHOOKS_WAITING'] ?? 500);
+const RATE = 1_000;
+const HOUR_MS = 3_600_000;
+const TIMEOUT_MS = 60_000 + COUNT * 40;
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: TIMEOUT_MS, interval: 20 });
+const none = { waiting: 0, underWay: 0, delayed: 0, dead: 0 };
+/** Read by the fault harness. */
+const measure = (name: string, value: number, unit: string) =>
+  void process.stdout.write(`measure ${JSON.stringify({ name, value: Math.round(value * 10) / 10, unit })}\n`);
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+
+/** Steps of the schedule whose time comes within an hour, the first attempt included. */
+function stepsWithinAnHour(): number {
+  let at = 0;
+  let steps = 1;
+  for (;;) {
+    at += retryDelayMs(steps, { random: 0 }) ?? Number.POSITIVE_INFINITY;
+    if (at > HOUR_MS) return steps;
+    steps += 1;
+  }
+}
+
+test('N7: an hour away: others hear at once, each delivery is tried once per step, and arrives once within the rate', {
+  timeout: 6 * TIMEOUT_MS,
+}, async () => {
+  const address = { url: redis.url };
+  const secret = newSecret();
+  await using stage = await webhookStage({ address, prefix: 'away', kept: COUNT * 2 });
+  await using other = await startReceiver();
+  const away = await startReceiver();
+  await away.close();
+  const limits = { secrets: [secret], ratePerSecond: RATE, concurrency: 16 };
+  // Time goes by when the test says so: until then whatever is postponed waits.
+  const pace = { leaseMs: 10_000, pauseMs: 50, retryDelay: () => 100 * HOUR_MS };
+  const webhooks = await stage.start(
+    [
+      { id: 'away', url: away.url, ...limits },
+      { id: 'other', url: other.url, ...limits },
+    ],
+    { pace },
+  );
+  const queueRedis = openQueueRedis({ address, prefix: 'away' });
+  const queue = new Queue(QUEUE_NAME, {
+    connection: queueRedis.connection,
+    prefix: queueRedis.prefixOf('tracker.away'),
+  });
+  const heapBefore = process.memoryUsage().heapUsed;
+  const attempts = () => stage.logged('webhook.postponed').length;
+  const allPostponed = async () => expect(await stage.counts('tracker.away')).toEqual({ ...none, delayed: COUNT });
+
+  const eventIds = await stage.publish(COUNT);
+  await until(() => expect(other.received).toHaveLength(COUNT));
+  expect(new Set(other.ids())).toEqual(new Set(eventIds));
+  other.verifiedWith(secret);
+
+  for (let step = 1; step <= stepsWithinAnHour(); step += 1) {
+    if (step > 1) await queue.promoteJobs();
+    await until(allPostponed);
+    // One attempt of each in this step, no more.
+    expect(attempts()).toBe(step * COUNT);
+  }
+  expect(other.received).toHaveLength(COUNT);
+
+  const times: number[] = [];
+  await using back = await startReceiver(
+    () => {
+      times.push(performance.now());
+      return 204;
+    },
+    { port: away.port },
+  );
+  await queue.promoteJobs();
+  await until(async () => expect(await stage.counts('tracker.away')).toEqual(none));
+  await queue.close();
+  queueRedis.close();
+  await webhooks.stop();
+  expect(back.received).toHaveLength(COUNT);
+  expect(new Set(back.ids())).toEqual(new Set(eventIds));
+  back.verifiedWith(secret);
+  expect(busiestSecond(times)).toBeLessThanOrEqual(2 * RATE);
+  measure('waiting', COUNT, '');
+  measure('attempts per delivery and step', attempts() / COUNT / stepsWithinAnHour(), '');
+  measure('drained', COUNT / (((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000), '/s');
+  measure('heap grown by', (process.memoryUsage().heapUsed - heapBefore) / 2 ** 20, 'MiB');
+});
+
+/** Most requests within any second. A window of the limiter and the one before it may meet in one. */
+function busiestSecond(times: readonly number[]): number {
+  let most = 0;
+  let from = 0;
+  for (const [at, time] of times.entries()) {
+    while (time - (times[from] ?? time) > 1_000) from += 1;
+    most = Math.max(most, at - from + 1);
+  }
+  return most;
+}

@@ -1,0 +1,71 @@
+/** A request in parts, so that any of them can be damaged on its own. */
+export interface Draft {
+  readonly method: string;
+  /** Of the route, with the parameters filled in and encoded. */
+  readonly path: readonly string[];
+  readonly query: readonly Pair[];
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly cookies: readonly Pair[];
+  /** A GET that takes something which is there once: the query member that names it. */
+  readonly spends?: 'state' | 'ticket';
+  readonly body: DraftBody;
+}
+
+export type Pair = readonly [name: string, value: string];
+
+export type DraftBody =
+  | { readonly type: 'none' }
+  | { readonly type: 'form'; readonly fields: readonly Pair[] }
+  | { readonly type: 'json'; readonly json: string }
+  | { readonly type: 'text'; readonly text: string };
+
+/** As it goes to the gateway. */
+export interface FuzzInput {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: string | undefined;
+}
+
+const mediaTypes: Readonly<Record<DraftBody['type'], string | undefined>> = {
+  none: undefined,
+  form: 'application/x-www-form-urlencoded',
+  json: 'application/json',
+  text: 'application/json',
+};
+
+export function toInput(draft: Draft): FuzzInput {
+  const query = draft.query.map(([name, value]) => `${name}=${value}`).join('&');
+  const path = `/${draft.path.join('/')}`.replaceAll(/[\r\n ]/g, '+');
+  const mediaType = mediaTypes[draft.body.type];
+  const cookie = draft.cookies.map(([name, value]) => `${name}=${value}`).join('; ');
+  const headers = {
+    ...(mediaType === undefined ? {} : { 'content-type': mediaType }),
+    ...(cookie === '' ? {} : { cookie }),
+    ...draft.headers,
+  };
+  return {
+    method: draft.method,
+    url: query === '' ? path : `${path}?${query}`,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
+    ),
+    body: textOf(draft.body),
+  };
+}
+
+function textOf(body: DraftBody): string | undefined {
+  switch (body.type) {
+    case 'none':
+      return undefined;
+    case 'form':
+      return body.fields.map(([name, value]) => `${name}=${value}`).join('&');
+    case 'json':
+      return body.json;
+    case 'text':
+      return body.text;
+  }
+}
+
+export const encodePairs = (fields: Readonly<Record<string, string>>): readonly Pair[] =>
+  Object.entries(fields).map(([name, value]) => [encodeURIComponent(name), encodeURIComponent(value)]);

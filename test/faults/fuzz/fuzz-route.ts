@@ -1,0 +1,171 @@
+import { performance } from 'node:perf_hooks';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { RegisteredRoute } from '../../support/registered-routes.ts';
+import { damaged } from './damage.ts';
+import { type FuzzInput, toInput } from './draft.ts';
+import { changesBetween, dumpQuickly } from './dump.ts';
+import type { FuzzWorld } from './fuzz-world.ts';
+import { INJECTED_HEADER, MARKUP } from './odd-values.ts';
+import { draftsFor } from './route-drafts.ts';
+
+export interface FuzzResult {
+  readonly inputs: number;
+  readonly seconds: number;
+  /** Answers by status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** Of one input among those that are sent at once, in milliseconds. */
+  readonly p99Ms: number;
+  readonly slowestMs: number;
+}
+
+/** Requests under way at once. */
+const AT_ONCE = 32;
+/** Inputs between two looks at Redis. */
+const BATCH = 2_000;
+/** Far beyond what any input may take. */
+const OVERDUE_MS = 60_000;
+/** A busy machine may make Redis too slow for one answer; an input that is always answered so is a fault. */
+const REPEATS = 5;
+
+/**
+ * Sends so many inputs to one route, made by damage from valid requests. Each answer must be a proper one, and what was refused
+ * must have changed nothing.
+ * @throws with the input and the seed, which repeats it
+ */
+export async function fuzzRoute(
+  world: FuzzWorld,
+  route: RegisteredRoute,
+  { inputs, seed }: { readonly inputs: number; readonly seed: number },
+): Promise<FuzzResult> {
+  const statuses = new Map<number, number>();
+  const times: number[] = [];
+  const startedAt = performance.now();
+  let sent = 0;
+  for (let batch = 0; sent < inputs; batch += 1) {
+    const which = batch % 2 === 0 && !isSafe(route) ? 'refused' : 'odd';
+    const count = Math.min(BATCH, Math.ceil(inputs / 4), inputs - sent);
+    const batchSeed = seed + batch;
+    await refreshPatiently(world);
+    const requests = fc
+      .sample(damaged(await draftsFor(route, world), which), { numRuns: count, seed: batchSeed })
+      .map(toInput);
+    const url = world.stage.world.redis.url;
+    const before = await dumpQuickly(url);
+    const isTaken = await sendAll(world, requests, { statuses, times, seed: batchSeed });
+    const changed = changesBetween(before, await dumpQuickly(url), Date.now());
+    const describe = () => `${route.method} ${route.path}, seed ${batchSeed}`;
+    if (which === 'refused' && isTaken && route.path.startsWith('/v1/'))
+      throw new Error(`something was taken that must be refused: ${describe()}`);
+    if (changed.length > 0 && (which === 'refused' || !isTaken || isSafe(route)))
+      throw new Error(`refused, and changed ${changed.slice(0, 5).join(', ')}: ${describe()}`);
+    sent += count;
+  }
+  const after = await dumpQuickly(world.stage.world.redis.url);
+  const lost = [...world.bystander].filter(([key, { value }]) => after.get(key)?.value !== value);
+  if (lost.length > 0) throw new Error(`somebody else lost ${lost.map(([key]) => key).join(', ')}`);
+  times.sort((a, b) => a - b);
+  return {
+    inputs: sent,
+    seconds: (performance.now() - startedAt) / 1000,
+    statuses,
+    p99Ms: times[Math.floor(times.length * 0.99)] ?? 0,
+    slowestMs: times.at(-1) ?? 0,
+  };
+}
+
+/** What a busy machine has refused is asked for again. */
+async function refreshPatiently(world: FuzzWorld): Promise<void> {
+  for (let repeats = REPEATS; ; repeats -= 1) {
+    try {
+      await world.refresh();
+      return;
+    } catch (error) {
+      if (repeats === 0) throw error;
+      await delay(1_000);
+    }
+  }
+}
+
+/** GET and HEAD change nothing, but where they take what is there once. */
+function isSafe({ method, path }: RegisteredRoute): boolean {
+  return (method === 'GET' || method === 'HEAD') && !/callback|\/login\/continue/.test(path);
+}
+
+/** True when something that can change anything was answered as done. */
+async function sendAll(
+  world: FuzzWorld,
+  requests: readonly FuzzInput[],
+  p: { readonly statuses: Map<number, number>; readonly times: number[]; readonly seed: number },
+): Promise<boolean> {
+  let isTaken = false;
+  let next = 0;
+  const lane = async () => {
+    for (let input = requests[next++]; input !== undefined; input = requests[next++]) {
+      const startedAt = performance.now();
+      const status = await sendOne(world, input, p.seed);
+      p.times.push(performance.now() - startedAt);
+      p.statuses.set(status, (p.statuses.get(status) ?? 0) + 1);
+      if (status < 400) isTaken = true;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  return isTaken;
+}
+
+async function sendOne(
+  { gateway: { app }, stage }: Pick<FuzzWorld, 'gateway' | 'stage'>,
+  input: FuzzInput,
+  seed: number,
+  repeats = REPEATS,
+): Promise<number> {
+  const answer = await app.inject({
+    method: input.method as 'GET',
+    url: input.url,
+    headers: { host: new URL(stage.world.publicUrl).host, ...input.headers },
+    ...(input.body === undefined ? {} : { payload: input.body }),
+    signal: AbortSignal.timeout(OVERDUE_MS),
+    payloadAsStream: true,
+  });
+  const type = String(answer.headers['content-type'] ?? '');
+  // A stream that was opened has no end.
+  const body = type === 'text/event-stream' ? '' : await text(answer.stream());
+  if (type === 'text/event-stream') answer.stream().destroy();
+  if (answer.statusCode === 503 && repeats > 0) {
+    await delay(1_000);
+    return sendOne({ gateway: { app }, stage }, input, seed, repeats - 1);
+  }
+  const fault = faultOf(answer.statusCode, answer.headers, body, stage.world.publicUrl);
+  if (fault !== undefined)
+    throw new Error(`${fault}, seed ${seed}: ${JSON.stringify(input).slice(0, 1500)} -> ${body.slice(0, 300)}`);
+  return answer.statusCode;
+}
+
+/** A stack trace, a path of ours, or the words of an error that was not meant for anybody. */
+const INNER = /\n\s+at |node:internal|\.ts:\d+|ReplyError|TypeError|\/node_modules\//;
+
+/** What is wrong with an answer, whatever was asked. */
+function faultOf(
+  status: number,
+  headers: Readonly<Record<string, unknown>>,
+  body: string,
+  publicUrl: string,
+): string | undefined {
+  if (status >= 500) return `answered ${status}`;
+  const type = String(headers['content-type'] ?? '');
+  if (type.startsWith('text/html') && body.includes(MARKUP)) return 'repeats markup';
+  if (INJECTED_HEADER in headers) return 'splits the answer';
+  if (INNER.test(body) && !type.includes('javascript')) return 'shows its inside';
+  if (status >= 400 && body !== '' && !/^(application\/problem\+json|text\/html); charset=utf-8$/.test(type))
+    return `refuses as ${type}`;
+  const { location } = headers;
+  if (typeof location === 'string' && !leadsHome(location, publicUrl)) return `leads to ${location}`;
+  return undefined;
+}
+
+/** To a path of ours, or to somebody on this machine, where all are that this gateway was configured with. */
+function leadsHome(location: string, publicUrl: string): boolean {
+  const url = URL.parse(location, publicUrl);
+  return url !== null && ['localhost', '127.0.0.1'].includes(url.hostname) && url.protocol === 'http:';
+}

@@ -1,0 +1,205 @@
+import type { Gateway, GatewayConfigInput } from '@postern/gateway';
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import { acceptWith, apiKeyRequest, issueFor, paymentConfig, visitorFor } from '../../support/asks.ts';
+import { askedKinds, askKind, askOfEach } from '../../support/every-kind.ts';
+import { startExternalApplication } from '../../support/external-application.ts';
+import { createPasskeyPeople } from '../../support/passkey-person.ts';
+import { connectAccount } from '../../support/person-at-gateway.ts';
+import type { RawBrowser } from '../../support/raw-browser.ts';
+import { type Stage, startStage } from '../../support/stage.ts';
+import { askFor, keyOf } from '../../support/world.ts';
+import { type Dump, dumpQuickly } from './dump.ts';
+
+type Ask = Parameters<Stage['api']['issue']>[0];
+
+/** A gateway with everything configured that has routes, and somebody for whom everything is open. */
+export interface FuzzWorld extends AsyncDisposable {
+  readonly stage: Stage;
+  readonly gateway: Gateway;
+  readonly stripe: FakeStripe;
+  /** What valid requests are made of. Renewed by `refresh` when fuzzing has used something up. */
+  readonly standing: Standing;
+  refresh(): Promise<void>;
+  /** Keys of somebody about whom no request ever is: whatever happens to others, they stay. */
+  readonly bystander: Dump;
+}
+
+export interface Standing {
+  person: RawBrowser;
+  /** Open asks of the person, by kind, for `tracker`. */
+  readonly asks: Map<Ask['kind'], { readonly elicitationId: string; readonly body: Ask }>;
+  /** An ask that has ended: reading it waits for nothing. */
+  ended: string;
+  connectionId: string;
+  credentialId: string;
+  /** A passkey of the person at `/me`. */
+  passkey: { readonly raw: RawBrowser; readonly name: string; readonly elicitationId: string };
+  /** An authorization that waits for the code to be entered elsewhere, begun in the person's browser. */
+  device: string;
+  /** An ask of the MCP server `app`, and what its application would say. */
+  readonly external: { readonly elicitationId: string; readonly verificationId: string; readonly raw: RawBrowser };
+  /** What a provider would send back with, in the person's browser. */
+  callbackState: string;
+  /** What the identity provider would send back with, and the cookies of that browser. */
+  signIn: { readonly raw: RawBrowser; readonly state: string };
+}
+
+const DAY_S = 86_400;
+
+export async function startFuzzWorld(): Promise<FuzzWorld> {
+  await using stack = new AsyncDisposableStack();
+  const stripe = stack.use(await startFakeStripe());
+  const application = stack.use(await startExternalApplication());
+  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { EUR: 100 } });
+  const limits = { requestsPerMinute: 1_000_000_000, elicitationsPerSubject: 1_000_000 };
+  const providers = ['forge', 'panel'];
+  const stage = stack.use(
+    await startStage({
+      logLevel: 'warn',
+      provider: { deviceFlow: true },
+      config: ({ base }) => ({
+        processors,
+        limits: { pageRequestsPerMinute: 1_000_000_000 },
+        providers: withPanel(base.providers),
+      }),
+      mcpServer: { providers, payment, limits },
+      otherMcpServers: [
+        { id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl }, limits },
+        { id: 'local', identity: { mode: 'loopback' }, payment, limits },
+        { id: 'bystander', payment, limits },
+      ],
+    }),
+  );
+  const [gateway] = stage.world.gateways;
+  if (gateway === undefined) throw new TypeError('a stage without a gateway');
+
+  const before = await dumpQuickly(stage.world.redis.url);
+  await keepBystander(stage);
+  const after = await dumpQuickly(stage.world.redis.url);
+  const bystander = new Map(
+    [...after].filter(([key]) => !before.has(key) && !/:(lease|bs|cursor|feed|fed|events)\b/.test(key)),
+  );
+
+  const user = stage.subject();
+  const standing = await prepare(stage, user);
+  const owned = stack.move();
+  return {
+    stage,
+    gateway,
+    stripe,
+    standing,
+    bystander,
+    refresh: () => refresh(stage, user, standing),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The same provider once more, as one without a redirect. */
+function withPanel(providers: GatewayConfigInput['providers']): GatewayConfigInput['providers'] {
+  const panel = { name: 'panel', displayName: 'Panel', flow: 'device' };
+  return providers?.flatMap(forge => [forge, Object.assign({}, forge, panel)]);
+}
+
+async function keepBystander(stage: Stage): Promise<void> {
+  const api = stage.world.api({ apiKey: keyOf('bystander') });
+  const subject = { issuer: stage.world.identityProvider.issuer, subject: stage.subject() };
+  for (const kind of askedKinds) {
+    const issued = await api.issue({ ...askOfEach[kind].ask(), subject, ttlSeconds: DAY_S } as Ask);
+    if (issued.status !== 201) throw new Error(`not issued: ${issued.status}`);
+  }
+  const { body } = await api.issue(askFor(stage.world, subject.subject));
+  await connectAccount(stage.raw(), body.elicitationId, subject.subject);
+}
+
+async function prepare(stage: Stage, user: string): Promise<Standing> {
+  const first = await stage.ask(user);
+  await connectAccount(stage.raw(), first.elicitationId, user);
+  const connectionId = (await stage.api.read(first.elicitationId)).body.outcome?.connectionId ?? '';
+  const standing: Standing = {
+    person: await visitorFor(stage, user, first.elicitationId),
+    asks: new Map(),
+    ended: first.elicitationId,
+    connectionId,
+    credentialId: await keepCredential(stage, user),
+    passkey: await enrol(stage),
+    device: '',
+    external: await openExternally(stage),
+    callbackState: '',
+    signIn: { raw: stage.raw(), state: '' },
+  };
+  await refresh(stage, user, standing);
+  return standing;
+}
+
+/** Whatever was used up is there again. */
+async function refresh(stage: Stage, user: string, standing: Standing): Promise<void> {
+  const isOpen = async (elicitationId: string) =>
+    ['pending', 'active'].includes((await stage.api.read(elicitationId)).body.status);
+  const issuer = stage.world.identityProvider.issuer;
+
+  if ((await standing.person.get('/me')).body.includes('/login?'))
+    standing.person = await visitorFor(stage, user, standing.ended);
+  for (const kind of askedKinds) {
+    const known = standing.asks.get(kind);
+    if (known !== undefined && (await isOpen(known.elicitationId))) continue;
+    const body = { ...askOfEach[kind].ask(), subject: { issuer, subject: user } } as Ask;
+    const { elicitationId } = await askKind(stage, user, kind, { ttlSeconds: DAY_S });
+    standing.asks.set(kind, { elicitationId, body });
+  }
+  const authorization = standing.asks.get('authorization');
+  if (authorization === undefined || !(await isOpen(authorization.elicitationId))) {
+    const scopes = ['issues'];
+    const body = askFor(stage.world, user, { ttlSeconds: DAY_S, authorization: { provider: 'forge', scopes } });
+    standing.asks.set('authorization', { elicitationId: (await stage.api.issue(body)).body.elicitationId, body });
+  }
+  if ((await stage.api.accessToken(standing.connectionId)).status !== 200) {
+    const again = await stage.ask(user);
+    await connectAccount(stage.raw(), again.elicitationId, user);
+    standing.ended = again.elicitationId;
+    standing.connectionId = (await stage.api.read(again.elicitationId)).body.outcome?.connectionId ?? '';
+  }
+  if ((await stage.api.credential(standing.credentialId)).status !== 200)
+    standing.credentialId = await keepCredential(stage, user);
+  if (standing.device === '' || !(await isOpen(standing.device))) {
+    const asked = await stage.ask(user, { ttlSeconds: DAY_S, authorization: { provider: 'panel', scopes: ['repo'] } });
+    standing.device = asked.elicitationId;
+    const form = await standing.person.acceptForm(standing.device);
+    await standing.person.post(`/e/${standing.device}/accept`, { form });
+  }
+  const { elicitationId } = standing.asks.get('authorization') ?? raise();
+  standing.callbackState = (await standing.person.accept(elicitationId)).searchParams.get('state') ?? '';
+  const signIn = stage.raw();
+  const { location = '' } = await signIn.get(`/login?e=${elicitationId}`);
+  standing.signIn = { raw: signIn, state: new URL(location).searchParams.get('state') ?? '' };
+  const { raw, name } = standing.passkey;
+  if (!(await raw.get('/me')).body.includes(name)) standing.passkey = await enrol(stage);
+}
+
+async function enrol(stage: Stage): Promise<Standing['passkey']> {
+  const people = createPasskeyPeople(() => stage);
+  const { raw, elicitationId } = await people.enrolled();
+  const removal = /\/me\/passkeys\/([^/]+)\/remove/.exec((await raw.get('/me')).body);
+  return { raw, name: removal?.[1] ?? '', elicitationId };
+}
+
+async function keepCredential(stage: Stage, user: string): Promise<string> {
+  const name = `kept-${crypto.randomUUID().slice(0, 8)}`;
+  const credential = { ...apiKeyRequest, name, retention: 'lasting' } as const;
+  const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
+  const raw = await visitorFor(stage, user, elicitationId);
+  await acceptWith(raw, elicitationId, { api_key: 'ak_0123456789' });
+  return (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+}
+
+async function openExternally(stage: Stage): Promise<Standing['external']> {
+  const api = stage.world.api({ apiKey: keyOf('app') });
+  const { body } = await api.issue(askFor(stage.world, stage.subject(), { ttlSeconds: DAY_S }));
+  const raw = stage.raw();
+  const { location = '' } = await raw.get(`/login?e=${body.elicitationId}`);
+  const verificationId = new URL(location).searchParams.get('verificationId') ?? '';
+  return { elicitationId: body.elicitationId, verificationId, raw };
+}
+
+function raise(): never {
+  throw new TypeError('nothing prepared');
+}

@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EventListener, listen } from '../../../support/event-listener.ts';
+import { startGatewayProcess } from '../../../support/gateway-process.ts';
+import { askFor, createApi, freePort, keyOf, startWorld } from '../../../support/world.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+
+interface Size {
+  readonly streams: number;
+  readonly mcpServers: number;
+  /** Ends of elicitations, over all MCP servers. */
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+const SHORT: Size = { streams: 500, mcpServers: 10, perSecond: 20, seconds: 3 };
+const LONG: Size = { streams: 10_000, mcpServers: 100, perSecond: 100, seconds: 20 };
+const PLENTY = 1_000_000;
+const OPENED_AT_ONCE = 50;
+
+/** Listeners of many MCP servers at one process, each of which must hear its own events once, and nothing else. */
+async function manyStreams(run: FaultRun, size: Size): Promise<void> {
+  const ids = Array.from({ length: size.mcpServers }, (_, n) => `server-${n}`);
+  const limits = { requestsPerMinute: PLENTY, elicitationsPerSubject: PLENTY, eventStreams: size.streams };
+  const world = run.stack.use(
+    await startWorld({
+      replicas: 0,
+      publicUrl: `http://localhost:${await freePort()}`,
+      otherMcpServers: ids.map(id => ({ id, limits })),
+    }),
+  );
+  const gateway = run.stack.use(await startGatewayProcess(world.config));
+  const memory = async () =>
+    Number(/^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${gateway.pid}/status`, 'utf8'))?.[1]) / 1024;
+  const apis = ids.map(id => createApi(gateway.address, keyOf(id)));
+  for (const api of apis) await api.call('GET', '/v1/elicitations/none');
+  const before = await memory();
+
+  const streams: { readonly stream: EventListener; readonly of: number }[] = [];
+  for (let at = 0; at < size.streams; at += OPENED_AT_ONCE)
+    streams.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(OPENED_AT_ONCE, size.streams - at) }, async (_, n) => {
+          const of = (at + n) % ids.length;
+          const stream = await listen(gateway.address, { apiKey: keyOf(ids[of] ?? '') });
+          run.stack.use(stream);
+          if (stream.status !== 200) throw new Error(`a stream was answered ${stream.status}`);
+          return { stream, of };
+        }),
+      )),
+    );
+  const grown = (await memory()) - before;
+
+  const random = run.random.fork('ends');
+  /** By MCP server. */
+  const ended = new Map<string, number>();
+  const work: Promise<void>[] = [];
+  const began = performance.now();
+  for (let n = 0; n < size.perSecond * size.seconds; n += 1) {
+    const due = began + (n / size.perSecond) * 1000;
+    await delay(Math.max(0, due - performance.now()));
+    const of = random.below(ids.length);
+    work.push(endOne(of, n));
+  }
+  await Promise.all(work);
+
+  async function endOne(of: number, n: number): Promise<void> {
+    const api = apis[of];
+    if (api === undefined) throw new TypeError('no such MCP server');
+    const issued = await api.issue(askFor(world, `person-${n}`));
+    if (issued.status !== 201) throw new Error(`not issued: ${issued.status}`);
+    const cancelled = await api.cancel(issued.body.elicitationId);
+    if (cancelled.status !== 200) throw new Error(`not cancelled: ${cancelled.status}`);
+    ended.set(issued.body.elicitationId, of);
+  }
+
+  for (const { stream, of } of streams) {
+    const expected = [...ended].filter(([, by]) => by === of).map(([elicitationId]) => elicitationId);
+    const heardEnds = () => stream.heard.filter(({ type }) => type === 'elicitation.cancelled');
+    await stream.until(() => heardEnds().length >= expected.length);
+    const heard = heardEnds().map(({ data }) => data['elicitationId'] ?? '');
+    if (heard.toSorted().join() !== expected.toSorted().join()) throw new Error('a stream heard something else');
+  }
+  const late = performance.now() - began - size.seconds * 1000;
+  run.measure('streams', size.streams, '');
+  run.measure('memory of all', grown, 'MiB');
+  run.measure('memory each', (grown * 1024) / size.streams, 'KiB');
+  run.measure('events heard', ended.size * (size.streams / size.mcpServers), '');
+  run.measure('all heard after the last', Math.max(0, late), 'ms');
+}
+
+export const streams: readonly Scenario[] = [
+  { item: 'L2', name: '500 streams at one process, 20 ends per second', run: run => manyStreams(run, SHORT) },
+  {
+    item: 'L2',
+    name: '10,000 streams at one process, 100 ends per second',
+    length: 'long',
+    timeoutMs: 900_000,
+    run: run => manyStreams(run, LONG),
+  },
+];

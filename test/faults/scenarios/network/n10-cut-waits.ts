@@ -1,0 +1,76 @@
+import { startFaultProxy } from '@postern/testkit/fault-proxy';
+import { type Way, ways } from '../../../support/verb-play.ts';
+import { startVerbWorld } from '../../../support/verb-world.ts';
+import { keyOf } from '../../../support/world.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+
+/** Instead of the 30 seconds of the catalogue, so that it is cut often. */
+const CUT_MS = 3_000;
+/** Instead of 25. */
+const SHORT_WAIT_S = 1;
+/** Between the times at which a person who takes long has been asked for. */
+const HOLDS = 2;
+
+/** All calls of an MCP server go through a proxy that cuts every connection after a while. */
+async function throughCuttingProxy(run: FaultRun): Promise<void> {
+  const payment = { processors: ['stripe-main', 'none'], maxAmount: { EUR: 100_000 } };
+  const world = run.stack.use(await startVerbWorld({ mcpServer: { payment } }));
+  const { stage } = world.payment;
+  const port = Number(new URL(stage.world.gateways[0]?.address ?? '').port);
+  const proxy = run.stack.use(await startFaultProxy(port, { seed: run.seed }));
+  using _cut = proxy.add({ type: 'reset_peer', direction: 'downstream', timeoutMs: CUT_MS });
+  const url = `http://127.0.0.1:${proxy.port}`;
+
+  const { elicitationId } = await stage.ask(stage.subject());
+  const read = (wait: number) =>
+    fetch(`${url}/v1/elicitations/${elicitationId}?wait=${wait}`, {
+      headers: { authorization: `Bearer ${keyOf('tracker')}`, connection: 'close' },
+    });
+  const inTime = await read(SHORT_WAIT_S);
+  const { status } = (await inTime.json()) as { status: string };
+  if (inTime.status !== 200 || status !== 'pending') throw new Error(`answered ${inTime.status} ${status}`);
+  const tooLong = await read(30).then(
+    answer => answer.status,
+    () => 'cut',
+  );
+  if (tooLong !== 'cut') throw new Error(`the proxy did not cut: ${tooLong}`);
+
+  for (const way of waysFor(run)) {
+    const person = world.person();
+    const postern = { ...way.endpoint.postern, url, holdMs: SHORT_WAIT_S * 1000 };
+    const cut: Way = { ...way, endpoint: { ...way.endpoint, postern } };
+    const endpoint = await world.endpoint(cut.endpoint);
+    const player = await world.player(cut, person);
+    const order = world.order();
+    const played = await player.play(
+      'confirm',
+      { order },
+      {
+        async atPage(id) {
+          if (way.hearsOfEnd || way.revision === '2026-07-28') await endpoint.untilHolding(id, HOLDS);
+          await person.accept(id);
+        },
+      },
+    );
+    if (played.text !== 'accept') throw new Error(`${way.name}: ${played.text}`);
+    const gave = endpoint.given.filter(one => one.order === order).length;
+    if (gave !== 1) throw new Error(`${way.name}: the handler went on ${gave} times`);
+  }
+}
+
+/** The MCP drivers that hold a call or wait for its end. */
+function waysFor({ isLong, random }: FaultRun): readonly Way[] {
+  const asking = ways.filter(({ url }) => url !== 'plain');
+  return isLong
+    ? asking
+    : [random.pick(asking.filter(({ revision }) => revision === '2026-07-28')), random.pick(asking)];
+}
+
+export const cutWaits: readonly Scenario[] = [
+  {
+    item: 'N10',
+    name: 'a proxy cuts every connection of MCP servers in the middle of their waits',
+    timeoutMs: 240_000,
+    run: throughCuttingProxy,
+  },
+];

@@ -1,0 +1,82 @@
+import type { ProviderFault } from '@postern/testkit/providers';
+import { startFaultWorld } from '../../fault-world.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+import { startTraffic, type TrafficOptions } from '../../traffic.ts';
+
+/** Bad moments between good ones, while people connect their accounts at two gateways. */
+async function withBadMoments(
+  run: FaultRun,
+  p: {
+    readonly begin: (world: Awaited<ReturnType<typeof startFaultWorld>>, round: number) => void;
+    readonly end: (world: Awaited<ReturnType<typeof startFaultWorld>>) => void;
+    readonly kinds: NonNullable<TrafficOptions['kinds']>;
+  },
+): Promise<void> {
+  const world = await startFaultWorld(run);
+  for (const name of ['a', 'b']) await world.startGateway(name);
+  const traffic = await startTraffic(run, { world, kinds: p.kinds, concurrency: 6 });
+  await traffic.more(6, 60_000);
+  const rounds = run.isLong ? 12 : 4;
+  for (let round = 0; round < rounds; round += 1) {
+    p.begin(world, round);
+    run.history.record({ who: 'harness', what: 'fault', fault: 'bad moment', target: 'provider' });
+    await traffic.more(6, 60_000);
+    p.end(world);
+    await traffic.more(4, 60_000);
+  }
+  await traffic.settle();
+  run.measure('completed', traffic.completed, '');
+  if (traffic.completed === 0) throw new Error('nothing ever completed');
+}
+
+const tokenFaults: readonly Omit<ProviderFault, 'endpoint'>[] = [
+  { status: 500 },
+  { status: 502 },
+  { status: 503, headers: { 'retry-after': '1' } },
+  { status: 429, headers: { 'retry-after': '120' } },
+  { drop: 'before' },
+  { status: 200, body: '{"access_token":"x"', headers: { 'content-type': 'application/json' } },
+];
+const lostAnswers: readonly Omit<ProviderFault, 'endpoint'>[] = [
+  { drop: 'after' },
+  { hang: true, when: 'after' },
+  { status: 502, when: 'after' },
+];
+
+const atTokenEndpoint = (faults: readonly Omit<ProviderFault, 'endpoint'>[]) => (run: FaultRun) => {
+  const random = run.random.fork('provider');
+  return withBadMoments(run, {
+    kinds: ['authorization'],
+    begin: ({ world }) => world.provider.fault({ endpoint: 'token', ...random.pick(faults) }),
+    end: ({ world }) => world.provider.clearFaults(),
+  });
+};
+
+export const troubledProviders: readonly Scenario[] = [
+  {
+    item: 'N1',
+    name: 'token endpoint in trouble by the seed, while accounts are connected at two gateways',
+    run: atTokenEndpoint(tokenFaults),
+  },
+  {
+    item: 'N2',
+    name: 'token endpoint whose answers are lost after it has issued, while accounts are connected at two gateways',
+    run: atTokenEndpoint(lostAnswers),
+  },
+  {
+    item: 'N12',
+    name: 'identity provider down by the seed, while people decide at two gateways',
+    run(run) {
+      const random = run.random.fork('identity provider');
+      const endpoints = ['metadata', 'authorization', 'token', 'jwks'] as const;
+      return withBadMoments(run, {
+        kinds: ['confirmation', 'authorization', 'form'],
+        begin: ({ world }) => {
+          for (const endpoint of endpoints)
+            if (random.chance(0.7)) world.identityProvider.fault({ endpoint, status: random.pick([500, 502, 503]) });
+        },
+        end: ({ world }) => world.identityProvider.clearFaults(),
+      });
+    },
+  },
+];
