@@ -1,8 +1,16 @@
 import { issueElicitationSchema, redeemRequestSchema, verifyElicitationSchema, waitQuerySchema } from '@postern/api';
-import { type ElicitationId, isCharging, NotFoundError, parseElicitationId } from '@postern/elicitation';
+import {
+  DomainError,
+  type Elicitation,
+  type ElicitationId,
+  isCharging,
+  NotFoundError,
+  parseElicitationId,
+} from '@postern/elicitation';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { GatewayDeps } from '../../deps.ts';
+import type { RegisteredMcpServer } from '../../registered-mcp-server.ts';
 import { parse } from '../parse.ts';
 import { ProblemError } from '../problem-error.ts';
 import { callerOf } from './caller-auth.ts';
@@ -20,6 +28,19 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
   const present = createPresenter(deps.config);
   const waits = createWaitLimit(deps.overload);
   const waitingSignal = createWaitingSignal(deps.stopping.closing);
+
+  /** What is being paid is rare: only then is the elicitation read beforehand. */
+  async function cancel(caller: RegisteredMcpServer, elicitationId: ElicitationId): Promise<Elicitation> {
+    try {
+      return await deps.service.cancel(caller, elicitationId);
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'payment_in_progress') throw error;
+      const elicitation = await deps.service.read(caller, elicitationId);
+      // What may have been paid is ended by what the processor says.
+      if (isCharging(elicitation)) return deps.paymentFlow.cancel(elicitation);
+      return deps.service.cancel(caller, elicitationId);
+    }
+  }
 
   app.post('/elicitations', async (request, reply) => {
     const answer = await deps.issueFlow.issue(
@@ -44,10 +65,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     parse(noBodySchema, request.body, 'body');
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
-    const elicitation = await deps.service.read(caller, elicitationId);
-    // What may have been paid is ended by what the processor says.
-    if (isCharging(elicitation)) return present.elicitation(await deps.paymentFlow.cancel(elicitation));
-    return present.elicitation(await deps.service.cancel(caller, elicitationId));
+    return present.elicitation(await cancel(caller, elicitationId));
   });
 
   app.post<ById>('/elicitations/:elicitationId/redeem', async request => {
