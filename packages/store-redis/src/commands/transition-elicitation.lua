@@ -35,9 +35,11 @@ local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
 if former and not is_known(former) then return { 'unreadable', former } end
 
 local version = whole(tonumber(found[2]) + 1)
--- The record before may have taken more fields.
-redis.call('HDEL', KEYS[1], 'record', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8')
+-- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
 redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 20))
+-- The record before may have taken more fields; those of this one are the first of them.
+local beyond = RECORD + (#ARGV - 19) / 2
+if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
 local expires = found[4]
 if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then
