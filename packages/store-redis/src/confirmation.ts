@@ -81,6 +81,11 @@ export class Confirmation {
     await Promise.allSettled(found.map(node => node.connect()));
   }
 
+  /** There is another master. */
+  leaveMasters(): void {
+    for (const confirmation of this.#masters.values()) confirmation.leave();
+  }
+
   close(): void {
     for (const confirmation of this.#masters.values()) confirmation.close();
     this.#masters.clear();

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { loadScripts } from './commands.ts';
+import { keepConnecting } from './keep-connecting.ts';
 import {
   credentialsOf,
   endpointsOf,
@@ -11,6 +12,7 @@ import {
   sentinelOptionsOf,
 } from './redis-address.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
+import { leaveMaster, SentinelWatch } from './sentinel-watch.ts';
 
 export interface ConnectionSettings {
   readonly address: RedisAddress;
@@ -18,6 +20,8 @@ export interface ConnectionSettings {
   readonly connectionName: string;
   readonly commandTimeoutMs: number;
   readonly onFault: (fault: RedisFault) => void;
+  /** There is another master, and the connection of requests has left the old one. */
+  readonly onSwitch?: () => void;
 }
 
 /**
@@ -44,9 +48,6 @@ function commonOptions(settings: ConnectionSettings) {
 /** What only a replica answers: the master is another one by now, so the connection is made anew. */
 const isOfReplica = (error: Error) => /^(READONLY|MASTERDOWN|UNBLOCKED)\b/.test(error.message);
 
-/** Between two attempts to hear of fail-overs from a Sentinel that is away. */
-const SENTINEL_PAUSE_MS = 5_000;
-
 /** Short, because waiting requests fail meanwhile; spread, because all replicas lose a Redis together. */
 const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000) + randomInt(50);
 
@@ -54,6 +55,7 @@ const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000)
 export interface RedisConnections {
   readonly redis: Redis | Cluster;
   readonly openSubscriber: () => Redis;
+  close(): void;
 }
 
 export function openRedis(settings: ConnectionSettings): RedisConnections {
@@ -75,9 +77,11 @@ const forWakeUps = (connectionName: string) => ({ connectionName: `${connectionN
 
 function openSingle(address: { readonly url: string }, settings: ConnectionSettings): RedisConnections {
   const common = commonOptions(settings);
+  const redis = new Redis(address.url, { ...common, ...forRequests() });
   return {
-    redis: new Redis(address.url, { ...common, ...forRequests() }),
+    redis,
     openSubscriber: () => new Redis(address.url, { ...common, ...forWakeUps(common.connectionName) }),
+    close: () => redis.disconnect(),
   };
 }
 
@@ -87,12 +91,29 @@ function openSentinel(address: SentinelAddress, settings: ConnectionSettings): R
     ...commonOptions(settings),
     ...sentinelOptionsOf(address, settings.tls),
     sentinelCommandTimeout: settings.commandTimeoutMs,
-    sentinelReconnectStrategy: () => SENTINEL_PAUSE_MS,
   };
+  const redis = new Redis({ ...common, ...forRequests(), sentinelRetryStrategy: reconnectDelay });
+  const letGo = keepConnecting(redis);
+  const watch = new SentinelWatch({
+    address,
+    tls: settings.tls,
+    connectionName: settings.connectionName,
+    timeoutMs: settings.commandTimeoutMs,
+    onSwitch() {
+      leaveMaster(redis);
+      settings.onSwitch?.();
+    },
+    onFault: settings.onFault,
+  });
   return {
-    redis: new Redis({ ...common, ...forRequests(), sentinelRetryStrategy: reconnectDelay }),
+    redis,
     openSubscriber: () =>
       new Redis({ ...common, ...forWakeUps(common.connectionName), sentinelRetryStrategy: () => null }),
+    close() {
+      letGo();
+      watch.close();
+      redis.disconnect();
+    },
   };
 }
 
@@ -120,7 +141,7 @@ function openCluster(address: { readonly nodes: readonly string[] }, settings: C
       ...forWakeUps(common.connectionName),
     });
   };
-  return { redis, openSubscriber };
+  return { redis, openSubscriber, close: () => redis.disconnect() };
 }
 
 /** Waits until Redis takes commands: reachable, signed in, and done loading its data. @throws StoreUnavailableError */

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { shardIn } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
@@ -12,7 +14,8 @@ async function startReplicaOf(master: RedisServer): Promise<RedisServer> {
   const replica = await startRedis({
     args: ['--replicaof', master.host, String(master.port), '--repl-diskless-sync-delay', '0'],
   });
-  while (!(await replica.ask('INFO', 'replication')).includes('master_link_status:up'));
+  const isOnline = new RegExp(`^slave\\d+:.*port=${replica.port},state=online`, 'm');
+  while (!isOnline.test(await master.ask('INFO', 'replication')));
   return replica;
 }
 
@@ -94,6 +97,62 @@ describe('what changes while it runs is noticed', () => {
     await expect(stores.ping()).rejects.toMatchObject({ name: 'StoreUnavailableError' });
     expect(changes).toEqual([{ holds: false, reason: 'unknown' }]);
   });
+});
+
+/** Leads to one Redis, and from some moment on to another; what is open stays where it is. */
+async function startSwitch(first: RedisServer) {
+  let target = first;
+  const halves = new Set<Socket>();
+  const listener = createServer(near => {
+    const far = connect(target.port, target.host);
+    for (const [half, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      halves.add(half);
+      half.on('error', () => half.destroy());
+      half.on('close', () => other.destroy());
+    }
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  return {
+    url: `redis://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    leadTo(next: RedisServer) {
+      target = next;
+    },
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      for (const half of halves) half.destroy();
+      await once(listener, 'close');
+    },
+  };
+}
+
+test('a replica that was promoted confirms nothing that its old master has answered with', async () => {
+  await using old = await startRedis();
+  await using promoted = await startReplicaOf(old);
+  await using further = await startReplicaOf(promoted);
+  await using address = await startSwitch(old);
+  await using stores = await createRedisStores({ url: address.url, durability: { profile: 'ha' } });
+  await created(stores.elicitations, ask(somebody()));
+
+  // The new master has a replica that would confirm anything; the connection for confirming leads there, that of requests does not.
+  await promoted.ask('REPLICAOF', 'NO', 'ONE');
+  address.leadTo(promoted);
+  const [, id = ''] = /id=(\d+) [^\n]*name=postern-confirm/.exec(await old.ask('CLIENT', 'LIST')) ?? [];
+  await old.ask('CLIENT', 'KILL', 'ID', id);
+  while (!(await promoted.ask('CLIENT', 'LIST')).includes('name=postern-confirm'));
+
+  const request = ask(somebody());
+  // Refused until the connection of requests has found the new master as well.
+  await expect
+    .poll(() => stores.elicitations.create(request).catch(({ name }: Error) => name), { timeout: 10_000 })
+    .toMatchObject({ result: 'created' });
+  // Acknowledged is what the new master has done, and its replica has.
+  await promoted.kill();
+  await using after = await createRedisStores({ url: further.url });
+  expect(await after.elicitations.read(request.elicitation.elicitationId)).toMatchObject({ status: 'pending' });
 });
 
 describe('profile ha', () => {

@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 import type { ConfirmationOptions } from './confirmation.ts';
+import { keepConnecting } from './keep-connecting.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
+import { leaveMaster } from './sentinel-watch.ts';
 
 /** What one round has found out: which process it spoke to, or why it found nothing out. */
 type Round = { readonly runId: string } | { readonly fault: RedisFault };
@@ -19,24 +21,29 @@ export class MasterConfirmation {
   readonly #master: Redis;
   readonly #peer: Redis;
   readonly #options: ConfirmationOptions;
+  readonly #letGo: () => void;
   readonly #runIds = new WeakMap<object, Promise<string>>();
   #current: Promise<Round> | undefined;
   #next: Promise<Round> | undefined;
 
   constructor(master: Redis, options: ConfirmationOptions) {
-    const { connectionName = 'postern' } = master.options;
+    // The default reply mapping, as everywhere; its type does not fit that of the constructor.
+    const { replyMapping: _, ...inherited } = master.options;
     this.#master = master;
     this.#options = options;
     const patienceMs = options.timeoutMs + options.commandTimeoutMs;
     this.#peer = new Redis({
-      ...master.options,
-      connectionName: `${connectionName}-confirm`,
+      ...inherited,
+      connectionName: `${inherited.connectionName ?? 'postern'}-confirm`,
       enableOfflineQueue: false,
       lazyConnect: true,
       commandTimeout: patienceMs,
       socketTimeout: patienceMs,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
       retryStrategy: times => Math.min(25 * 2 ** (times - 1), 1_000),
     });
+    this.#letGo = keepConnecting(this.#peer);
     // Whoever waits for a round is told; between rounds there is nobody to tell.
     this.#peer.on('error', () => undefined);
     this.#peer.connect().catch(() => undefined);
@@ -66,7 +73,12 @@ export class MasterConfirmation {
     };
   }
 
+  leave(): void {
+    leaveMaster(this.#peer);
+  }
+
   close(): void {
+    this.#letGo();
     this.#peer.disconnect();
   }
 
@@ -125,8 +137,8 @@ export class MasterConfirmation {
 
   /** The two connections lead to different processes, so one of them is about to be left: both are made anew. */
   #disagree(): never {
-    this.#peer.disconnect(true);
-    this.#master.disconnect(true);
+    leaveMaster(this.#peer);
+    leaveMaster(this.#master);
     throw new RedisFault('ambiguous', 'master_changed');
   }
 

@@ -63,9 +63,16 @@ export function sentinelOptionsOf(address: SentinelAddress, tls: RedisTlsOptions
     ...(username ? { sentinelUsername: username } : {}),
     ...(password ? { sentinelPassword: password } : {}),
     ...(secured === undefined ? {} : { sentinelTLS: secured, enableTLSForSentinelMode: true }),
-    // Told of a fail-over by the Sentinels, a connection leaves the old master even where that one is still up.
-    failoverDetector: true,
   } satisfies RedisOptions;
+}
+
+/** For a connection to one of the Sentinels. */
+export function sentinelLoginOf(
+  address: SentinelAddress,
+  tls: RedisTlsOptions = {},
+): Login & Pick<RedisOptions, 'tls'> {
+  const secured = tlsOf(address, tls);
+  return { ...loginIn(firstOf(address)), ...(secured === undefined ? {} : { tls: secured }) };
 }
 
 function tlsOf(address: RedisAddress, tls: RedisTlsOptions): ConnectionOptions | undefined {

@@ -190,7 +190,9 @@ export class RedisLink {
   /** Waits, within bounds, until commands have somewhere to go. */
   async #reconnected(): Promise<void> {
     const attempts = Math.ceil(this.#repeatWithinMs / POLL_MS);
-    for (let attempt = 0; attempt < attempts && !isConnected(this.#redis); attempt += 1) await delay(POLL_MS);
+    // One that is being left still looks connected at first.
+    for (let attempt = 0; attempt < attempts && (attempt === 0 || !isConnected(this.#redis)); attempt += 1)
+      await delay(POLL_MS);
   }
 }
 

@@ -49,6 +49,7 @@ import { RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
+import { tlsFaultOf } from './tls-fault.ts';
 import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
 
@@ -128,12 +129,20 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const commandTimeoutMs = options.commandTimeoutMs ?? 2_000;
   const startTimeoutMs = options.startTimeoutMs ?? 10_000;
   const onFault = options.onFault ?? (() => {});
-  const { redis, openSubscriber } = openRedis({
+  const {
+    redis,
+    openSubscriber,
+    close: disconnect,
+  } = openRedis({
     address: options,
     tls: options.tls,
     connectionName: options.connectionName ?? 'postern',
     commandTimeoutMs,
     onFault,
+    onSwitch() {
+      confirmation?.leaveMasters();
+      subscription.renew();
+    },
   });
   const waiters = new Waiters();
   const commits = new CommitSignals();
@@ -172,7 +181,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     watch[Symbol.dispose]();
     await subscription.close();
     confirmation?.close();
-    redis.disconnect();
+    disconnect();
   };
 
   try {
@@ -182,7 +191,9 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
   } catch (error) {
     await close();
-    throw error;
+    const cause =
+      error instanceof StoreUnavailableError ? await tlsFaultOf(options, options.tls, commandTimeoutMs) : undefined;
+    throw cause === undefined ? error : new StoreUnavailableError({ cause });
   }
   // Another connection of requests may lead to another master: what wakes comes from there.
   redis.on('ready', () => subscription.renew());

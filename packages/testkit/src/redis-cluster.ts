@@ -19,6 +19,8 @@ export interface RedisCluster extends AsyncDisposable {
   replicasOf(master: RedisServer): Promise<readonly RedisServer[]>;
   /** The master of this moment in which a key lies. */
   masterOf(key: string): Promise<RedisServer>;
+  /** Resolves when this one leads no more and every slot has a master that takes writes. */
+  untilMasterIsNot(before: RedisServer): Promise<void>;
   /** Asks a replica to take the place of its master, without loss. Resolves when it has. */
   failover(replica: RedisServer): Promise<void>;
 }
@@ -101,6 +103,13 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
       if (found?.server === undefined) throw new Error('No master has that key.');
       return found.server;
     },
+    untilMasterIsNot: before =>
+      untilSeen(async () => {
+        const masters = await mastersNow();
+        if (masters.includes(before) || masters.length < MASTERS) return false;
+        const states = await Promise.all(masters.map(master => master.ask('CLUSTER', 'INFO').catch(() => '')));
+        return states.every(state => state.includes('cluster_state:ok'));
+      }),
     async failover(replica) {
       await replica.ask('CLUSTER', 'FAILOVER');
       await untilSeen(async () => (await mastersNow()).includes(replica));

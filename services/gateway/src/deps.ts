@@ -247,7 +247,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     telemetry,
     overload,
     stopping,
-    openQueueRedis: () => openQueueRedis({ address: target.address, tls: target.tls, prefix: config.redis.prefix }),
+    openQueueRedis: () => openQueueRedis(target.queue),
     clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),

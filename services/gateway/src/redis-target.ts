@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
+import type { QueueRedisOptions, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
 import { ConfigError } from './config/config-error.ts';
 import type { RedisConfig } from './config/redis-config.ts';
 
@@ -12,10 +12,10 @@ interface Sentinel {
 }
 
 export interface RedisTarget {
-  readonly address: Address;
-  readonly tls: RedisTlsOptions | undefined;
   /** For `createRedisStores`. */
   readonly stores: RedisStoresOptions;
+  /** For `openQueueRedis`. */
+  readonly queue: QueueRedisOptions;
 }
 
 /** Whether the configuration leads to a Redis, or leaves it to the gateway to have one of its own. */
@@ -32,8 +32,7 @@ export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
   const address = addressOf(redis, ownUrl);
   const tls = redis.tls === undefined ? undefined : tlsOf(redis.tls);
   return {
-    address,
-    tls,
+    queue: { address, tls, prefix: redis.prefix, durability: redis.durability },
     stores: {
       ...address,
       ...(tls === undefined ? {} : { tls }),

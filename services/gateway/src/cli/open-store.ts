@@ -25,7 +25,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
   const vault = createVault(createKeyRing(config.vault.keys));
   await using stack = new AsyncDisposableStack();
   const own = hasOwnRedis(config.redis) ? stack.use(await ownRedis(config.redis.directory)) : undefined;
-  const { address, tls, stores: options } = redisTarget(config.redis, own?.url);
+  const { stores: options, queue } = redisTarget(config.redis, own?.url);
   const stores = stack.use(
     await createRedisStores({
       ...options,
@@ -38,7 +38,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
     vault,
     stores,
     config,
-    openQueueRedis: () => openQueueRedis({ address, tls, prefix: config.redis.prefix, connectionName: 'postern-cli' }),
+    openQueueRedis: () => openQueueRedis({ ...queue, connectionName: 'postern-cli' }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }

@@ -65,8 +65,8 @@ export function createInstruments(registry: Registry) {
     passkeyRefusals: counter('postern_passkey_refusals_total', 'Passkeys refused', ['code']),
 
     redisSeconds: histogram('postern_redis_command_duration_seconds', 'Redis commands', ['command'], REDIS_SECONDS),
-    redisDurable: gauge('postern_redis_durable', 'Whether Redis keeps what the durability profile promises'),
     redisErrors: counter('postern_redis_command_errors_total', 'Redis commands that failed', ['command', 'fault']),
+    redisDurable: gauge('postern_redis_durable', 'Whether Redis keeps what the durability profile promises'),
     outboundSeconds: histogram(
       'postern_outbound_request_duration_seconds',
       'Requests to others',

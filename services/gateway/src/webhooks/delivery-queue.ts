@@ -52,7 +52,7 @@ export interface QueueCounts {
 
 /** What waits to be delivered to one endpoint. */
 export interface DeliveryQueue {
-  /** Adding an event that is there already changes nothing. */
+  /** Adding an event that is there already changes nothing. @throws StoreUnavailableError while it may still be lost */
   add(events: readonly WebhookEvent[]): Promise<void>;
   counts(): Promise<QueueCounts>;
   isPaused(): Promise<boolean>;
@@ -92,7 +92,10 @@ export function openDeliveryQueue(p: {
   return {
     async add(events) {
       if (events.length === 0) return;
+      // Its cursor, which lies with everything else, moves on only when these cannot be lost any more.
+      const confirmed = redis.guard(endpoint);
       await queue.addBulk(events.map(event => ({ name: 'deliver', data: event, opts: { jobId: event.eventId } })));
+      await confirmed();
     },
     async counts() {
       const counts = await queue.getJobCounts('wait', 'active', 'delayed', 'failed');

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GatewayConfigInput } from '@postern/gateway';
+import {
+  createRedisTls,
+  type RedisAccess,
+  type RedisCluster,
+  type RedisSentinel,
+  startRedisCluster,
+  startRedisSentinel,
+} from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { root } from '../../scripts/child.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { connectAccount } from '../support/person-at-gateway.ts';
+import { type Stage, startStage } from '../support/stage.ts';
+import { createApi, keyOf } from '../support/world.ts';
+
+/** The users that operators are shown, each with one password. */
+const access: RedisAccess = {
+  lines: readFileSync(join(root, 'infra/redis/users.acl'), 'utf8')
+    .split('\n')
+    .filter(line => line.startsWith('user ') && !line.startsWith('user default'))
+    .map(line => line.replace(/\$\{\w+\}/, 'test-password')),
+  user: { name: 'postern', password: 'test-password' },
+  replica: { name: 'replica', password: 'test-password' },
+  sentinel: { name: 'sentinel', password: 'test-password' },
+};
+const durability = { profile: 'ha', replicas: 1, timeoutMs: 1_000 } as const;
+
+interface Topology {
+  readonly redis: NonNullable<GatewayConfigInput['redis']>;
+  /** Kills a master and waits for its successor. */
+  failOver(): Promise<void>;
+}
+
+const stack = new AsyncDisposableStack();
+afterAll(() => stack.disposeAsync());
+const tls = stack.use(await createRedisTls());
+const files = { caFile: tls.ca.file, certFile: tls.cert.file, keyFile: tls.key.file };
+
+const ofSentinel = (sentinel: RedisSentinel): Topology => ({
+  redis: {
+    sentinel: {
+      nodes: [...sentinel.sentinelUrls],
+      masterName: sentinel.masterName,
+      username: access.user.name,
+      password: access.user.password,
+    },
+    tls: files,
+    durability,
+  },
+  async failOver() {
+    const before = await sentinel.masterNow();
+    await before.kill();
+    await sentinel.untilMasterIsNot(before);
+    await sentinel.untilReplicas(1);
+  },
+});
+
+const ofCluster = (cluster: RedisCluster): Topology => ({
+  redis: { cluster: [...cluster.urls], tls: files, durability },
+  async failOver() {
+    const [before] = await cluster.mastersNow();
+    if (before === undefined) throw new Error('a cluster without masters');
+    await before.kill();
+    await cluster.untilMasterIsNot(before);
+    // Until it comes back as a replica, its successor has none.
+    await before.restart();
+  },
+});
+
+describe.each([
+  ['Sentinel', async () => ofSentinel(stack.use(await startRedisSentinel({ tls, access })))],
+  ['a Cluster', async () => ofCluster(stack.use(await startRedisCluster({ tls, access, replicasPerMaster: 1 })))],
+] as const)('two gateways over %s with TLS and users, profile ha', (_name, start) => {
+  let topology: Topology;
+  let stage: Stage;
+  let other: GatewayProcess;
+
+  beforeAll(async () => {
+    topology = await start();
+    let config: GatewayConfigInput | undefined;
+    stage = stack.use(
+      await startStage({
+        config: ({ base }) => {
+          config = { ...base, redis: topology.redis };
+          return { redis: topology.redis };
+        },
+      }),
+    );
+    if (config === undefined) throw new Error('a stage without a configuration');
+    other = stack.use(await startGatewayProcess(config));
+  });
+
+  /** Asked at one gateway, waited for at the other. */
+  async function connect(): Promise<void> {
+    const user = stage.subject();
+    const issued = await stage.ask(user);
+    const elsewhere = createApi(other.address, keyOf('tracker'));
+    const waiting = elsewhere.read(issued.elicitationId, 55);
+    await connectAccount(stage.raw(), issued.elicitationId, user);
+    const { body } = await waiting;
+    expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
+    expect(await elsewhere.accessToken(body.outcome?.connectionId ?? '')).toMatchObject({ status: 200 });
+  }
+
+  const ready = (address: string) => fetch(`${address}/readyz`).then(({ status }) => status);
+
+  it('connects a person', { timeout: 60_000 }, connect);
+
+  it('is ready again after a fail-over, and connects the next', { timeout: 120_000 }, async () => {
+    await topology.failOver();
+    const addresses = [other.address, stage.world.gateways[0]?.address ?? ''];
+    await expect.poll(() => Promise.all(addresses.map(ready)), { timeout: 60_000 }).toEqual([200, 200]);
+    await connect();
+  });
+});
