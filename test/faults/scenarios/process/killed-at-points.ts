@@ -58,7 +58,9 @@ function inCallback(item: string, name: string, point: CrashPointName): Scenario
 function issuedInVain({ history }: FaultRun): number {
   const asked = new Set(
     history.entries.flatMap(entry =>
-      entry.what === 'event' && entry.kind === 'authorization' && entry.status === 'completed' ? [entry.elicitationId] : [],
+      entry.what === 'event' && entry.kind === 'authorization' && entry.status === 'completed'
+        ? [entry.elicitationId]
+        : [],
     ),
   );
   return history.entries.filter(({ what }) => what === 'token_issued').length - asked.size;
@@ -121,7 +123,7 @@ const relaying: Scenario = {
       ? (['carry_begun', 'carried', 'cursor_sent'] as const)
       : (['carried', 'cursor_sent', 'carry_begun'] as const);
     await killRepeatedly(run, stricken, points, run.isLong ? 9 : 3);
-    await stricken.traffic.settle();
+    await stricken.traffic.settle({ announceMs: 30_000 });
   },
 };
 
