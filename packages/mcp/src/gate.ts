@@ -41,8 +41,9 @@ export interface GenericGate<McpServer, Context, Result, Return> {
    */
   ownsRequestState(requestState: string): boolean;
   /**
-   * On a gate attached to an `McpServer`, once an MCP session that another replica opened was restored on it (see the option
-   * `sessions`): what the session was promised a notice for is waited for here too.
+   * On a gate attached to an `McpServer`, with the option `sessions`: to be called once the MCP session has its id, whether it was
+   * opened here or restored (`onsessioninitialized` of the SDKs' transports). What the session was promised a notice for on
+   * another replica is waited for here too.
    *
    * @throws {PosternUsageError} `invalid_options` without that option, or on a gate that is not attached
    */

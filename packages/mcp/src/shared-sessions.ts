@@ -23,7 +23,10 @@ export interface SessionReplica {
   resume(session: LegacySession): Promise<void>;
 }
 
-/** The replica that asks answers first: a notice of what the MCP client has not heard of is ignored. */
+/**
+ * Milliseconds. The replica that asks answers first: a notice of what the MCP client has not heard of is ignored. And a session
+ * that was restored for the sake of its stream has that stream by then.
+ */
 const HEAD_START_MS = 1_000;
 
 export function createSessionReplica(
@@ -42,13 +45,17 @@ export function createSessionReplica(
     return sessionId;
   }
 
-  shared.subscribe((sessionId, elicitation) => {
-    const session = here.get(sessionId);
-    if (session === undefined) return;
+  function watchSoon(session: LegacySession, elicitation: WatchedElicitation): void {
+    // Rejects with the end of the session, and then there is nobody to tell.
     delay(HEAD_START_MS, session.closed).then(
       () => waiters.watch(session, elicitation),
       () => undefined,
     );
+  }
+
+  shared.subscribe((sessionId, elicitation) => {
+    const session = here.get(sessionId);
+    if (session !== undefined) watchSoon(session, elicitation);
   });
 
   return {
@@ -59,7 +66,7 @@ export function createSessionReplica(
     async resume(session) {
       const sessionId = take(session);
       if (sessionId === undefined) return;
-      for (const elicitation of await shared.list(sessionId)) waiters.watch(session, elicitation);
+      for (const elicitation of await shared.list(sessionId)) watchSoon(session, elicitation);
     },
   };
 }

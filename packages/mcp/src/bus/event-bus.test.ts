@@ -297,8 +297,7 @@ describe('until it is known that events come in time', () => {
     async status => {
       const world = setUp();
       world.refusals.push(...Array.from({ length: 12 }, () => ({ status })));
-      const reads: number[] = [];
-      const client = { read: async (_: string, seconds: number) => (reads.push(seconds), declined) };
+      const { client, reads } = answering(declined);
       using watch = watchEnd(client, world.bus, 'el-1');
       expect(await watch.read(45, signal)).toBe(declined);
       expect(reads).toEqual([45]);
@@ -339,7 +338,7 @@ describe('until it is known that events come in time', () => {
     expect(world.bus.isLive).toBe(false);
     await watch.read(45, signal);
     expect(reads).toEqual([45]);
-    await vi.advanceTimersByTimeAsync(21_000);
+    await vi.advanceTimersByTimeAsync(31_000);
     expect(world.last().signal.aborted).toBe(true);
     expect(world.errors).toMatchObject([{ code: 'timeout' }]);
     await vi.advanceTimersByTimeAsync(20_000);

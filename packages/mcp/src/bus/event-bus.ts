@@ -21,9 +21,9 @@ export interface EventBusOptions {
 export type BusPhase = 'off' | 'proving' | 'live' | 'resuming';
 
 /** The gateway says where it stands as soon as it is asked. */
-const FIRST_WORD_MS = 5_000;
+const FIRST_WORD_MS = 10_000;
 /** It speaks every 15 seconds. */
-const SECOND_WORD_MS = 20_000;
+const SECOND_WORD_MS = 30_000;
 const SILENCE_MS = 40_000;
 /** Between the answer to a waiting read and the event of the same end. */
 const ON_TIME_MS = 1_000;

@@ -1,0 +1,113 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+export interface McpServerProcessSettings {
+  readonly sdk: 'v2' | 'v1';
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  readonly issuer: string;
+  /** Where the replicas keep what they share. */
+  readonly redisUrl: string;
+  /** Whether they tell each other which session waits for what. */
+  readonly shared: boolean;
+}
+
+/** One replica of an MCP server, in a process of its own. */
+export interface McpServerProcess extends AsyncDisposable {
+  readonly port: number;
+  /** As a crash would. */
+  kill(): Promise<void>;
+}
+
+const main = fileURLToPath(new URL('./mcp-server-main.ts', import.meta.url));
+
+export async function startMcpServerProcess(settings: McpServerProcessSettings): Promise<McpServerProcess> {
+  const child = fork(main, [JSON.stringify(settings)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const exited = once(child, 'exit');
+  const kill = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await exited;
+  };
+  const [message] = await Promise.race([
+    once(child, 'message'),
+    exited.then(([code]) => {
+      throw new Error(`the MCP server ended with ${String(code)} before it listened`);
+    }),
+  ]);
+  return { port: z.object({ port: z.int() }).parse(message).port, kill, [Symbol.asyncDispose]: kill };
+}
+
+/** A balancer of HTTP requests without affinity. */
+export interface RequestBalancer extends AsyncDisposable {
+  readonly url: URL;
+  /** Index of the replica that has the stream of the session that opened one last. */
+  readonly streamAt: number;
+  /** From now on all go there; undefined: to each in turn. */
+  lead(replica: number | undefined): void;
+  /** When streams have been opened that often. */
+  untilStreams(count: number): Promise<void>;
+}
+
+export async function startRequestBalancer(replicas: readonly McpServerProcess[]): Promise<RequestBalancer> {
+  let turn = 0;
+  let led: number | undefined;
+  let streamAt = -1;
+  let streams = 0;
+  const listeners = new Set<() => void>();
+
+  function pass(near: IncomingMessage, answer: ServerResponse): void {
+    turn += 1;
+    const to = led ?? turn % replicas.length;
+    const far = forward(
+      {
+        host: '127.0.0.1',
+        ...{ port: replicas[to]?.port, path: near.url, method: near.method, headers: near.headers, agent: false },
+      },
+      incoming => {
+        answer.writeHead(incoming.statusCode ?? 502, incoming.headers);
+        answer.flushHeaders();
+        if (near.method === 'GET' && incoming.statusCode === 200) {
+          streamAt = to;
+          streams += 1;
+          for (const check of listeners) check();
+        }
+        // A replica that dies takes its answers with it.
+        incoming.on('error', () => answer.destroy());
+        incoming.pipe(answer);
+      },
+    );
+    far.on('error', () => answer.destroy());
+    answer.on('close', () => far.destroy());
+    near.pipe(far);
+  }
+
+  const listener = createServer(pass).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  return {
+    url: new URL(`http://127.0.0.1:${(listener.address() as AddressInfo).port}/mcp`),
+    get streamAt() {
+      return streamAt;
+    },
+    lead(replica) {
+      led = replica;
+    },
+    async untilStreams(count) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const check = () => void (streams >= count && resolve());
+      listeners.add(check);
+      check();
+      await promise;
+      listeners.delete(check);
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = once(listener, 'close');
+      listener.close();
+      listener.closeAllConnections();
+      await closed;
+    },
+  };
+}
