@@ -1,13 +1,13 @@
 import { type HttpAnswer, HttpConnection } from '../../bench/support/http-connection.ts';
 
-export interface FloodOptions {
+export interface FloodOptions<R extends { readonly text: string }> {
   /** Of the gateway, on this machine. */
   readonly address: string;
   /** Each sends its next request as soon as the last one is answered, whatever the answer was. */
   readonly connections: number;
-  /** The text of the next request; undefined when there is to be none any more. */
-  readonly next: () => string | undefined;
-  readonly onAnswer: (answer: HttpAnswer, tookMs: number) => void;
+  /** The next request, as text and with what the asker wants to know of it; undefined when there is to be none any more. */
+  readonly next: () => R | undefined;
+  readonly onAnswer: (answer: HttpAnswer, tookMs: number, request: R) => void;
 }
 
 export interface Flooded {
@@ -17,24 +17,27 @@ export interface Flooded {
 }
 
 /** Callers who neither wait nor care. Resolves when there is no next request. */
-export async function flood({ address, connections, next, onAnswer }: FloodOptions): Promise<Flooded> {
+export async function flood<R extends { readonly text: string }>(options: FloodOptions<R>): Promise<Flooded> {
+  const { address, connections, next, onAnswer } = options;
   const port = Number(new URL(address).port);
   let answers = 0;
   let lost = 0;
   await Promise.all(
     Array.from({ length: connections }, async () => {
       let connection = await HttpConnection.open(port);
-      for (let text = next(); text !== undefined; text = next()) {
+      for (let request = next(); request !== undefined; request = next()) {
         const began = performance.now();
+        let answer: HttpAnswer;
         try {
-          const answer = await connection.request(text);
-          answers += 1;
-          onAnswer(answer, performance.now() - began);
+          answer = await connection.request(request.text);
         } catch {
           lost += 1;
           connection[Symbol.dispose]();
           connection = await HttpConnection.open(port);
+          continue;
         }
+        answers += 1;
+        onAnswer(answer, performance.now() - began, request);
       }
       connection[Symbol.dispose]();
     }),

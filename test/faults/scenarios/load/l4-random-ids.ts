@@ -48,7 +48,7 @@ async function run(run: FaultRun): Promise<void> {
     asked += 1;
     const id = createHash('sha256').update(`${run.seed} ${asked}`).digest('base64url');
     const path = `/e/el_${random.pick(['00', '7f', 'ff'])}${id}${random.pick(pages)}`;
-    return httpRequest('GET', path, port, { accept: 'text/html' });
+    return { text: httpRequest('GET', path, port, { accept: 'text/html' }) };
   };
   const floodWith = async (count: number) => {
     let left = count;
