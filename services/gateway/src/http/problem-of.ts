@@ -52,6 +52,11 @@ const byFastifyCode = new Map<string, ProblemCode>([
   [errorCodes.FST_ERR_HANDLER_TIMEOUT().code, 'unavailable'],
 ]);
 
+/** As `problemOf`, for an error met while answering: that a caller has gone before all of its body was here is its own doing. */
+export function problemWith(request: { readonly raw: { readonly readableAborted: boolean } }, error: unknown) {
+  return problemOf(error) ?? (request.raw.readableAborted ? problemOf(new ProblemError('invalid_request')) : undefined);
+}
+
 /** What any error means to whoever asked. Undefined for a surprise: a 500 that says nothing. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof ProblemError) {

@@ -7,7 +7,7 @@ import { definedOnly } from '../../defined-only.ts';
 import type { GatewayDeps } from '../../deps.ts';
 import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
-import { type Problem, problemOf } from '../problem-of.ts';
+import { type Problem, problemWith } from '../problem-of.ts';
 import { authorizationPageRoutes } from './authorization-page-routes.ts';
 import { createBrowser } from './browser.ts';
 import { callbackRoutes } from './callback-routes.ts';
@@ -76,7 +76,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     }
 
     scope.setErrorHandler((error, request, reply) => {
-      const problem = pageProblem(error);
+      const problem = pageProblem(request, error);
       deps.noteUnknownLayout(error);
       if (problem === undefined) {
         deps.logger.error(
@@ -97,10 +97,10 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   });
 };
 
-function pageProblem(error: unknown): Problem | undefined {
+function pageProblem(request: FastifyRequest, error: unknown): Problem | undefined {
   return error instanceof PageError
     ? { code: 'invalid_request', status: error.kind === 'forbidden' ? 403 : 400 }
-    : problemOf(error);
+    : problemWith(request, error);
 }
 
 function sendErrorPage(

@@ -2,7 +2,7 @@ import { type ProblemBody, type ProblemCode, problems } from '@postern/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { GatewayDeps } from '../../deps.ts';
-import { type Problem, problemOf } from '../problem-of.ts';
+import { type Problem, problemWith } from '../problem-of.ts';
 
 export function problemBody(problem: Problem, requestId: string): ProblemBody {
   return {
@@ -28,7 +28,7 @@ export const problemFor = (code: ProblemCode): Problem => ({ code, status: probl
 export const errorsPlugin = fp<{ deps: GatewayDeps }>(
   async (app, { deps }) => {
     app.setErrorHandler((error, request, reply) => {
-      const problem = problemOf(error);
+      const problem = problemWith(request, error);
       deps.noteUnknownLayout(error);
       if (problem === undefined)
         deps.logger.error(
