@@ -70,7 +70,7 @@ async function idsIn(redis: Redis, key: string, noun: string): Promise<string[]>
     case 'open':
       return redis.hvals(key);
     case 'due':
-      return redis.zrange(key, 0, -1);
+      return redis.zrange(key, '0', '-1');
     case 'cns':
     case 'crs':
       return redis.smembers(key);
