@@ -280,8 +280,8 @@ async function startCrowd(): Promise<Crowd> {
       const { answered, status, at } = report.data;
       const whose = waiting.get(answered);
       waiting.delete(answered);
-      if (whose !== undefined && status === 200) whose.resolve(at);
-      else reported.reject(new Error(`a waiter was answered ${status} before its time`));
+      if (status !== 200) reported.reject(new Error(`a waiter was answered ${status}`));
+      else whose?.resolve(at);
     },
   });
   await readiness(child);
@@ -289,7 +289,7 @@ async function startCrowd(): Promise<Crowd> {
     reported = Promise.withResolvers();
     child.process.send(command);
     await reported.promise;
-    // Whoever is answered without having been told of an end ends the benchmark.
+    // Whoever is refused from now on ends the benchmark.
     reported = Promise.withResolvers();
   };
   return {
