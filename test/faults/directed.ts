@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import type { Scenario } from './scenario.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,20 +15,22 @@ const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/packa
 export const commandOf = ({ file, test }: NonNullable<Scenario['directed']>): string =>
   `vitest run ${file} -t ${JSON.stringify(test)}`;
 
+const reportSchema = z.object({ numPassedTests: z.int() });
+
 /** Runs a directed test as a child. @returns what went wrong, if anything did; a test that does not exist is wrong as well */
 export async function runDirected({ file, test }: NonNullable<Scenario['directed']>): Promise<string | undefined> {
-  const child = spawn(process.execPath, [vitest, 'run', file, '-t', test, '--reporter=json'], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const chunks: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-  child.stderr.resume();
-  const [code] = (await once(child, 'close')) as [number | null];
-  const output = Buffer.concat(chunks).toString();
-  const passed = Number(/"numPassedTests":\s*(\d+)/.exec(output)?.[1] ?? 0);
-  if (code === 0 && passed > 0) return undefined;
-  return code === 0 ? `no such test: ${commandOf({ file, test })}` : `${commandOf({ file, test })} ended with ${code}`;
+  const directory = await mkdtemp(join(tmpdir(), 'postern-directed-'));
+  try {
+    const path = join(directory, 'report.json');
+    const args = ['run', file, '-t', test, '--reporter=json', `--outputFile=${path}`];
+    const child = spawn(process.execPath, [vitest, ...args], { cwd: root, stdio: 'ignore' });
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code !== 0) return `${commandOf({ file, test })} ended with ${code}`;
+    const { numPassedTests } = reportSchema.parse(JSON.parse(await readFile(path, 'utf8')));
+    return numPassedTests > 0 ? undefined : `no such test: ${commandOf({ file, test })}`;
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 }
 
 /** An item that a test of its own shows already, as an entry of the catalogue. */

@@ -105,7 +105,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
     const lines: string[] = [];
     const onLine = (line: string) => {
       lines.push(line);
-      history.scan(`log of ${name}`, line);
+      history.log(name, line);
     };
     const note = (fault: string) => history.record({ who: 'harness', what: 'fault', fault, target: name });
     const gateway = stack.use(

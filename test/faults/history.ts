@@ -15,6 +15,10 @@ export interface History extends Disposable {
   secret(kind: string, value: string): void;
   /** Looks for secrets in what was shown, logged or stored. The text itself is not kept. */
   scan(where: string, text: string): void;
+  /** A line that a process printed: looked through, and kept apart from the history for whoever has to find out why. */
+  log(source: string, line: string): void;
+  /** By source. */
+  readonly logs: ReadonlyMap<string, readonly string[]>;
   /** Losses of these invariants are documented for what this run does; they are reported and do not fail it. */
   tolerate(invariants: readonly string[], reason: string): void;
 }
@@ -37,6 +41,7 @@ export function canaryOf(seed: number, name: string): string {
 export function openHistory(options: { readonly path?: string; readonly now?: () => number } = {}): History {
   const { path, now = () => performance.now() } = options;
   const entries: HistoryEntry[] = [];
+  const logs = new Map<string, string[]>();
   const secrets = new Map<string, string>();
   const began = now();
   let calls = 0;
@@ -65,6 +70,13 @@ export function openHistory(options: { readonly path?: string; readonly now?: ()
   const history: History = {
     entries,
     path,
+    logs,
+    log(source, line) {
+      const lines = logs.get(source) ?? [];
+      logs.set(source, lines);
+      lines.push(line);
+      history.scan(`log of ${source}`, line);
+    },
     nextCall() {
       calls += 1;
       return calls;

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, type Violation } from './checker.ts';
@@ -78,7 +78,12 @@ export async function runScenario(scenario: Scenario, { seed, isLong, directory 
     run.measure(`documented losses of ${invariant}`, own.length, '');
   reasons.push(...violations.filter(({ tolerated }) => !tolerated).map(textOf));
   history[Symbol.dispose]();
-  if (reasons.length > 0) return result('failed', reasons, path);
+  if (reasons.length > 0) {
+    // What the processes said, for whoever has to find out why.
+    for (const [source, lines] of history.logs)
+      writeFileSync(`${path.slice(0, -'.jsonl'.length)}.${source}.log`, `${lines.join('\n')}\n`, { mode: 0o600 });
+    return result('failed', reasons, path);
+  }
   rmSync(path);
   return result('passed', []);
 }
