@@ -14,6 +14,7 @@ import { root } from '../../scripts/child.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { createApi, keyOf } from '../support/world.ts';
 
 /** The users that operators are shown, each with one password. */
@@ -77,6 +78,7 @@ describe.each([
   let topology: Topology;
   let stage: Stage;
   let other: GatewayProcess;
+  let receiver: WebhookReceiver;
 
   beforeAll(async () => {
     topology = await start();
@@ -90,10 +92,13 @@ describe.each([
       }),
     );
     if (config === undefined) throw new Error('a stage without a configuration');
-    other = stack.use(await startGatewayProcess(config));
+    receiver = stack.use(await startWebhookReceiver());
+    const webhooks = [{ id: 'told', url: receiver.url, secrets: [receiver.secret] }];
+    const mcpServers = config.mcpServers.map(mcpServer => ({ ...mcpServer, webhooks }));
+    other = stack.use(await startGatewayProcess({ ...config, mcpServers }));
   });
 
-  /** Asked at one gateway, waited for at the other. */
+  /** Asked at one gateway, waited for at the other, and told by webhook. */
   async function connect(): Promise<void> {
     const user = stage.subject();
     const issued = await stage.ask(user);
@@ -103,6 +108,9 @@ describe.each([
     const { body } = await waiting;
     expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
     expect(await elsewhere.accessToken(body.outcome?.connectionId ?? '')).toMatchObject({ status: 200 });
+    await expect
+      .poll(() => receiver.received.map(({ payload }) => payload.data.elicitationId), { timeout: 30_000 })
+      .toContain(issued.elicitationId);
   }
 
   const ready = (address: string) => fetch(`${address}/readyz`).then(({ status }) => status);

@@ -4,16 +4,14 @@ import { shardIn } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createRedisStores, type DurabilityChange, type RedisStores } from './index.ts';
+import { createRedisStores, type DurabilityChange, openQueueRedis, type RedisStores } from './index.ts';
 
 const { ask, complete, connectionIdFor, created, engage, moved, operation, renewed, somebody } = samples;
 
 const unavailable = { name: 'StoreUnavailableError', cause: { kind: 'unconfirmed', code: 'not_replicated' } };
 
 async function startReplicaOf(master: RedisServer): Promise<RedisServer> {
-  const replica = await startRedis({
-    args: ['--replicaof', master.host, String(master.port), '--repl-diskless-sync-delay', '0'],
-  });
+  const replica = await startRedis({ args: ['--replicaof', master.host, String(master.port)] });
   const isOnline = new RegExp(`^slave\\d+:.*port=${replica.port},state=online`, 'm');
   while (!isOnline.test(await master.ask('INFO', 'replication')));
   return replica;
@@ -237,6 +235,22 @@ describe('profile ha', () => {
     replica.suspend();
     // Known to be confirmed, it costs nothing to read it again.
     expect(await others.connections.read(connectionId)).toMatchObject({ generation: 2 });
+  });
+
+  test('what is queued is confirmed before anything rests on it', async () => {
+    const queue = openQueueRedis({ address: { url: master.url }, durability: { profile: 'ha', timeoutMs: 200 } });
+    try {
+      await queue.connection.ping();
+      const confirmed = queue.guard('tracker.told');
+      await queue.connection.set('postern:{wh.tracker.told}:job', 'one');
+      await confirmed();
+      const unconfirmed = queue.guard('tracker.told');
+      replica.suspend();
+      await queue.connection.set('postern:{wh.tracker.told}:job', 'two');
+      await expect(unconfirmed()).rejects.toMatchObject(unavailable);
+    } finally {
+      queue.close();
+    }
   });
 
   test('many at once share what they wait for', async () => {

@@ -15,7 +15,7 @@ import {
   SHARDS,
   StoreUnavailableError,
 } from '@postern/elicitation';
-import type { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import {
   assertKeepsData,
   assertSafeRedis,
@@ -41,7 +41,7 @@ import { RedisElicitationStore } from './redis-elicitation-store.ts';
 import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
-import { faultOf, type RedisFault } from './redis-fault.ts';
+import { faultOf, RedisFault } from './redis-fault.ts';
 import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { type CommandObserver, RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
@@ -119,6 +119,8 @@ export interface RedisStores extends AsyncDisposable {
 const DAY_MS = 24 * 3_600_000;
 const HEARTBEAT_MS = 10_000;
 const WATCH_MS = 10_000;
+/** Of every Redis Cluster. */
+const SLOTS = 16_384;
 
 /**
  * Connects, checks that Redis is fit, and returns the ports over it.
@@ -237,9 +239,13 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
 
 async function check(redis: Redis | Cluster, safety: SafetyOptions): Promise<void> {
   const masters = mastersOf(redis);
-  if (masters.length === 0) throw new StoreUnavailableError();
   try {
+    // Connects a node of a cluster that was just found.
     await Promise.all(masters.map(node => node.ping()));
+    if (redis instanceof Cluster && !coversAllSlots(redis)) {
+      redis.refreshSlotsCache();
+      throw new RedisFault('refused', 'no_master');
+    }
   } catch (error) {
     throw new StoreUnavailableError({ cause: faultOf(error) });
   }
@@ -255,4 +261,14 @@ function isSoundFor(address: RedisAddress): (redis: Redis) => Promise<boolean> {
   if ('nodes' in address) return async redis => String(await redis.cluster('INFO')).includes('cluster_state:ok');
   if ('sentinels' in address) return async redis => (await redis.info('replication')).includes('role:master');
   return async redis => (await redis.ping()) === 'PONG';
+}
+
+/** Whether every slot has a master that is connected. After a fail-over some have none until the slot map is looked at anew. */
+function coversAllSlots(cluster: Cluster): boolean {
+  const connected = new Set(
+    cluster
+      .nodes('master')
+      .flatMap(({ status, options: { host, port } }) => (status === 'ready' ? `${host}:${port}` : [])),
+  );
+  return cluster.slots.length === SLOTS && cluster.slots.every(([master = '']) => connected.has(master));
 }

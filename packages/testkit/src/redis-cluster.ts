@@ -42,7 +42,6 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
     // A replica that was cut off for a while is still better than none.
     ...['--cluster-replica-validity-factor', '0'],
-    ...['--repl-diskless-sync-delay', '0'],
     ...(options.args ?? []),
   ];
   const numbers = Array.from({ length: MASTERS * (1 + replicasPerMaster) }, (_, number) => number);

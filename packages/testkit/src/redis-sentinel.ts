@@ -37,7 +37,7 @@ export interface RedisSentinel extends AsyncDisposable {
   /** The master of this moment, as the first Sentinel that answers knows it. */
   masterNow(): Promise<RedisServer>;
   replicasNow(): Promise<readonly RedisServer[]>;
-  /** Has the Sentinels put a replica in the place of a sound master. Resolves when they have. */
+  /** Has the Sentinels put a replica in the place of a sound master. Resolves when they have; the old one follows about 10 s later. */
   failover(): Promise<RedisServer>;
   /** Resolves with the master once it is another than this one and takes writes. */
   untilMasterIsNot(before: RedisServer): Promise<RedisServer>;
@@ -112,7 +112,8 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
     },
     async failover() {
       const before = await masterNow();
-      await askSentinels('SENTINEL', 'FAILOVER', MASTER_NAME);
+      // Refused while an earlier one comes to its end.
+      await untilSeen(async () => (await askSentinels('SENTINEL', 'FAILOVER', MASTER_NAME)).startsWith('OK'));
       return untilMasterIsNot(before);
     },
     untilMasterIsNot,
@@ -131,8 +132,7 @@ function nodeOptions(
     ...(tls === undefined ? {} : { tls }),
     ...(access === undefined ? {} : { access }),
     ...(place === undefined ? {} : { place }),
-    // A replica copies its master at once, without waiting for others who might come.
-    args: ['--repl-diskless-sync-delay', '0', ...follow, ...args],
+    args: [...follow, ...args],
   };
 }
 

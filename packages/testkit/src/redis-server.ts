@@ -68,7 +68,8 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const args = [
     ...(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
     ...['--bind', host, '--dir', dir, '--save', '', '--appendonly', options.appendonly ?? 'yes'],
-    ...['--appendfsync', 'everysec'],
+    // A replica is given a copy at once: nobody else will come.
+    ...['--appendfsync', 'everysec', '--repl-diskless-sync-delay', '0'],
     ...(access === undefined ? [] : ['--aclfile', join(dir, 'users.acl'), ...replicaArguments(access.replica)]),
     ...(options.args ?? []),
   ];
