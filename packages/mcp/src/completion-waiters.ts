@@ -73,6 +73,14 @@ export class CompletionWaiters {
     return watch;
   }
 
+  /** As {@link watch}, for a session whose stream was opened anew: what it was told while there was none, it is told again. */
+  async resume(session: LegacySession, elicitation: WatchedElicitation): Promise<void> {
+    const { elicitationId } = elicitation;
+    if (this.#watches.get(session)?.get(elicitationId)?.phase === 'notified')
+      await this.#notify(session, elicitationId);
+    else this.watch(session, elicitation);
+  }
+
   close(): void {
     this.#stop.abort();
   }
@@ -89,12 +97,16 @@ export class CompletionWaiters {
     if (signal.aborted) return undefined;
     // Before the first await of the notification: a call that comes now must read the status instead of watching anew.
     watch.phase = 'notified';
+    await this.#notify(session, elicitation.elicitationId);
+    return ended;
+  }
+
+  async #notify(session: LegacySession, elicitationId: string): Promise<void> {
     try {
-      await session.notifyComplete(elicitation.elicitationId);
+      await session.notifyComplete(elicitationId);
     } catch (error) {
       if (!session.closed.aborted) this.#options.onError(asError(error));
     }
-    return ended;
   }
 
   async #untilEnded(

@@ -41,9 +41,9 @@ export interface GenericGate<McpServer, Context, Result, Return> {
    */
   ownsRequestState(requestState: string): boolean;
   /**
-   * On a gate attached to an `McpServer`, with the option `sessions`: to be called once the MCP session has its id, whether it was
-   * opened here or restored (`onsessioninitialized` of the SDKs' transports). What the session was promised a notice for on
-   * another replica is waited for here too.
+   * On a gate attached to an `McpServer`, with the option `sessions`: to be called whenever the stream of the MCP session (its GET)
+   * is about to be opened here. What the session was promised a notice for on another replica is waited for here too, and
+   * what ended while it had no stream is told.
    *
    * @throws {PosternUsageError} `invalid_options` without that option, or on a gate that is not attached
    */

@@ -24,6 +24,7 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     removeCredential: refuse,
   };
   const session = {
+    sessionId: undefined,
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(id),
   };

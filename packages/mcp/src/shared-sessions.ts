@@ -19,13 +19,13 @@ export interface SharedSessions {
 export interface SessionReplica {
   /** Before the MCP client is told that there will be a notice. */
   promise(session: LegacySession, elicitation: WatchedElicitation): Promise<void>;
-  /** What the session waits for is waited for here from now on. */
+  /** The session's stream is opened here: what it waits for is waited for here from now on, and what it missed is told. */
   resume(session: LegacySession): Promise<void>;
 }
 
 /**
  * Milliseconds. The replica that asks answers first: a notice of what the MCP client has not heard of is ignored. And a session
- * that was restored for the sake of its stream has that stream by then.
+ * that is about to have its stream has it by then.
  */
 const HEAD_START_MS = 1_000;
 
@@ -45,17 +45,14 @@ export function createSessionReplica(
     return sessionId;
   }
 
-  function watchSoon(session: LegacySession, elicitation: WatchedElicitation): void {
+  function soon(session: LegacySession, work: () => unknown): void {
     // Rejects with the end of the session, and then there is nobody to tell.
-    delay(HEAD_START_MS, session.closed).then(
-      () => waiters.watch(session, elicitation),
-      () => undefined,
-    );
+    delay(HEAD_START_MS, session.closed).then(work, () => undefined);
   }
 
   shared.subscribe((sessionId, elicitation) => {
     const session = here.get(sessionId);
-    if (session !== undefined) watchSoon(session, elicitation);
+    if (session !== undefined) soon(session, () => waiters.watch(session, elicitation));
   });
 
   return {
@@ -66,7 +63,8 @@ export function createSessionReplica(
     async resume(session) {
       const sessionId = take(session);
       if (sessionId === undefined) return;
-      for (const elicitation of await shared.list(sessionId)) watchSoon(session, elicitation);
+      const elicitations = await shared.list(sessionId);
+      soon(session, () => Promise.all(elicitations.map(elicitation => waiters.resume(session, elicitation))));
     },
   };
 }
