@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { createRedisStores, UnsafeRedisError } from '@postern/store-redis';
+import { startRedis } from '@postern/testkit/redis';
+import { createApi, keyOf } from '../../../support/world.ts';
+import { indexed } from '../../checks/indexed.ts';
+import { startFaultWorld } from '../../fault-world.ts';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+import { startTraffic } from '../../traffic.ts';
+import { expectOnlyUnavailable, expectRecovered, note, startPair } from './common.ts';
+
+/** As Debian installs it: snapshots now and then, and nothing else. */
+const DEBIAN = { appendonly: 'no', args: ['--save', '3600', '1', '300', '100', '60', '10000'] } as const;
+
+const refused: Scenario = {
+  item: 'R2',
+  name: 'a Redis without append-only file: the gateway does not start, and says why',
+  async run(run) {
+    const redis = run.stack.use(await startRedis(DEBIAN));
+    const world = await startFaultWorld(run, { redis: { url: redis.url }, hasWebhooks: false });
+    await assert.rejects(createRedisStores({ url: redis.url }), (error: unknown) => {
+      assert.ok(error instanceof UnsafeRedisError, String(error));
+      assert.equal(error.setting, 'appendonly');
+      assert.match(error.message, /appendonly yes/);
+      return true;
+    });
+    await assert.rejects(world.startGateway('a'), /did not start.*appendonly yes/);
+  },
+};
+
+/** The operator has vouched for a Redis that does not let itself be asked, and was wrong. */
+const vouchedFor: Scenario = {
+  item: 'R2',
+  name: 'vouched for and killed: what was acknowledged is unknown from then on, and nothing ever succeeds wrongly',
+  async run(run) {
+    run.history.tolerate(['I1', 'I3'], 'docs/redis.md: assumeDurable on a Redis that forgets');
+    const mute = ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-config'];
+    const redis = run.stack.use(await startRedis({ ...DEBIAN, args: [...DEBIAN.args, ...mute] }));
+    const { world, addresses } = await startPair(run, { url: redis.url, assumeDurable: true });
+    const traffic = await startTraffic(run, { world, attempts: 6 });
+    await traffic.more(10);
+    await traffic.stop();
+    note(run, 'killed');
+    await redis.kill();
+    await redis.restart();
+    note(run, 'started, and empty');
+    await expectRecovered(run, addresses);
+    await expectForgotten(run, addresses);
+    await traffic.settle();
+    expectOnlyUnavailable(run);
+  },
+};
+
+/** Whoever is asked, and however it ended: nobody pretends to know. */
+async function expectForgotten(run: FaultRun, addresses: readonly string[]): Promise<void> {
+  const { acknowledged } = indexed(run.history.entries);
+  assert.ok(acknowledged.size > 0);
+  for (const { elicitationId, mcpServerId } of acknowledged.values())
+    for (const address of addresses) {
+      const { status, body } = await createApi(address, keyOf(mcpServerId)).read(elicitationId);
+      assert.deepEqual({ status, code: body.code }, { status: 404, code: 'not_found' });
+    }
+  run.measure('forgotten', acknowledged.size, '');
+}
+
+export const forgetful: readonly Scenario[] = [refused, vouchedFor];

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { type RedisServer, startRedis, startRedisCluster } from '@postern/testkit/redis';
+import type { FaultRun, Scenario } from '../../scenario.ts';
+import { until } from '../../support/until.ts';
+import { startTraffic, type Traffic } from '../../traffic.ts';
+import { expectOnlyUnavailable, expectRecovered, note, startPair, unavailableAnswers } from './common.ts';
+
+/** Per key of the append-only file, in microseconds: a Redis that takes its time to load. */
+const LOAD_DELAY = ['--key-load-delay', '3000'];
+
+interface Condition {
+  readonly code: string;
+  readonly begin: (redis: RedisServer) => Promise<unknown>;
+  readonly end: (redis: RedisServer) => Promise<unknown>;
+}
+
+const conditions: readonly Condition[] = [
+  {
+    code: 'OOM',
+    begin: redis => redis.ask('CONFIG', 'SET', 'maxmemory', '1'),
+    end: redis => redis.ask('CONFIG', 'SET', 'maxmemory', '0'),
+  },
+  {
+    code: 'READONLY',
+    // Nobody is there, so it keeps what it has and waits.
+    begin: redis => redis.ask('REPLICAOF', '127.0.0.1', '1'),
+    end: redis => redis.ask('REPLICAOF', 'NO', 'ONE'),
+  },
+  {
+    code: 'NOREPLICAS',
+    begin: redis => redis.ask('CONFIG', 'SET', 'min-replicas-to-write', '1'),
+    end: redis => redis.ask('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+  },
+];
+
+const refusing: Scenario = {
+  item: 'R8',
+  name: 'OOM, READONLY, NOREPLICAS and LOADING: 503, never a false success, and on it goes',
+  async run(run) {
+    const redis = run.stack.use(await startRedis({ args: LOAD_DELAY }));
+    const { world, addresses } = await startPair(run, { url: redis.url });
+    const traffic = await startTraffic(run, { world, attempts: 30 });
+    await traffic.more(6);
+    for (const { code, begin, end } of conditions) {
+      note(run, code);
+      const before = unavailableAnswers(run);
+      await begin(redis);
+      await until(`answers 503 to ${code}`, () => unavailableAnswers(run) > before + 2);
+      const refusals = await errorsOf(redis, code);
+      assert.ok(refusals > 0, `Redis never answered ${code}`);
+      await end(redis);
+      note(run, `no more ${code}`);
+      await expectRecovered(run, addresses, `ready after ${code}`);
+      await traffic.more(3);
+    }
+    await loading(run, redis, addresses, traffic);
+    await traffic.settle();
+    expectOnlyUnavailable(run);
+  },
+};
+
+async function loading(
+  run: FaultRun,
+  redis: RedisServer,
+  addresses: readonly string[],
+  traffic: Traffic,
+): Promise<void> {
+  note(run, 'LOADING');
+  await redis.kill();
+  await redis.restart();
+  note(run, 'loaded');
+  await expectRecovered(run, addresses, 'ready after LOADING');
+  const refusals = await errorsOf(redis, 'LOADING');
+  assert.ok(refusals > 0, 'it was not loading when it was asked');
+  await traffic.more(3);
+}
+
+/** How often Redis has answered so. */
+async function errorsOf(redis: RedisServer, code: string): Promise<number> {
+  const stats = await redis.ask('INFO', 'errorstats');
+  return Number(new RegExp(`^errorstat_${code}:count=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+}
+
+const forgotten: Scenario = {
+  item: 'R8',
+  name: 'SCRIPT FLUSH again and again: every script is sent anew, and nobody notices',
+  async run(run) {
+    const redis = run.stack.use(await startRedis());
+    const { world } = await startPair(run, { url: redis.url });
+    const traffic = await startTraffic(run, { world });
+    await traffic.more(4);
+    for (let n = 0; n < (run.isLong ? 40 : 8); n += 1) {
+      note(run, 'scripts forgotten');
+      await redis.ask('SCRIPT', 'FLUSH', 'SYNC');
+      await traffic.more(1);
+    }
+    assert.ok((await errorsOf(redis, 'NOSCRIPT')) > 0, 'no script was missed');
+    await traffic.settle();
+    assert.equal(unavailableAnswers(run), 0);
+    expectOnlyUnavailable(run);
+  },
+};
+
+const SLOTS = 2_000;
+
+const moving: Scenario = {
+  item: 'R8',
+  name: 'slots move between the nodes of a cluster under load: MOVED, ASK and TRYAGAIN end in 503 or in the right place',
+  async run(run) {
+    const redis = run.stack.use(await startRedisCluster());
+    const { world, addresses } = await startPair(run, { cluster: [...redis.urls] });
+    const traffic = await startTraffic(run, { world, attempts: 30 });
+    await traffic.more(6);
+    const [from, to] = redis.nodes;
+    if (from === undefined || to === undefined) throw new TypeError('a cluster of one');
+    const idOf = async (node: RedisServer) => (await node.ask('CLUSTER', 'MYID')).trim();
+    const [source, target] = await Promise.all([idOf(from), idOf(to)]);
+    let moved = 0;
+    for (let slot = 0; slot < 16_384 && moved < SLOTS; slot += 1) {
+      const keys = Number(await from.ask('CLUSTER', 'COUNTKEYSINSLOT', String(slot)));
+      if (keys === 0) continue;
+      await moveSlot({ from, to, source, target }, slot);
+      moved += 1;
+    }
+    note(run, `${moved} slots moved`);
+    run.measure('slots moved', moved, '');
+    await expectRecovered(run, addresses);
+    await traffic.more(4);
+    await traffic.settle();
+    expectOnlyUnavailable(run);
+    const codes = ['MOVED', 'ASK', 'TRYAGAIN'];
+    const counts = await Promise.all(redis.nodes.flatMap(node => codes.map(code => errorsOf(node, code))));
+    assert.ok(
+      counts.some(count => count > 0),
+      'nobody met a slot that was moving',
+    );
+  },
+};
+
+interface Move {
+  readonly from: RedisServer;
+  readonly to: RedisServer;
+  readonly source: string;
+  readonly target: string;
+}
+
+/** As redis-cli --cluster reshard does it, one slot at a time. */
+async function moveSlot({ from, to, source, target }: Move, slot: number): Promise<void> {
+  const name = String(slot);
+  await to.ask('CLUSTER', 'SETSLOT', name, 'IMPORTING', source);
+  await from.ask('CLUSTER', 'SETSLOT', name, 'MIGRATING', target);
+  for (;;) {
+    const keys = (await from.ask('CLUSTER', 'GETKEYSINSLOT', name, '100')).split('\n').filter(key => key !== '');
+    if (keys.length === 0) break;
+    await from.ask('MIGRATE', to.host, String(to.port), '', '0', '2000', 'KEYS', ...keys);
+  }
+  for (const node of [to, from]) await node.ask('CLUSTER', 'SETSLOT', name, 'NODE', target);
+}
+
+export const refusals: readonly Scenario[] = [refusing, forgotten, moving];
