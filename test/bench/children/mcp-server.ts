@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
-import { type AuthInfo, McpServer } from '@modelcontextprotocol/server';
+import { type AuthInfo, McpServer, UrlElicitationRequiredError } from '@modelcontextprotocol/server';
 import { postern } from '@postern/mcp';
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { z } from 'zod';
@@ -19,6 +19,8 @@ export interface McpServerSettings {
   readonly issuer: string;
   readonly audience: string;
   readonly jwks: JSONWebKeySet;
+  /** Without the gateway: a tool that answers −32042 by itself, and a page that ends it, in this process and without a check. */
+  readonly isFloor: boolean;
 }
 
 type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
@@ -53,16 +55,42 @@ async function authenticate(request: AuthenticatedRequest): Promise<boolean> {
   }
 }
 
+/** Who waits for the bare page. */
+const asked = new Map<string, McpServer>();
+
+function gatedTool(mcpServer: McpServer) {
+  return gate.attach(mcpServer).tool(async (_args, ctx) => {
+    const authorization = await ctx.gate.authorize(settings.provider);
+    if (authorization.action !== 'accept') return authorization.toToolResult();
+    return { content: [{ type: 'text', text: 'done' }] };
+  });
+}
+
+function bareTool(mcpServer: McpServer) {
+  return async (): Promise<never> => {
+    const elicitationId = randomUUID();
+    asked.set(elicitationId, mcpServer);
+    const url = `http://localhost:${port()}/e/${elicitationId}`;
+    throw new UrlElicitationRequiredError([{ mode: 'url', elicitationId, url, message: 'Decide about the cart' }]);
+  };
+}
+
+/** Ends what it names, whoever asks. */
+async function bareDecision(path: string, response: ServerResponse): Promise<void> {
+  const [, elicitationId = ''] = /^\/e\/([^/]+)\/decline$/.exec(path) ?? [];
+  const mcpServer = asked.get(elicitationId);
+  if (mcpServer === undefined) return void response.writeHead(404).end();
+  asked.delete(elicitationId);
+  response.writeHead(303, { location: '/' }).end();
+  await mcpServer.server.notification({ method: 'notifications/elicitation/complete', params: { elicitationId } });
+}
+
 async function openSession(owner: string): Promise<McpSession> {
   const mcpServer = new McpServer({ name: 'issue-tracker', version: '1.0.0' });
   mcpServer.registerTool(
     'close_cart',
     { description: 'Needs the account of the user', inputSchema: z.object({ cartId: z.string() }) },
-    gate.attach(mcpServer).tool(async (_args, ctx) => {
-      const authorization = await ctx.gate.authorize(settings.provider);
-      if (authorization.action !== 'accept') return authorization.toToolResult();
-      return { content: [{ type: 'text', text: 'done' }] };
-    }),
+    settings.isFloor ? bareTool(mcpServer) : gatedTool(mcpServer),
   );
   const transport = new NodeStreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
@@ -76,6 +104,10 @@ async function openSession(owner: string): Promise<McpSession> {
 }
 
 async function serve(request: AuthenticatedRequest, response: ServerResponse): Promise<void> {
+  if (settings.isFloor && request.url?.startsWith('/e/')) {
+    request.resume();
+    return await bareDecision(request.url, response);
+  }
   if (!(await authenticate(request))) return void response.writeHead(401).end();
   const owner = JSON.stringify([request.auth?.extra?.['iss'], request.auth?.extra?.['sub']]);
   const sessionId = request.headers['mcp-session-id'];
@@ -85,5 +117,6 @@ async function serve(request: AuthenticatedRequest, response: ServerResponse): P
 }
 
 const httpServer = createServer((request, response) => void serve(request, response));
-httpServer.listen(0, '127.0.0.1', () => process.send?.({ port: (httpServer.address() as AddressInfo).port }));
+const port = () => (httpServer.address() as AddressInfo).port;
+httpServer.listen(0, '127.0.0.1', () => process.send?.({ port: port() }));
 process.once('SIGTERM', () => process.exit(0));

@@ -79,15 +79,12 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
     issuer: IDENTITY_ISSUER,
     audience: identity.audience,
     jwks: identity.jwks,
+    isFloor: false,
   };
-  const settingsPath = join(bench.directory, 'mcp-server.json');
-  writeFileSync(settingsPath, JSON.stringify(settings));
-  await using mcpServer = startChild({
-    module: 'test/bench/children/mcp-server.ts',
-    args: [settingsPath],
-    profileDir: bench.profileDir,
-  });
-  const { port: mcpPort } = z.object({ port: z.int() }).parse(await readiness(mcpServer));
+  await using mcpServer = startMcpServer(bench, 'mcp-server', settings);
+  const mcpPort = await portOf(mcpServer);
+  await using bare = startMcpServer({ ...bench, profileDir: undefined }, 'bare', { ...settings, isFloor: true });
+  const barePort = await portOf(bare);
   await using example = await startOfficialExample();
 
   await using stack = new AsyncDisposableStack();
@@ -100,14 +97,22 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
       );
     }),
   );
+  const bares: Participant[] = [];
+  for (const { subject } of people)
+    bares.push(stack.use(await bareParticipant(barePort, await identity.accessTokenOf(subject))));
   const theirs: Participant[] = [];
   for (let opened = 0; opened < SESSIONS; opened += 1) theirs.push(stack.use(await exampleParticipant(example)));
 
   const { seconds } = bench;
+  let floor: CycleResult[] = [];
   const runOurs = () => cycle(ours, [mcpServer, gateway.child], seconds);
-  const runTheirs = () => cycle(theirs, [example.child], seconds);
+  const runTheirs = async () => {
+    floor.push(await cycle(bares, [bare], seconds));
+    return await cycle(theirs, [example.child], seconds);
+  };
   await runOurs();
   await runTheirs();
+  floor = [];
   const pairs = await interleave(bench.runs, runOurs, runTheirs);
   const picked = (pick: (result: CycleResult) => number): Pairs<number> => ({
     ours: pairs.ours.map(pick),
@@ -133,10 +138,46 @@ export async function cycleRows(bench: Bench): Promise<Row[]> {
       unit: 'µs each',
       ours: pairs.ours.map(({ cpuPerCycle }) => cpuPerCycle[0] ?? Number.NaN),
     },
+    {
+      figure: '  floor: the same MCP server, its page in process, nothing checked but the token',
+      unit: 'cycles/s',
+      ours: floor.map(({ perSecond }) => perSecond),
+    },
+    {
+      figure: '  its processor time',
+      unit: 'µs each',
+      ours: floor.map(({ cpuPerCycle }) => cpuPerCycle[0] ?? Number.NaN),
+    },
   ];
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+function startMcpServer({ directory, profileDir }: Bench, name: string, settings: McpServerSettings): Child {
+  const settingsPath = join(directory, `${name}.json`);
+  writeFileSync(settingsPath, JSON.stringify(settings));
+  return startChild({ module: 'test/bench/children/mcp-server.ts', args: [settingsPath], profileDir });
+}
+
+async function portOf(mcpServer: Child): Promise<number> {
+  return z.object({ port: z.int() }).parse(await readiness(mcpServer)).port;
+}
+
+async function bareParticipant(port: number, bearer: string): Promise<Participant> {
+  const mcpSession = await McpSession.open(port, bearer);
+  const browser = await HttpConnection.open(port);
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  return {
+    mcpSession,
+    tool: 'close_cart',
+    async decide({ url }) {
+      const path = `${new URL(url).pathname}/decline`;
+      const { status } = await browser.request(httpRequest('POST', path, port, headers, 'a=b'));
+      if (status !== 303) throw new Error(`the decision was answered with ${status}`);
+    },
+    [Symbol.dispose]: () => mcpSession[Symbol.dispose](),
+  };
+}
 
 async function ourParticipant(p: {
   mcpPort: number;
