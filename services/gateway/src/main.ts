@@ -1,3 +1,4 @@
+import { collectStartGarbage } from './collect-start-garbage.ts';
 import { loadConfig } from './config/load-config.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { createLogger } from './logger.ts';
@@ -12,6 +13,7 @@ const SAME_SIGNAL_MS = 1_000;
 
 async function main(): Promise<void> {
   const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
+  collectStartGarbage();
   logger.info(
     { event: 'gateway.started', address: gateway.address, publicUrl: gateway.deps.config.publicUrl },
     'gateway started',
