@@ -59,7 +59,7 @@ function lastOf(results: readonly RunResult[], date: Date): string {
   const seeds = results.map(({ seed }) => seed);
   const failed = results.filter(({ outcome }) => outcome === 'failed').map(({ seed }) => seed);
   const isDirected = results[0]?.scenario.directed !== undefined;
-  const tried = isDirected ? '' : `, seeds ${seedsText(seeds)}`;
+  const tried = isDirected ? '' : `, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seedsText(seeds)}`;
   const verdict =
     failed.length === 0 ? `${count('passed')} passed` : `${failed.length} FAILED (seeds ${seedsText(failed)})`;
   return `${day}: ${verdict}${tried}${measuresText(results)}`;
@@ -85,7 +85,7 @@ function measuresText(results: readonly RunResult[]): string {
 }
 
 export const rounded = (value: number): string =>
-  Number.isInteger(value) ? String(value) : value.toPrecision(3).replace(/\.0+$/, '');
+  Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(value < 1_000 ? 3 : 4)));
 
 function readRows(): Row[] {
   if (!existsSync(path)) return [];
