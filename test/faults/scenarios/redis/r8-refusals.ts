@@ -37,7 +37,7 @@ const refusing: Scenario = {
   item: 'R8',
   name: 'OOM, READONLY, NOREPLICAS and LOADING: 503, never a false success, and on it goes',
   async run(run) {
-    const redis = run.stack.use(await startRedis({ args: LOAD_DELAY }));
+    const redis = run.stack.use(await startRedis({ args: [...LOAD_DELAY, '--appendfsync', 'always'] }));
     const { world, addresses } = await startPair(run, { url: redis.url });
     const traffic = await startTraffic(run, { world, attempts: 30 });
     await traffic.more(6);
