@@ -206,7 +206,7 @@ async function heldMemory({ bench, crowd, redisUrl, startGateway }: HeldParts, c
     // Also where nobody reads them: both processes have then done the same.
     const ids = await issueMany(gateway.port, count);
     const pathOf = (id: string) => (kind === 'wait' ? `/v1/elicitations/${id}?wait=${WAIT_SECONDS}` : '/v1/events');
-    return grownBy(gateway.child, crowd, gateway.port, ids.map(pathOf));
+    return await grownBy(gateway.child, crowd, gateway.port, ids.map(pathOf));
   }
   async function bare(kind: 'wait' | 'events'): Promise<number> {
     const port = await freePort();
@@ -216,7 +216,7 @@ async function heldMemory({ bench, crowd, redisUrl, startGateway }: HeldParts, c
       env: { NODE_OPTIONS: `--import=${INSIDE}` },
     });
     await readiness(child);
-    return grownBy(child, crowd, port, new Array<string>(count).fill('/'));
+    return await grownBy(child, crowd, port, new Array<string>(count).fill('/'));
   }
   for (let run = 0; run < Math.min(bench.runs, MEMORY_RUNS); run += 1) {
     held.wait.push(await ours('wait'));
