@@ -22,7 +22,7 @@ describe('rules', () => {
   test.each([
     ['an end that is read', confirmedCalls.readElicitation, ['completed', '3'], true],
     ['what is open', confirmedCalls.readElicitation, ['active', '2'], false],
-    ['an elicitation that is not there', confirmedCalls.readElicitation, [null], false],
+    ['an elicitation that is not there', confirmedCalls.readElicitation, [null], true],
     ['a credential that is gone', confirmedCalls.readCredential, [null, null], true],
     ['a credential that is there', confirmedCalls.readCredential, ['1', '1'], false],
     ['an outbox with something in it', confirmedCalls.readOutbox, [['1-0', []]], true],

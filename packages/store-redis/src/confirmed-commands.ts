@@ -92,8 +92,9 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
 
 /** Single commands by what they are for; all others are never confirmed. */
 export const confirmedCalls = {
-  // An end that was told must not be taken back. What is open promises nothing.
-  readElicitation: ([status]) => ends.has(status),
+  // An end that was told must not be taken back, and a master that was cut off must not deny what the others know. What is
+  // open promises nothing.
+  readElicitation: ([status]) => status === null || status === undefined || ends.has(status),
   // Somebody else's refresh may not be confirmed yet, and its access token is handed out next. What is gone is told to be gone.
   readConnection: { oncePer: ([generation, createdAt]) => (generation ? `${createdAt} ${generation}` : undefined) },
   // What is gone is told to be gone, whoever removed it. What is there was confirmed by the end that brought it.
