@@ -30,7 +30,7 @@ const partition: Scenario = {
     const alone = await world.startGateway('alone', { launcher: own.launcher, host: own.address });
     await world.startGateway('with the others');
     // Nobody signs in: identity providers are not to be reached from over there. MCP servers issue, read and cancel.
-    const traffic = await startTraffic(run, { world, shares: { walkAway: 1 }, attempts: 30 });
+    const traffic = await startTraffic(run, { world, shares: { walkAway: 1, intrude: 0 }, attempts: 30 });
     await traffic.more(10, 60_000);
 
     note(run, 'cut in two', master.url);

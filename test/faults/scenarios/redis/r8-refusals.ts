@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type RedisServer, startRedis, startRedisCluster } from '@postern/testkit/redis';
+import { Redis } from 'ioredis';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { until } from '../../support/until.ts';
 import { startTraffic, type Traffic } from '../../traffic.ts';
@@ -101,7 +102,8 @@ const forgotten: Scenario = {
   },
 };
 
-const SLOTS = 2_000;
+/** Names of hash tags: those of the shards. */
+const TAGS = Array.from({ length: 256 }, (_, shard) => `{${shard.toString(16).padStart(2, '0')}}`);
 
 const moving: Scenario = {
   item: 'R8',
@@ -116,11 +118,16 @@ const moving: Scenario = {
     const idOf = async (node: RedisServer) => (await node.ask('CLUSTER', 'MYID')).trim();
     const [source, target] = await Promise.all([idOf(from), idOf(to)]);
     let moved = 0;
-    for (let slot = 0; slot < 16_384 && moved < SLOTS; slot += 1) {
-      const keys = Number(await from.ask('CLUSTER', 'COUNTKEYSINSLOT', String(slot)));
-      if (keys === 0) continue;
-      await moveSlot({ from, to, source, target }, slot);
-      moved += 1;
+    const asked = new Redis(from.url);
+    try {
+      for (const tag of TAGS) {
+        const slot = await asked.cluster('KEYSLOT', tag);
+        if ((await asked.cluster('COUNTKEYSINSLOT', slot)) === 0) continue;
+        await moveSlot({ from, to, source, target }, slot);
+        moved += 1;
+      }
+    } finally {
+      asked.disconnect();
     }
     note(run, `${moved} slots moved`);
     run.measure('slots moved', moved, '');
