@@ -7,7 +7,7 @@ import { startTraffic, type Traffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, note, startPair, unavailableAnswers } from './common.ts';
 
 /** Per key of the append-only file, in microseconds: a Redis that takes its time to load. */
-const LOAD_DELAY = ['--key-load-delay', '3000'];
+const LOAD_DELAY = ['--key-load-delay', '10000'];
 
 interface Condition {
   readonly code: string;
