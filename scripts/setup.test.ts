@@ -91,6 +91,14 @@ describe('setup.ts', () => {
     expect(calls().filter(line => line !== '')).toEqual([expect.stringMatching(/ install .* iproute2$/)]);
   });
 
+  test('goes on without what is wanted only if possible, and says so', async () => {
+    program('redis-server', redis('7.0.15'));
+    const { exitCode, output } = await runSetup('redis', '--if-possible', 'faketime');
+    expect(exitCode).toBe(0);
+    expect(output).toContain('faketime');
+    expect((await runSetup('redis', 'faketime')).exitCode).toBe(1);
+  });
+
   test('takes the chromium that CHROMIUM_PATH names', async () => {
     program('my-browser', 'exit 0');
     expect(await runSetupWith({ CHROMIUM_PATH: join(folder, 'my-browser') }, 'chromium')).toEqual({

@@ -2,13 +2,14 @@
  * Makes sure that the programs Postern needs beside Node.js are on this machine, and installs what is missing with
  * Debian's apt-get. Never asks a question. Says nothing when there is nothing to do.
  *
- * `node scripts/setup.ts [redis] [chromium] [namespaces]` (without arguments: redis)
+ * `node scripts/setup.ts [redis] [chromium] [namespaces] [faketime]` (without arguments: redis). What stands after `--if-possible`
+ * is installed where that can be had; otherwise it is said, and whoever needs it says so again.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-export type Requirement = 'redis' | 'chromium' | 'namespaces';
+export type Requirement = 'redis' | 'chromium' | 'namespaces' | 'faketime';
 
 type DebianPackage = {
   readonly name: string;
@@ -29,11 +30,13 @@ const packages: Readonly<Record<Requirement, DebianPackage>> = {
   },
   // The program only: whether this user may make network namespaces is for those to ask who need them.
   namespaces: { name: 'iproute2', programs: ['ip'], minimumMajor: 1 },
+  faketime: { name: 'faketime', programs: ['faketime'], minimumMajor: 1 },
 };
 
 /** apt-get waits this many seconds for another package manager to finish before it gives up. */
 const lockTimeoutSeconds = 300;
 const heartbeatMilliseconds = 10_000;
+const IF_POSSIBLE = '--if-possible';
 
 export class SetupError extends Error {
   override name = 'SetupError';
@@ -210,12 +213,27 @@ export async function setupOrExit(requirements: readonly Requirement[]): Promise
   }
 }
 
+/** As `setupOrExit`, for what there is some work without. */
+export async function setupIfPossible(requirements: readonly Requirement[]): Promise<void> {
+  for (const requirement of requirements) {
+    try {
+      await setup([requirement]);
+    } catch (error) {
+      if (!(error instanceof SetupError)) throw error;
+      for (const line of error.message.split('\n')) say(line);
+    }
+  }
+}
+
 if (import.meta.main) {
-  const args = process.argv.slice(2);
+  const all = process.argv.slice(2);
+  const args = all.filter(arg => arg !== IF_POSSIBLE);
   const unknown = args.filter(arg => !isRequirement(arg));
   if (unknown.length > 0) {
     say(`unknown: ${unknown.join(' ')} (known: ${Object.keys(packages).join(', ')})`);
     process.exit(2);
   }
-  await setupOrExit(args.length === 0 ? ['redis'] : args.filter(isRequirement));
+  const split = all.includes(IF_POSSIBLE) ? all.indexOf(IF_POSSIBLE) : all.length;
+  await setupOrExit(args.length === 0 ? ['redis'] : all.slice(0, split).filter(isRequirement));
+  await setupIfPossible(all.slice(split).filter(isRequirement));
 }
