@@ -6,8 +6,8 @@ import { until } from '../../support/until.ts';
 import { startTraffic, type Traffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, note, startPair, unavailableAnswers } from './common.ts';
 
-/** Per key of the append-only file, in microseconds: a Redis that takes its time to load. */
-const LOAD_DELAY = ['--key-load-delay', '10000'];
+/** A Redis that takes its time to load, in microseconds per command of the file, and that answers meanwhile, after so many bytes. */
+const LOAD_DELAY = ['--key-load-delay', '3000', '--loading-process-events-interval-bytes', '1024'];
 
 interface Condition {
   readonly code: string;
