@@ -41,7 +41,7 @@ describe('when signing in makes trouble', () => {
     [
       'an error',
       { status: 400, body: '{"error":"invalid_grant"}', headers: { 'content-type': 'application/json' } },
-      502,
+      400,
     ],
     ['HTML', { status: 200, body: '<p>x</p>', headers: { 'content-type': 'text/html' } }, 502],
     [

@@ -1,7 +1,7 @@
 import type { Gateway, GatewayConfigInput } from '@postern/gateway';
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { acceptWith, apiKeyRequest, issueFor, paymentConfig, visitorFor } from '../../support/asks.ts';
-import { askedKinds, askKind, askOfEach } from '../../support/every-kind.ts';
+import { askedKinds, askOfEach } from '../../support/every-kind.ts';
 import { startExternalApplication } from '../../support/external-application.ts';
 import { createPasskeyPeople } from '../../support/passkey-person.ts';
 import { connectAccount } from '../../support/person-at-gateway.ts';
@@ -131,6 +131,20 @@ async function prepare(stage: Stage, user: string): Promise<Standing> {
   return standing;
 }
 
+/** @throws when it is not open */
+async function openFor(stage: Stage, body: Ask): Promise<string> {
+  const { status, body: issued } = await stage.api.issue(body);
+  if (status > 201 || !['pending', 'active'].includes(issued.status)) throw new Error(`not issued: ${status}`);
+  return issued.elicitationId;
+}
+
+/** The same ask under a name or title that nobody has used. */
+function unheardOf<T extends object>(ask: T): T {
+  const name = crypto.randomUUID().slice(0, 8);
+  const text = JSON.stringify(ask).replace(/("title":")(?=[^"]*","(?:facts|fields|requestedSchema))/, `$1${name} `);
+  return JSON.parse(text.replace('"name":"acme-api"', `"name":"acme-${name}"`)) as T;
+}
+
 /** Whatever was used up is there again. */
 async function refresh(stage: Stage, user: string, standing: Standing): Promise<void> {
   const isOpen = async (elicitationId: string) =>
@@ -142,15 +156,16 @@ async function refresh(stage: Stage, user: string, standing: Standing): Promise<
   for (const kind of askedKinds) {
     const known = standing.asks.get(kind);
     if (known !== undefined && (await isOpen(known.elicitationId))) continue;
-    const body = { ...askOfEach[kind].ask(), subject: { issuer, subject: user } } as Ask;
-    const { elicitationId } = await askKind(stage, user, kind, { ttlSeconds: DAY_S });
+    // What is asked again in other words meets no answer that was given before.
+    const body = { ...unheardOf(askOfEach[kind].ask()), subject: { issuer, subject: user }, ttlSeconds: DAY_S } as Ask;
+    const elicitationId = await openFor(stage, body);
     standing.asks.set(kind, { elicitationId, body });
   }
   const authorization = standing.asks.get('authorization');
   if (authorization === undefined || !(await isOpen(authorization.elicitationId))) {
     const scopes = ['issues'];
     const body = askFor(stage.world, user, { ttlSeconds: DAY_S, authorization: { provider: 'forge', scopes } });
-    standing.asks.set('authorization', { elicitationId: (await stage.api.issue(body)).body.elicitationId, body });
+    standing.asks.set('authorization', { elicitationId: await openFor(stage, body), body });
   }
   if ((await stage.api.accessToken(standing.connectionId)).status !== 200) {
     const again = await stage.ask(user);
@@ -161,8 +176,8 @@ async function refresh(stage: Stage, user: string, standing: Standing): Promise<
   if ((await stage.api.credential(standing.credentialId)).status !== 200)
     standing.credentialId = await keepCredential(stage, user);
   if (standing.device === '' || !(await isOpen(standing.device))) {
-    const asked = await stage.ask(user, { ttlSeconds: DAY_S, authorization: { provider: 'panel', scopes: ['repo'] } });
-    standing.device = asked.elicitationId;
+    const authorization = { provider: 'panel', scopes: ['repo'] };
+    standing.device = await openFor(stage, askFor(stage.world, user, { ttlSeconds: DAY_S, authorization }));
     const form = await standing.person.acceptForm(standing.device);
     await standing.person.post(`/e/${standing.device}/accept`, { form });
   }

@@ -92,20 +92,9 @@ async function ceremonies(world: FuzzWorld): Promise<Part[]> {
 }
 
 function signedByStripe({ stripe, standing }: FuzzWorld): Part[] {
-  const metadata = { elicitationId: standing.asks.get('payment')?.elicitationId ?? '' };
-  const objects = [
-    {
-      object: 'checkout.session',
-      id: 'cs_1',
-      client_reference_id: metadata.elicitationId,
-      metadata,
-      status: 'complete',
-    },
-    { object: 'charge', id: 'ch_1', metadata: null },
-    null,
-    ['x'],
-    'x'.repeat(1000),
-  ];
+  const metadata = { elicitationId: standing.ended };
+  // Not one that names a Checkout Session: of those the processor is asked, and told to come again where it cannot answer.
+  const objects = [{ object: 'charge', id: 'ch_1', metadata }, null, ['x'], 'x'.repeat(1000)];
   return objects.flatMap(object =>
     ['checkout.session.completed', 'checkout.session.expired', '__proto__'].map(type => {
       const event = { id: 'evt_1', object: 'event', type, created: 1, livemode: false, data: { object } };

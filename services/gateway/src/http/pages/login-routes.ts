@@ -92,7 +92,8 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       case 'refused':
         events.signInFailed({ code: signedIn.error.code });
         browser.clearLoginCookie(reply, signedIn.cookie);
-        reply.code(signedIn.error.retryable ? 502 : 400);
+        // A code that is worth nothing is the fault of whoever brought it.
+        reply.code(signedIn.error.retryable && signedIn.error.providerError !== 'invalid_grant' ? 502 : 400);
         return reply.send(signInFailedPage(context, retryOf(signedIn.returnTo)));
       case 'signed_in': {
         browser.clearLoginCookie(reply, signedIn.cookie);
