@@ -6,7 +6,10 @@ export interface SweeperOptions<T> {
   readonly due: (shard: Shard, limit: number) => Promise<readonly T[]>;
   /** Deals with one of them. Unless `due` gave it to this caller alone, any number of replicas may deal with the same one. */
   readonly handle: (item: T) => Promise<unknown>;
-  /** A failure ends neither the tick nor the sweeper; what was left is due again in the next round. */
+  /**
+   * A failure ends neither the tick nor the sweeper; what was left is due again in the next round. Told of every item that failed, and
+   * once per tick of shards that could not be asked: where one cannot, many cannot.
+   */
   readonly onError: (error: unknown) => void;
   /** Told when every shard has been looked at once more, with the milliseconds since the round before. */
   readonly onRound?: (tookMs: number) => void;
@@ -52,27 +55,33 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
   let timer: NodeJS.Timeout | undefined;
   let tick = Promise.resolve();
 
-  async function sweep(shard: Shard): Promise<void> {
+  /** @returns what it failed with when the shard could not be asked. */
+  async function sweep(shard: Shard): Promise<{ error: unknown } | undefined> {
     const stepsOver = failed.get(shard) ?? 0;
     failed.delete(shard);
     try {
       for (const item of await due(shard, batch + stepsOver)) {
-        if (isStopped) return;
+        if (isStopped) return undefined;
         await handle(item).catch((error: unknown) => {
           failed.set(shard, Math.min((failed.get(shard) ?? 0) + 1, STEPPED_OVER));
           onError(error);
         });
       }
+      return undefined;
     } catch (error) {
-      onError(error);
+      return { error };
     }
   }
 
   async function sweepShare(): Promise<void> {
     if (round.length === 0) round = [...shuffle(SHARDS)];
+    let isTold = false;
     for (const shard of round.splice(0, shardsPerTick)) {
       if (isStopped) return;
-      await sweep(shard);
+      const failure = await sweep(shard);
+      if (failure === undefined || isTold) continue;
+      isTold = true;
+      onError(failure.error);
     }
     if (round.length > 0) return;
     onRound?.(performance.now() - roundEndedAt);

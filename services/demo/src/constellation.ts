@@ -54,7 +54,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
     publicUrl: posternUrl,
     listen: { host: '127.0.0.1', port: ports.postern },
     // No url: the gateway starts a private Redis here.
-    redis: { directory: join(directory, 'redis') },
+    redis: { directory: join(directory, 'redis'), recordLayout: 2 },
     vault: { keys: [{ kid: 'demo', key: randomBytes(32).toString('base64') }] },
     receipts: { keys: [receiptKey.configured] },
     identityProviders: [

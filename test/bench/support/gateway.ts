@@ -45,7 +45,7 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
-    redis: { url: settings.redisUrl, ...settings.redis },
+    redis: { url: settings.redisUrl, recordLayout: 2, ...settings.redis },
     vault: { keys: [{ kid: 'bench', key: settings.vaultKey }] },
     identityProviders: [
       { name: 'example-id', issuer: IDENTITY_ISSUER, clientId: 'postern', clientSecret: 'only-for-benchmarks' },
