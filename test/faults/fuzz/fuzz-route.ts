@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,6 +24,7 @@ export interface FuzzResult {
 
 /** Requests under way at once. */
 const AT_ONCE = 32;
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 /** Inputs between two looks at Redis. */
 const BATCH = 2_000;
 /** A busy machine may make Redis too slow for one answer; an input that is always answered so is a fault. */
@@ -112,8 +115,14 @@ async function sendAll(
   return isTaken;
 }
 
-async function sendOne(world: FuzzWorld, input: FuzzInput, seed: number, repeats = REPEATS): Promise<number> {
-  const { gateway, stage } = world;
+interface Answer {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** Through everything but the sockets, which takes a third of the time. */
+async function inject({ gateway, stage }: FuzzWorld, input: FuzzInput): Promise<Answer> {
   const answer = await gateway.app.inject({
     method: input.method as 'GET',
     url: input.url,
@@ -121,17 +130,33 @@ async function sendOne(world: FuzzWorld, input: FuzzInput, seed: number, repeats
     ...(input.body === undefined ? {} : { payload: input.body }),
     payloadAsStream: true,
   });
-  const type = String(answer.headers['content-type'] ?? '');
+  const { statusCode, headers } = answer;
   // A stream that was opened has no end.
-  const body = type === 'text/event-stream' ? '' : await text(answer.stream());
-  if (type === 'text/event-stream') answer.stream().destroy();
+  if (headers['content-type'] !== 'text/event-stream')
+    return { statusCode, headers, body: await text(answer.stream()) };
+  answer.stream().destroy();
+  return { statusCode, headers, body: '' };
+}
+
+/** What the injection takes for no URL. */
+async function sendOverWire({ gateway }: FuzzWorld, { method, url, headers, body }: FuzzInput): Promise<Answer> {
+  const { hostname, port } = new URL(gateway.address);
+  const outgoing = request({ hostname, port, method, path: url, headers, agent });
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return { statusCode: incoming.statusCode ?? 0, headers: incoming.headers, body: await text(incoming) };
+}
+
+async function sendOne(world: FuzzWorld, input: FuzzInput, seed: number, repeats = REPEATS): Promise<number> {
+  const { publicUrl } = world.stage.world;
+  const answer = await (URL.canParse(input.url, publicUrl) ? inject(world, input) : sendOverWire(world, input));
   if (answer.statusCode === 503 && repeats > 0) {
     await delay(1_000);
     return sendOne(world, input, seed, repeats - 1);
   }
-  const fault = faultOf(answer.statusCode, answer.headers, body, stage.world.publicUrl);
+  const fault = faultOf(answer.statusCode, answer.headers, answer.body, publicUrl);
   if (fault !== undefined)
-    throw new Error(`${fault}, seed ${seed}: ${JSON.stringify(input).slice(0, 1500)} -> ${body.slice(0, 300)}`);
+    throw new Error(`${fault}, seed ${seed}: ${JSON.stringify(input).slice(0, 1500)} -> ${answer.body.slice(0, 300)}`);
   return answer.statusCode;
 }
 

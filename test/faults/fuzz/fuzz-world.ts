@@ -134,15 +134,24 @@ async function prepare(stage: Stage, user: string): Promise<Standing> {
 /** @throws when it is not open */
 async function openFor(stage: Stage, body: Ask): Promise<string> {
   const { status, body: issued } = await stage.api.issue(body);
-  if (status > 201 || !['pending', 'active'].includes(issued.status)) throw new Error(`not issued: ${status}`);
+  if (status > 201 || !['pending', 'active'].includes(issued.status))
+    throw new Error(`not issued: ${body.kind} ${status} ${issued.status}`);
   return issued.elicitationId;
 }
 
-/** The same ask under a name or title that nobody has used. */
-function unheardOf<T extends object>(ask: T): T {
+/** An ask under a name or title that nobody has used. */
+function unheardOf(kind: keyof typeof askOfEach): object {
   const name = crypto.randomUUID().slice(0, 8);
-  const text = JSON.stringify(ask).replace(/("title":")(?=[^"]*","(?:facts|fields|requestedSchema))/, `$1${name} `);
-  return JSON.parse(text.replace('"name":"acme-api"', `"name":"acme-${name}"`)) as T;
+  switch (kind) {
+    case 'payment':
+      return askOfEach.payment.ask();
+    case 'confirmation':
+      return { kind, confirmation: { ...askOfEach.confirmation.ask().confirmation, title: `Delete ${name}` } };
+    case 'credential':
+      return { kind, credential: { ...askOfEach.credential.ask().credential, name: `acme-${name}` } };
+    case 'form':
+      return { kind, form: { ...askOfEach.form.ask().form, title: `Delivery ${name}` } };
+  }
 }
 
 /** Whatever was used up is there again. */
@@ -157,7 +166,7 @@ async function refresh(stage: Stage, user: string, standing: Standing): Promise<
     const known = standing.asks.get(kind);
     if (known !== undefined && (await isOpen(known.elicitationId))) continue;
     // What is asked again in other words meets no answer that was given before.
-    const body = { ...unheardOf(askOfEach[kind].ask()), subject: { issuer, subject: user }, ttlSeconds: DAY_S } as Ask;
+    const body = { ...unheardOf(kind), subject: { issuer, subject: user }, ttlSeconds: DAY_S } as Ask;
     const elicitationId = await openFor(stage, body);
     standing.asks.set(kind, { elicitationId, body });
   }
