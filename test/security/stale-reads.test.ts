@@ -1,4 +1,4 @@
-import type { Elicitation } from '@postern/elicitation';
+import { DomainError, type Elicitation } from '@postern/elicitation';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
 
@@ -52,6 +52,7 @@ it('a payment that is paid meanwhile: cancelling it says so', async () => {
   const charging = await record(person);
   world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
   await person.comeBack();
+  vi.spyOn(service(), 'cancel').mockRejectedValueOnce(new DomainError('payment_in_progress', 'A moment ago.'));
   vi.spyOn(service(), 'read').mockResolvedValueOnce(charging ?? expect.fail('gone'));
   const cancelled = await world.stage.api.cancel(person.elicitationId);
   expect(cancelled).toMatchObject({ status: 409, body: { code: 'already_ended' } });
