@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
+import { type CommandName, scriptOf } from '@postern/store-redis';
 import type { Moment, PassingRequest } from '@postern/testkit/fault-proxy';
-import { type CommandName, loadScripts, methodOf } from '../../packages/store-redis/src/commands.ts';
 import type { FaultGateway } from './fault-world.ts';
 
 /**
@@ -48,8 +47,7 @@ export type CrashPointName = keyof typeof crashPoints;
 
 /** Whether a Redis command runs this script, by its digest or by its text. */
 export function runsScript(name: CommandName): (words: readonly string[]) => boolean {
-  const { lua = '' } = loadScripts()[methodOf(name)] ?? {};
-  const digest = createHash('sha1').update(lua).digest('hex');
+  const { lua, digest } = scriptOf(name);
   return ([verb = '', script]) => /^eval(sha)?$/i.test(verb) && (script === digest || script === lua);
 }
 

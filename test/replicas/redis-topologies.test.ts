@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { GatewayConfigInput } from '@postern/gateway';
 import {
   createRedisTls,
@@ -10,7 +9,6 @@ import {
   startRedisSentinel,
 } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { root } from '../../scripts/child.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -19,7 +17,7 @@ import { createApi, keyOf } from '../support/world.ts';
 
 /** The users that operators are shown, each with one password. */
 const access: RedisAccess = {
-  lines: readFileSync(join(root, 'infra/redis/users.acl'), 'utf8')
+  lines: readFileSync(new URL('../../infra/redis/users.acl', import.meta.url), 'utf8')
     .split('\n')
     .filter(line => line.startsWith('user ') && !line.startsWith('user default'))
     .map(line => line.replace(/\$\{\w+\}/, 'test-password')),

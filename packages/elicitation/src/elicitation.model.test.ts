@@ -17,6 +17,9 @@ import { World } from './testing/world.ts';
 /** Longer than any run, so that what has ended can be looked at until the last step. */
 const FOREVER_MS = 365 * 24 * 3_600_000;
 
+/** The same steps in every run, so that whether they lead everywhere is no matter of luck; another seed for other steps. */
+const SEED = Number(process.env['MODEL_SEED'] ?? 1);
+
 /** Every answer and refusal the verbs promise. */
 const promised = [
   ...['created', 'open', 'served', 'answered', 'kept', 'redeemed', 'advanced'],
@@ -96,7 +99,7 @@ test('S11 I1–I6 hold whatever happens in whatever order', { timeout: 120_000 }
         world.invariants.checkAllEnded(observed);
       },
     ),
-    { numRuns: 1_500 },
+    { numRuns: 1_500, seed: SEED },
   );
   // The steps lead everywhere.
   expect(promised.filter(outcome => !outcomes.has(outcome))).toEqual([]);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
@@ -72,4 +73,10 @@ export function loadScripts(): Record<string, { lua: string; numberOfKeys: numbe
       { lua: [...before(name), read(fileOf(name))].join('\n'), numberOfKeys: commandKeys[name] },
     ]),
   );
+}
+
+/** The text of a script as it is sent, and the SHA-1 by which Redis knows it: the first argument of EVAL or of EVALSHA. */
+export function scriptOf(name: CommandName): { readonly lua: string; readonly digest: string } {
+  const { lua = '' } = loadScripts()[methodOf(name)] ?? {};
+  return { lua, digest: createHash('sha1').update(lua).digest('hex') };
 }

@@ -1,5 +1,5 @@
 export { assertSafeRedis, type SafetyOptions, UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
-export { type CommandName, commandNames } from './commands.ts';
+export { type CommandName, commandNames, scriptOf } from './commands.ts';
 export {
   type DurabilityOptions,
   type DurabilityProfile,

@@ -85,6 +85,16 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
         (await node.ask('INFO', 'replication')).includes(`connected_slaves:${replicasPerMaster}`),
       );
     }
+    // What a master knows of its replicas, the others hear of later.
+    for (const node of nodes) {
+      await untilSeen(async () => {
+        const all = nodesIn(await node.ask('CLUSTER', 'NODES'), nodes);
+        return (
+          all.filter(({ flags, masterId }) => flags.includes('slave') && masterId !== '-').length ===
+          nodes.length - MASTERS
+        );
+      });
+    }
   } catch (error) {
     await stop();
     throw error;

@@ -1,0 +1,3 @@
+import { fuzzRoutes, isForMachines } from './fuzz-routes.ts';
+
+await fuzzRoutes(route => !isForMachines(route));

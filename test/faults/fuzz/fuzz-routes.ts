@@ -1,0 +1,49 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { type RegisteredRoute, registeredRoutes } from '../../support/registered-routes.ts';
+import { closeDumps } from './dump.ts';
+import { fuzzRoute } from './fuzz-route.ts';
+import { startFuzzWorld } from './fuzz-world.ts';
+
+/** Per route. A million in the long run. A HEAD is answered by the handler of its GET, and gets a tenth. */
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? 10_000);
+const inputsOf = ({ method }: RegisteredRoute) => (method === 'HEAD' ? Math.ceil(INPUTS / 10) : INPUTS);
+/** The same inputs in every run, unless others are wanted. A failure prints the seed that repeats it. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
+const TIMEOUT_MS = Math.max(120_000, INPUTS * 10);
+
+/** Defines the tests of a share of the routes. Each share is a file, because files run beside each other. */
+export async function fuzzRoutes(isOurs: (route: RegisteredRoute) => boolean): Promise<void> {
+  const world = await startFuzzWorld();
+  const routes = registeredRoutes(world.gateway.app).filter(isOurs);
+  const report: string[] = [];
+  const surprises: unknown[] = [];
+  const note = (error: unknown) => void surprises.push(error);
+  process.on('unhandledRejection', note);
+  let inputs = 0;
+  let seconds = 0;
+  afterAll(async () => {
+    process.off('unhandledRejection', note);
+    console.log([`fuzz: seed ${SEED}, ${inputs} inputs, ${Math.round(inputs / seconds)}/s`, ...report].join('\n'));
+    closeDumps();
+    await world[Symbol.asyncDispose]();
+  });
+
+  describe('S44, S47: whatever is sent to a route', () => {
+    it.each(routes)('$method $path', { timeout: TIMEOUT_MS }, async route => {
+      const result = await fuzzRoute(world, route, { inputs: inputsOf(route), seed: SEED });
+      inputs += result.inputs;
+      seconds += result.seconds;
+      const statuses = [...result.statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`);
+      report.push(
+        `${route.method} ${route.path}: ${Math.round(result.inputs / result.seconds)}/s, p99 ${result.p99Ms.toFixed(1)} ms, ` +
+          `slowest ${result.slowestMs.toFixed(0)} ms; ${statuses.join(', ')}`,
+      );
+      expect(result.inputs).toBe(inputsOf(route));
+      expect(surprises).toEqual([]);
+      expect(world.stage.world.log()).not.toContain('http.surprise');
+    });
+  });
+}
+
+/** What machines call; everything else is for browsers. */
+export const isForMachines = ({ path }: RegisteredRoute) => !/^\/(e|me|login|logout|callback)(\/|$)/.test(path);
