@@ -61,6 +61,8 @@ export interface Crash {
   readonly gateway: FaultGateway;
   /** The elicitation that it happened to, where the command names one. */
   readonly elicitationId: string | undefined;
+  /** The connection that it happened to, where the command writes one. */
+  readonly connectionId: string | undefined;
 }
 
 /**
@@ -95,7 +97,8 @@ export async function killAt(
       },
       act(request) {
         gateway.strike(p.why);
-        resolve({ gateway, elicitationId: request.words.find(word => /^el_[A-Za-z0-9_-]{20,}$/.test(word)) });
+        const elicitationId = request.words.find(word => /^el_[A-Za-z0-9_-]{20,}$/.test(word));
+        resolve({ gateway, elicitationId, connectionId: connectionIn(request.words) });
         // Whatever has not gone on by now never does: the process is dead.
         return p.moment.endsWith('_arrives') ? 'cut' : undefined;
       },
@@ -103,4 +106,13 @@ export async function killAt(
   const crash = await promise;
   await crash.gateway.untilDead();
   return crash;
+}
+
+/** By the key of its record (KEYSPACE.md). */
+function connectionIn(words: readonly string[]): string | undefined {
+  for (const word of words) {
+    const [, shard, name] = /:\{([0-9a-f]{2})\}:cn:([A-Za-z0-9_-]+)$/.exec(word) ?? [];
+    if (shard !== undefined && name !== undefined) return `cn_${shard}${name}`;
+  }
+  return undefined;
 }
