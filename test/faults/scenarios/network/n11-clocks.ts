@@ -1,6 +1,6 @@
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts';
+import { faketimeEnv } from '../../faketime.ts';
 import { startFaultWorld } from '../../fault-world.ts';
-import { faketimeLibrary } from '../../needs.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { startTraffic } from '../../traffic.ts';
 
@@ -8,17 +8,11 @@ const MINUTES = 10;
 
 /** One of two gateways has a clock that is minutes off, and tells a receiver of its own. */
 async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
-  const library = faketimeLibrary();
-  if (library === undefined) throw new TypeError('started without libfaketime');
   const world = await startFaultWorld(run, { hasWebhooks: false });
   const receiver = run.stack.use(await startWebhookReceiver());
   await world.startGateway('right');
   const off = await world.startGateway('off', {
-    env: {
-      LD_PRELOAD: library,
-      FAKETIME: `${minutes < 0 ? '-' : '+'}${Math.abs(minutes) * 60}s`,
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    },
+    env: faketimeEnv(`${minutes < 0 ? '-' : '+'}${Math.abs(minutes)}m`),
     config: config => ({
       ...config,
       mcpServers: config.mcpServers.map(mcpServer =>
@@ -30,7 +24,6 @@ async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
   });
   const traffic = await startTraffic(run, { world, kinds: ['confirmation', 'payment', 'form'] });
   await traffic.more(run.isLong ? 40 : 10, 90_000);
-  await traffic.settle();
   const before = Date.now();
   const random = run.random.fork('ttl');
   const { issuer } = world.world.identityProvider;
@@ -50,6 +43,7 @@ async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
   const expiresAt = Date.parse(String(issued?.body['expiresAt']));
   // By the clock of Redis, whatever the gateway thinks.
   if (!(Math.abs(expiresAt - 60_000 - before) < 30_000)) throw new Error(`ends at ${issued?.body['expiresAt']}`);
+  await traffic.settle();
   if (receiver.received.length > 0) throw new Error('a receiver has taken what is signed minutes off');
   if (receiver.refused.length === 0) throw new Error('nothing was delivered at all');
   if (!off.lines.some(line => line.includes('webhook.clock_skew'))) throw new Error('the skew was not told');
