@@ -4,7 +4,9 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { HOP_CHANNEL } from '../children/hop.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
+import { captureCommand, captureCommands } from '../support/captured-command.ts';
 import { readiness, startChild } from '../support/child.ts';
+import { startFloor } from '../support/floor.ts';
 import { apiHeaders, askBody, newSubject, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { type HttpAnswer, HttpConnection, httpRequest } from '../support/http-connection.ts';
 import { compared, type Row } from '../support/row.ts';
@@ -22,78 +24,156 @@ const issuedSchema = z.object({ elicitationId: z.string() });
 const endedSchema = z.object({ status: z.literal('cancelled') });
 const hopSchema = z.object({ microseconds: z.number() });
 
-/** Two gateways on one Redis: a waiter on B hears of an end that was made on A, against one bare hop through that Redis. */
+/** Where the two processes of a pair listen: one decides, at the other somebody waits. */
+interface Pair {
+  readonly deciding: number;
+  readonly waiting: number;
+}
+
+/**
+ * Two gateways on one Redis: a waiter on B hears of an end that was made on A. Against one bare hop through that Redis, and
+ * against two processes that exchange the same with each other and Redis and do nothing else.
+ */
 export async function wakeRows(bench: Bench): Promise<Row[]> {
   await using redis = await startRedis(redisOptions);
   const settings = { ...bench, redisUrl: redis.url, vaultKey: newVaultKey() };
   await using replicaA = await startGatewayProcess(settings);
   await using replicaB = await startGatewayProcess({ ...settings, publicUrl: replicaA.publicUrl });
-  using deciding = await HttpConnection.open(replicaA.port);
-  using waiting = await HttpConnection.open(replicaB.port);
-  using looking = await HttpConnection.open(replicaB.port);
+  const issue = issuer(replicaA.port);
+  const commands = await commandsOf(redis.url, replicaA.port, issue);
+  await using floorA = await startFloor(bench.directory, commands);
+  await using floorB = await startFloor(bench.directory, commands);
 
+  await using stack = new AsyncDisposableStack();
+  const wake = stack.use(await waker({ deciding: replicaA.port, waiting: replicaB.port }, issue));
+  const bareWake = stack.use(await waker({ deciding: floorA.port, waiting: floorB.port }, issue));
+  const hops = stack.use(await hopper(redis.url));
+
+  const [ours, floor, hopped] = [[] as Wakes[], [] as Wakes[], [] as number[]];
+  for (let run = -1; run < bench.runs; run += 1) {
+    const woken = middle(await repeat(bench.samples, wake.once));
+    const bare = middle(await repeat(bench.samples, bareWake.once));
+    const hop = median(await repeat(bench.samples, hops.once));
+    // The first run is for warming up.
+    if (run < 0) continue;
+    ours.push(woken);
+    floor.push(bare);
+    hopped.push(hop);
+  }
+  const hop = 'one publish→subscribe hop';
+  const bare = 'bare handlers, same commands';
+  const request = 'wake across replicas, p50: request to A sent → waiter on B answered';
+  const fromRequest = ours.map(wakes => wakes.fromRequest);
+  const floorFromRequest = floor.map(wakes => wakes.fromRequest);
+  const fromAnswer = ours.map(wakes => wakes.fromAnswer);
+  return [
+    compared(request, 'ms', hop, { ours: fromRequest, baseline: hopped }, { bound: 'at most', value: 3 }),
+    compared('  against its floor', 'ms', bare, { ours: fromRequest, baseline: floorFromRequest }),
+    compared('  the floor itself', 'ms', hop, { ours: floorFromRequest, baseline: hopped }),
+    compared('  of which after A has answered', 'ms', hop, { ours: fromAnswer, baseline: hopped }),
+  ];
+}
+
+type Issue = () => Promise<{ id: string; subject: string }>;
+
+function issuer(port: number): Issue {
+  return async () => {
+    using connection = await HttpConnection.open(port);
+    const subject = newSubject();
+    const issued = await connection.request(
+      httpRequest('POST', '/v1/elicitations', port, apiHeaders, askBody(subject)),
+    );
+    if (issued.status !== 201) throw new Error(`issuing was answered with ${issued.status}: ${issued.body}`);
+    return { id: issuedSchema.parse(JSON.parse(issued.body)).elicitationId, subject };
+  };
+}
+
+/** What a gateway sends Redis to end an elicitation and to read it, and where it listens. */
+async function commandsOf(redisUrl: string, port: number, issue: Issue) {
+  const redis = new Redis(redisUrl);
+  const channels = z.array(z.string()).parse(await redis.pubsub('CHANNELS'));
+  redis.disconnect();
+  using connection = await HttpConnection.open(port);
+  const send =
+    (method: string, issued: Awaited<ReturnType<Issue>>, more = '') =>
+    async () => {
+      const path = `/v1/elicitations/${issued.id}${more}`;
+      const { status } = await connection.request(
+        httpRequest(method, path, port, apiHeaders, method === 'POST' ? '{}' : undefined),
+      );
+      if (status !== 200) throw new Error(`${method} ${path} was answered with ${status}`);
+      return issued;
+    };
+  // The first of its kind also brings Redis its script.
+  await send('POST', await issue(), '/cancel')();
+  const issued = await issue();
+  const read = await captureCommand(redisUrl, send('GET', issued));
+  const cancel = await captureCommands(redisUrl, send('POST', issued, '/cancel'));
+  // What comes after the commit, which wakes the others up, is done by whoever hears of it.
+  const commit = cancel.findIndex(({ values }) =>
+    values.some(([value]) => channels.some(channel => channel === value)),
+  );
+  return { redisUrl, channels, read, cancel: cancel.slice(0, commit + 1) };
+}
+
+async function waker(ports: Pair, issue: Issue) {
+  const deciding = await HttpConnection.open(ports.deciding);
+  const waiting = await HttpConnection.open(ports.waiting);
+  const looking = await HttpConnection.open(ports.waiting);
+  return {
+    async once(): Promise<Wakes> {
+      const { id } = await issue();
+      const path = `/v1/elicitations/${id}`;
+      const answered = at(waiting.request(httpRequest('GET', `${path}?wait=30`, ports.waiting, apiHeaders)));
+      // B answers what came later, so by now it has read for the waiter and waits.
+      await looking.request(httpRequest('GET', path, ports.waiting, apiHeaders));
+      await delay(PAUSE_MS);
+      const sentAt = performance.now();
+      const accepted = at(deciding.request(httpRequest('POST', `${path}/cancel`, ports.deciding, apiHeaders, '{}')));
+      const [waiter, decision] = await Promise.all([answered, accepted]);
+      for (const { status, body } of [waiter.answer, decision.answer])
+        if (status !== 200 || !endedSchema.safeParse(JSON.parse(body)).success)
+          throw new Error(`answered with ${status}: ${body}`);
+      return { fromRequest: waiter.at - sentAt, fromAnswer: waiter.at - decision.at };
+    },
+    [Symbol.dispose]() {
+      for (const connection of [deciding, waiting, looking]) connection[Symbol.dispose]();
+    },
+  };
+}
+
+/** One message, from one process to another. */
+async function hopper(redisUrl: string) {
   let heard = Promise.withResolvers<number>();
-  await using listener = startChild({
+  const listener = startChild({
     module: 'test/bench/children/hop.ts',
-    args: [redis.url],
+    args: [redisUrl],
     onMessage(message) {
       const hop = hopSchema.safeParse(message);
       if (hop.success) heard.resolve(hop.data.microseconds);
     },
   });
   await readiness(listener);
-  const publisher = new Redis(redis.url);
+  const publisher = new Redis(redisUrl);
+  return {
+    async once(): Promise<number> {
+      heard = Promise.withResolvers();
+      await delay(PAUSE_MS);
+      await publisher.publish(HOP_CHANNEL, String(process.hrtime.bigint()).padStart(24, '0').padEnd(48, '-'));
+      return (await heard.promise) / 1000;
+    },
+    async [Symbol.asyncDispose]() {
+      publisher.disconnect();
+      await listener[Symbol.asyncDispose]();
+    },
+  };
+}
 
-  async function wake(): Promise<Wakes> {
-    const issued = await deciding.request(
-      httpRequest('POST', '/v1/elicitations', replicaA.port, apiHeaders, askBody(newSubject())),
-    );
-    if (issued.status !== 201) throw new Error(`issuing was answered with ${issued.status}: ${issued.body}`);
-    const { elicitationId } = issuedSchema.parse(JSON.parse(issued.body));
-    const path = `/v1/elicitations/${elicitationId}`;
-    const answered = at(waiting.request(httpRequest('GET', `${path}?wait=30`, replicaB.port, apiHeaders)));
-    // B answers what came later, so by now it has read for the waiter and waits.
-    await looking.request(httpRequest('GET', path, replicaB.port, apiHeaders));
-    await delay(PAUSE_MS);
-    const sentAt = performance.now();
-    const accepted = at(deciding.request(httpRequest('POST', `${path}/cancel`, replicaA.port, apiHeaders, '{}')));
-    const [waiter, decision] = await Promise.all([answered, accepted]);
-    endedSchema.parse(JSON.parse(waiter.answer.body));
-    return { fromRequest: waiter.at - sentAt, fromAnswer: waiter.at - decision.at };
-  }
-
-  async function hop(): Promise<number> {
-    heard = Promise.withResolvers();
-    await delay(PAUSE_MS);
-    await publisher.publish(HOP_CHANNEL, String(process.hrtime.bigint()).padStart(24, '0').padEnd(48, '-'));
-    return (await heard.promise) / 1000;
-  }
-
-  const wakes: { request: number[]; answer: number[] } = { request: [], answer: [] };
-  const hops: number[] = [];
-  for (let run = -1; run < bench.runs; run += 1) {
-    const woken = await repeat(bench.samples, wake);
-    const hopped = median(await repeat(bench.samples, hop));
-    // The first run is for warming up.
-    if (run < 0) continue;
-    wakes.request.push(median(woken.map(({ fromRequest }) => fromRequest)));
-    wakes.answer.push(median(woken.map(({ fromAnswer }) => fromAnswer)));
-    hops.push(hopped);
-  }
-  publisher.disconnect();
-  return [
-    compared(
-      'wake across replicas, p50: request to A sent → waiter on B answered',
-      'ms',
-      'one publish→subscribe hop',
-      { ours: wakes.request, baseline: hops },
-      { bound: 'at most', value: 3 },
-    ),
-    compared('  of which after A has answered', 'ms', 'one publish→subscribe hop', {
-      ours: wakes.answer,
-      baseline: hops,
-    }),
-  ];
+function middle(wakes: readonly Wakes[]): Wakes {
+  return {
+    fromRequest: median(wakes.map(({ fromRequest }) => fromRequest)),
+    fromAnswer: median(wakes.map(({ fromAnswer }) => fromAnswer)),
+  };
 }
 
 async function at(answer: Promise<HttpAnswer>): Promise<{ answer: HttpAnswer; at: number }> {

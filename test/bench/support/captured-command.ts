@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { startMonitor } from './monitor.ts';
 
 /** A Redis command as the gateway sent it, in pieces: what is the same every time, and what is drawn anew. */
 export interface CapturedCommand {
@@ -20,29 +21,31 @@ const RANDOM_RUN = /(?<![\w-])(?:[\w-]{43}|[\w-]{22})(?![\w-])/;
 /** What carries a committed event on to the feed of its MCP server also names its id, and is not part of the call. */
 const FEED_KEY = /:feed:/;
 
+/** {@link captureCommands} of what is done with a single command. */
+export async function captureCommand(redisUrl: string, act: Act): Promise<CapturedCommand> {
+  const [command, ...others] = await captureCommands(redisUrl, act);
+  if (command === undefined || others.length > 0)
+    throw new Error(`expected one command about the id, saw ${others.length + Number(command !== undefined)}`);
+  return command;
+}
+
+/** Makes the gateway send something, and answers whom and what it was about. */
+type Act = () => Promise<{ id: string; subject: string }>;
+
 /**
- * Watches Redis (MONITOR) while `act` makes the gateway send something, and takes the one command about the id that `act`
- * answers. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
+ * Watches Redis (MONITOR) while `act` makes the gateway send something, and takes the commands about the id that `act`
+ * answers, in order. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
  */
-export async function captureCommand(redisUrl: string, act: () => Promise<{ id: string; subject: string }>) {
+export async function captureCommands(redisUrl: string, act: Act): Promise<CapturedCommand[]> {
   const redis = new Redis(redisUrl);
-  const monitor = await redis.monitor();
-  const seen: string[][] = [];
-  // Commands of scripts are shown too; their source is the word `lua`.
-  monitor.on('monitor', (_time: string, args: string[], source: string) => {
-    if (source !== 'lua') seen.push(args);
-  });
+  using monitor = await startMonitor(redisUrl);
   try {
     const { id, subject } = await act();
-    while (!seen.some(args => args[0]?.toLowerCase() === 'ping')) await redis.ping();
-    const isRelay = (args: string[]) => args.some(value => FEED_KEY.test(value));
-    const found = seen.filter(args => args.some(value => value.includes(secretIn(id))) && !isRelay(args));
-    const [name, ...values] = found[0] ?? [];
-    if (name === undefined || found.length !== 1)
-      throw new Error(`expected one command about the id, saw ${found.map(([command]) => command).join(', ')}`);
-    return { name, values: values.map(value => pieces(value, id, subject)) } satisfies CapturedCommand;
+    while (!monitor.seen.some(([name]) => name?.toLowerCase() === 'ping')) await redis.ping();
+    const isRelay = (args: readonly string[]) => args.some(value => FEED_KEY.test(value));
+    const found = monitor.seen.filter(args => args.some(value => value.includes(secretIn(id))) && !isRelay(args));
+    return found.map(([name = '', ...values]) => ({ name, values: values.map(value => pieces(value, id, subject)) }));
   } finally {
-    monitor.disconnect();
     redis.disconnect();
   }
 }
