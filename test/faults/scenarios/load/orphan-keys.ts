@@ -11,7 +11,8 @@ export async function orphanKeys(redisUrl: string, prefix = 'postern'): Promise<
     for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
     const own = [...new Set(keys)].filter(key => key.startsWith(`${prefix}:`));
     const lifetimes = await redis.pipeline(own.map(key => ['pttl', key])).exec();
-    const faults = own.flatMap((key, at) => faultOf(key, Number(lifetimes?.[at]?.[1]), prefix));
+    const charging = await chargingIn(redis, own);
+    const faults = own.flatMap((key, at) => faultOf(key, Number(lifetimes?.[at]?.[1]), { prefix, charging }));
     return [...faults, ...(await danglingEntries(redis, own))];
   } finally {
     redis.disconnect();
@@ -19,47 +20,37 @@ export async function orphanKeys(redisUrl: string, prefix = 'postern'): Promise<
 }
 
 /** What stays however long nothing happens: records of people that only people remove, positions, and indexes over live records. */
-const LASTING = [
-  'cn',
-  'cns',
-  'cr',
-  'crs',
-  'pks',
-  'rvs',
-  'reg',
-  'open',
-  'held',
-  'due',
-  'events',
-  'cursor',
-  'audit',
-  'carry',
-];
-const PASSING = ['el', 'res', 'opens', 'feed', 'fed', 'limit', 'rv', 'once', 'claim', 'bs', 'idem', 'lease'];
-/** `el` and `res` of an elicitation that may have been paid stay until it is known. */
-const MAY_LAST = ['el', 'feed'];
+const LASTING = ['cn', 'cns', 'cr', 'crs', 'pks', 'rvs', 'reg', 'open', 'held', 'due', 'events', 'cursor', 'audit'];
+const PASSING = ['el', 'res', 'opens', 'feed', 'fed', 'limit', 'rv', 'once', 'claim', 'bs', 'idem', 'lease', 'fence'];
+const OF_ENDPOINTS = ['endpoint', 'deliveries', 'fence'];
 
-function faultOf(key: string, pttl: number, prefix: string): string[] {
+function faultOf(key: string, pttl: number, p: { readonly prefix: string; readonly charging: Set<string> }): string[] {
   const [, tag = '', noun = ''] = /^[^:]+:\{([^}]+)\}:([a-z]+)/.exec(key) ?? [];
-  if (tag.startsWith('wh.')) return [];
-  if (!key.startsWith(`${prefix}:{`) || ![...LASTING, ...PASSING].includes(noun)) return [`unknown: ${key}`];
-  if (PASSING.includes(noun) && !MAY_LAST.includes(noun) && pttl === -1) return [`without a lifetime: ${key}`];
-  return [];
+  const nouns = tag.startsWith('wh.') ? OF_ENDPOINTS : [...LASTING, ...PASSING];
+  if (!key.startsWith(`${p.prefix}:{`) || !nouns.includes(noun)) return [`unknown: ${key}`];
+  // What is charging may have been paid, and has its record until that is known.
+  if (tag.startsWith('wh.') || !PASSING.includes(noun) || p.charging.has(key)) return [];
+  return pttl === -1 ? [`without a lifetime: ${key}`] : [];
 }
 
-/** Entries of the indexes over elicitations and connections that lead nowhere. */
+/** Keys of the elicitations whose ask is held without an end. */
+async function chargingIn(redis: Redis, keys: readonly string[]): Promise<Set<string>> {
+  const charging = new Set<string>();
+  for (const key of keys.filter(name => name.endsWith('}:held')))
+    for (const member of await redis.zrangebyscore(key, '+inf', '+inf'))
+      charging.add(recordOf(baseOf(key), member.split(' ')[1] ?? ''));
+  return charging;
+}
+
+/** Entries of the indexes that lead nowhere. */
 async function danglingEntries(redis: Redis, keys: readonly string[]): Promise<string[]> {
   const known = new Set(keys);
   const dangling: string[] = [];
   for (const key of keys) {
-    const base = key.slice(0, key.indexOf('}') + 1);
-    const noun = key.slice(base.length + 1).split(':')[0] ?? '';
-    const ids = await idsIn(redis, key, noun);
-    for (const id of ids) {
-      const [kind = '', rest = ''] = id.split('_', 2);
-      const record = `${base}:${kind}:${id.slice(kind.length + 3)}`;
-      if (rest !== '' && !known.has(record) && (await redis.exists(record)) === 0)
-        dangling.push(`${key} leads to ${id}`);
+    const base = baseOf(key);
+    for (const id of await idsIn(redis, key, key.slice(base.length + 1).split(':')[0] ?? '')) {
+      const record = recordOf(base, id);
+      if (!known.has(record) && (await redis.exists(record)) === 0) dangling.push(`${key} leads to ${id}`);
     }
   }
   return dangling;
@@ -70,7 +61,11 @@ async function idsIn(redis: Redis, key: string, noun: string): Promise<string[]>
     case 'open':
       return redis.hvals(key);
     case 'due':
+    case 'opens':
+    case 'rvs':
       return redis.zrange(key, '0', '-1');
+    case 'held':
+      return (await redis.zrange(key, '0', '-1')).map(member => member.split(' ')[1] ?? '');
     case 'cns':
     case 'crs':
       return redis.smembers(key);
@@ -78,3 +73,8 @@ async function idsIn(redis: Redis, key: string, noun: string): Promise<string[]>
       return [];
   }
 }
+
+const baseOf = (key: string) => key.slice(0, key.indexOf('}') + 1);
+
+/** Of `el_7fVn3…`, beside what is in its shard: `postern:{7f}:el:Vn3…`. */
+const recordOf = (base: string, id: string) => `${base}:${id.slice(0, 2)}:${id.slice(5)}`;
