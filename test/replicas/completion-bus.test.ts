@@ -2,7 +2,7 @@ import type { GatewayConfigInput } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Balancer, startBalancer } from '../support/balancer.ts';
+import { startBalancer } from '../support/balancer.ts';
 import { startGatewayProcess } from '../support/gateway-process.ts';
 import { type McpServerProcess, startMcpServerProcess, startRequestBalancer } from '../support/mcp-server-process.ts';
 import { declineOnPage } from '../support/person-at-gateway.ts';
@@ -121,22 +121,60 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
     });
   });
 
-  it('the replica of the gateway that carries the stream is killed', async () => {
-    await using victim = await startGatewayProcess(config);
-    await using balancer: Balancer = await startBalancer(victim.address);
-    await using mcpServer = await startReplica(sdk, balancer.url, false);
-    const url = new URL(`http://127.0.0.1:${mcpServer.port}/mcp`);
-    const subject = stage.subject();
-    await using host = await connect(url, sdk, subject);
-    // The first one shows that events come.
-    const first = await goRound(host, subject);
-    await balancer.untilForwarded('GET /v1/events', 1);
-    const second = await ask(host);
-    balancer.lead(gatewayAddress());
-    await victim.kill();
-    await decline(second, subject);
-    await host.untilCompleted(second);
-    await balancer.untilForwarded('GET /v1/events', 2);
-    expect(host.completions).toEqual([first, second]);
+  describe('a gateway of two replicas, of which one is killed', () => {
+    /** An MCP server whose requests all go to the victim, until the balancer leads elsewhere. */
+    async function setUp() {
+      const own = new AsyncDisposableStack();
+      const victim = own.use(await startGatewayProcess(config));
+      const balancer = own.use(await startBalancer(victim.address));
+      const mcpServer = own.use(await startReplica(sdk, balancer.url, false));
+      const subject = stage.subject();
+      const host = own.use(await connect(new URL(`http://127.0.0.1:${mcpServer.port}/mcp`), sdk, subject));
+      const kill = async () => {
+        balancer.lead(gatewayAddress());
+        await victim.kill();
+      };
+      return { ...{ balancer, host, subject, kill }, [Symbol.asyncDispose]: () => own.disposeAsync() };
+    }
+
+    const waitingRead = (elicitationId: string) => `GET /v1/elicitations/${elicitationId}?wait=`;
+
+    /** Goes round until an end was told by the stream alone: from then on whoever waits relies on it. All that was told. */
+    async function untilLive({ host, subject, balancer }: Awaited<ReturnType<typeof setUp>>): Promise<string[]> {
+      const told: string[] = [];
+      for (;;) {
+        const elicitationId = await goRound(host, subject);
+        told.push(elicitationId);
+        if (balancer.forwarded(waitingRead(elicitationId)) === 0) return told;
+      }
+    }
+
+    it('while its stream is relied on: what ends meanwhile is told once, and the stream goes on at the other', async () => {
+      await using world = await setUp();
+      const { balancer, host, subject } = world;
+      const before = await untilLive(world);
+      const streams = balancer.forwarded('GET /v1/events');
+      const elicitationId = await ask(host);
+      await world.kill();
+      await decline(elicitationId, subject);
+      await host.untilCompleted(elicitationId);
+      // Whoever relied on it kept it wanted: it is opened again before anything is told without it.
+      await balancer.untilForwarded('GET /v1/events', streams + 1);
+      const after = await untilLive(world);
+      expect(host.completions).toEqual([...before, elicitationId, ...after]);
+    });
+
+    it('while it is asked to wait: what ends meanwhile is told by the other one, which is asked instead', async () => {
+      await using world = await setUp();
+      const { balancer, host, subject } = world;
+      const elicitationId = await ask(host);
+      await balancer.untilForwarded(waitingRead(elicitationId), 1);
+      await world.kill();
+      await decline(elicitationId, subject);
+      await host.untilCompleted(elicitationId);
+      expect(balancer.forwarded(waitingRead(elicitationId))).toBeGreaterThan(1);
+      const next = await goRound(host, subject);
+      expect(host.completions).toEqual([elicitationId, next]);
+    });
   });
 });

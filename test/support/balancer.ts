@@ -6,6 +6,8 @@ export interface Balancer extends AsyncDisposable {
   readonly url: string;
   /** Where connections from now on go; those that are open stay where they are. */
   lead(address: string): void;
+  /** How often requests that contain the marker have gone through. */
+  forwarded(marker: string): number;
   /** When requests that contain the marker have gone through `count` times. */
   untilForwarded(marker: string, count: number): Promise<void>;
 }
@@ -13,7 +15,8 @@ export interface Balancer extends AsyncDisposable {
 export async function startBalancer(address: string): Promise<Balancer> {
   let target = new URL(address);
   const sockets = new Set<Socket>();
-  const forwarded: string[] = [];
+  const chunks: string[] = [];
+  const forwarded = (marker: string) => chunks.filter(chunk => chunk.includes(marker)).length;
   const listeners = new Set<() => void>();
   const listener = createServer(near => {
     const far = connect(Number(target.port), target.hostname);
@@ -28,7 +31,7 @@ export async function startBalancer(address: string): Promise<Balancer> {
       });
     }
     near.on('data', data => {
-      forwarded.push(data.toString('latin1'));
+      chunks.push(data.toString('latin1'));
       for (const check of listeners) check();
     });
     near.pipe(far);
@@ -40,9 +43,10 @@ export async function startBalancer(address: string): Promise<Balancer> {
     lead(next) {
       target = new URL(next);
     },
+    forwarded,
     async untilForwarded(marker, count) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => void (forwarded.filter(chunk => chunk.includes(marker)).length >= count && resolve());
+      const check = () => void (forwarded(marker) >= count && resolve());
       listeners.add(check);
       check();
       await promise;
