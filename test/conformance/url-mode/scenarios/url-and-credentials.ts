@@ -2,12 +2,9 @@ import assert from 'node:assert/strict';
 import { connectLegacyHost, elicitationOf } from '../../../support/legacy-host.ts';
 import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
 import { connectAccount, elicitationIdOf } from '../../../support/person-at-gateway.ts';
-import { writesSince } from '../../../support/redis-dump.ts';
+import { watchWrites } from '../../../support/redis-writes.ts';
 import { keyOf } from '../../../support/world.ts';
 import type { Scenario } from '../scenario.ts';
-
-/** The sweeper looks with it, whoever reads what. */
-const SWEEPING = ['zremrangebyscore'];
 
 /** What the URL is, who may do what with it, and what never travels beside it. */
 export const urlAndCredentials: readonly Scenario[] = [
@@ -37,18 +34,15 @@ export const urlAndCredentials: readonly Scenario[] = [
       const page = new URL(asked.url);
       const elicitationId = elicitationIdOf(asked.url);
       const [stranger, person] = [stage.browser(), stage.browser()];
+      using writes = await watchWrites(stage.world.redis.url);
       await person.signIn(elicitationId, subject);
-      await writesSince(stage.world.redis.url);
+      assert.notDeepEqual(await writes.take(), []);
       for (const browser of [stranger, person]) {
         for (const method of ['GET', 'HEAD']) assert.equal((await browser.request(method, page)).status, 200);
         for (const action of ['accept', 'decline'])
           assert.equal((await browser.get(`${page.pathname}/${action}`)).status, 404);
       }
-      const writes = await writesSince(stage.world.redis.url);
-      assert.deepEqual(
-        writes.filter(name => !SWEEPING.includes(name)),
-        [],
-      );
+      assert.deepEqual(await writes.take(), []);
       assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
     },
   },
