@@ -36,10 +36,10 @@ async function soak(run: FaultRun): Promise<void> {
     await delay(length / 40);
   }
   await traffic.settle({ untilExpired: true });
-  // The second half: by then everything that is loaded once is there.
+  // The second half: by then everything that is loaded once is there. In seconds a heap only warms up, which says nothing.
   const late = samples.slice(samples.length / 2);
   run.measure('gateway memory', late.at(-1)?.rssMib ?? 0, 'MiB');
-  run.measure('its slope', slope(late.map(({ minutes, rssMib }) => [minutes, rssMib])), 'MiB/min');
+  if (run.isLong) run.measure('its slope', slope(late.map(({ minutes, rssMib }) => [minutes, rssMib])), 'MiB/min');
   run.measure(
     'Redis per flow',
     (((samples.at(-1)?.redisMib ?? 0) - (samples[0]?.redisMib ?? 0)) * 1024) / Math.max(1, traffic.ended),
