@@ -1,6 +1,7 @@
 import { Cluster, Command, type Redis } from 'ioredis';
 import { UnsafeRedisError } from './assert-safe-redis.ts';
 import { ConfirmationRules } from './confirmed-commands.ts';
+import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
 import { fenceBeside } from './keys.ts';
 import { MasterConfirmation } from './master-confirmation.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
@@ -12,6 +13,17 @@ export interface ConfirmationOptions {
   /** As of every command. */
   readonly commandTimeoutMs: number;
   readonly observe?: CommandObserver | undefined;
+}
+
+/** What a profile asks for; undefined where replicas are not waited for. */
+export function confirmationOf(
+  redis: Redis | Cluster,
+  durability: DurabilityOptions | undefined,
+  options: Pick<ConfirmationOptions, 'commandTimeoutMs' | 'observe'>,
+): Confirmation | undefined {
+  if (durability?.profile !== 'ha') return undefined;
+  const { replicas = DEFAULT_REPLICAS, timeoutMs = DEFAULT_CONFIRM_MS } = durability;
+  return new Confirmation(redis, { ...options, replicas, timeoutMs });
 }
 
 /** A command that is about to be sent, and to whom. */

@@ -49,7 +49,7 @@ function commonOptions(settings: ConnectionSettings) {
 const isOfReplica = (error: Error) => /^(READONLY|MASTERDOWN|UNBLOCKED)\b/.test(error.message);
 
 /** Short, because waiting requests fail meanwhile; spread, because all replicas lose a Redis together. */
-const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000) + randomInt(50);
+export const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000) + randomInt(50);
 
 /** An unconnected connection pair: one for requests, and a way to open those of the subscription. */
 export interface RedisConnections {
@@ -120,9 +120,10 @@ function openSentinel(address: SentinelAddress, settings: ConnectionSettings): R
 function openCluster(address: { readonly nodes: readonly string[] }, settings: ConnectionSettings): RedisConnections {
   const common = commonOptions(settings);
   const endpoints = endpointsOf(address);
+  const scripts = loadScripts();
   const redis = new Cluster([...endpoints], {
     lazyConnect: true,
-    scripts: loadScripts(),
+    scripts,
     enableOfflineQueue: false,
     clusterRetryStrategy: reconnectDelay,
     // These would resend commands whose answer was lost, and keep others waiting while the cluster is down.
@@ -130,7 +131,7 @@ function openCluster(address: { readonly nodes: readonly string[] }, settings: C
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: 5_000,
     // Scripts also by the nodes themselves, for those who must know which one answers.
-    redisOptions: { ...common, scripts: loadScripts() },
+    redisOptions: { ...common, scripts },
   });
   const openSubscriber = () => {
     const known = redis.nodes('all').flatMap(({ options: { host, port } }) => (host && port ? { host, port } : []));

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { ConfirmationOptions } from './confirmation.ts';
+import { reconnectDelay } from './connect-redis.ts';
 import { keepConnecting } from './keep-connecting.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
 import { leaveMaster } from './sentinel-watch.ts';
@@ -41,7 +42,7 @@ export class MasterConfirmation {
       socketTimeout: patienceMs,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      retryStrategy: times => Math.min(25 * 2 ** (times - 1), 1_000),
+      retryStrategy: reconnectDelay,
     });
     this.#letGo = keepConnecting(this.#peer);
     // Whoever waits for a round is told; between rounds there is nobody to tell.

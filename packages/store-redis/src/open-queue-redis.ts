@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { Confirmation } from './confirmation.ts';
-import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import { confirmationOf } from './confirmation.ts';
+import type { DurabilityOptions } from './durability.ts';
 import { deliveryQueuePrefix } from './keys.ts';
 import {
   credentialsOf,
@@ -88,7 +88,7 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
       redisOptions: common,
     });
   }
-  const confirmation = confirmationOf(connection, durability);
+  const confirmation = confirmationOf(connection, durability, { commandTimeoutMs: COMMAND_MS });
   // The copies that BullMQ makes of the connection leave an old master when that one is made a replica, or refuses writes
   // without its replicas.
   const watch =
@@ -131,13 +131,6 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
       connection.disconnect();
     },
   };
-}
-
-function confirmationOf(connection: Redis | Cluster, durability: DurabilityOptions = {}): Confirmation | undefined {
-  const { profile, replicas = DEFAULT_REPLICAS, timeoutMs = DEFAULT_CONFIRM_MS } = durability;
-  return profile === 'ha'
-    ? new Confirmation(connection, { replicas, timeoutMs, commandTimeoutMs: COMMAND_MS })
-    : undefined;
 }
 
 async function asStoreError(error: unknown): Promise<never> {

@@ -66,13 +66,9 @@ export function sentinelOptionsOf(address: SentinelAddress, tls: RedisTlsOptions
   } satisfies RedisOptions;
 }
 
-/** For a connection to one of the Sentinels. */
-export function sentinelLoginOf(
-  address: SentinelAddress,
-  tls: RedisTlsOptions = {},
-): Login & Pick<RedisOptions, 'tls'> {
-  const secured = tlsOf(address, tls);
-  return { ...loginIn(firstOf(address)), ...(secured === undefined ? {} : { tls: secured }) };
+/** For a connection to one of the Sentinels: the same as to any other Redis by those URLs. */
+export function sentinelLoginOf({ sentinels }: SentinelAddress, tls?: RedisTlsOptions) {
+  return credentialsOf({ nodes: sentinels }, tls);
 }
 
 function tlsOf(address: RedisAddress, tls: RedisTlsOptions): ConnectionOptions | undefined {

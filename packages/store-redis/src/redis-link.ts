@@ -85,11 +85,7 @@ export class RedisLink {
     const over = this.#observe?.(name);
     for (let isRepeat = false; ; isRepeat = true) {
       try {
-        const answer = await (this.#confirmation === undefined
-          ? this.#send(this.#redis, name, sent)
-          : this.#confirmed(this.#confirmation, confirmedCommands[name], sent, master =>
-              this.#send(master, name, sent),
-            ));
+        const answer = await this.#answer(confirmedCommands[name], sent, redis => this.#send(redis, name, sent));
         over?.();
         return answer;
       } catch (error) {
@@ -118,11 +114,8 @@ export class RedisLink {
     this.#admit();
     const over = this.#observe?.(command);
     try {
-      const answer = await (this.#confirmation === undefined
-        ? this.#sendCall(this.#redis, command, sent)
-        : this.#confirmed(this.#confirmation, purpose === undefined ? 'never' : confirmedCalls[purpose], sent, master =>
-            this.#sendCall(master, command, sent),
-          ));
+      const rule = purpose === undefined ? 'never' : confirmedCalls[purpose];
+      const answer = await this.#answer(rule, sent, redis => this.#sendCall(redis, command, sent));
       over?.();
       return answer;
     } catch (error) {
@@ -142,6 +135,15 @@ export class RedisLink {
   #sendCall(redis: Redis | Cluster, command: string, sent: readonly string[]): Promise<unknown> {
     this.#gatherWrites(redis);
     return redis.call(command, ...sent);
+  }
+
+  /** What comes back, once it is confirmed where the profile and the rule want it. */
+  #answer(
+    rule: ConfirmationRule,
+    sent: readonly string[],
+    send: (redis: Redis | Cluster) => Promise<unknown>,
+  ): Promise<unknown> {
+    return this.#confirmation === undefined ? send(this.#redis) : this.#confirmed(this.#confirmation, rule, sent, send);
   }
 
   async #confirmed(

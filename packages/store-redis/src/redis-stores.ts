@@ -25,9 +25,9 @@ import {
   warningsAbout,
 } from './assert-safe-redis.ts';
 import { CommitSignals } from './commit-signals.ts';
-import { Confirmation } from './confirmation.ts';
+import { confirmationOf } from './confirmation.ts';
 import { openRedis, untilReady } from './connect-redis.ts';
-import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
+import type { DurabilityOptions } from './durability.ts';
 import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
@@ -149,15 +149,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const waiters = new Waiters();
   const commits = new CommitSignals();
   const { durability } = options;
-  const confirmation =
-    durability?.profile === 'ha'
-      ? new Confirmation(redis, {
-          replicas: durability.replicas ?? DEFAULT_REPLICAS,
-          timeoutMs: durability.timeoutMs ?? DEFAULT_CONFIRM_MS,
-          commandTimeoutMs,
-          observe: options.onCommand,
-        })
-      : undefined;
+  const confirmation = confirmationOf(redis, durability, { commandTimeoutMs, observe: options.onCommand });
   const subscription = new WakeUpSubscription({
     open: openSubscriber,
     isSound: isSoundFor(options),

@@ -50,38 +50,36 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
   /** How many of each shard failed the last time. */
   const failed = new Map<Shard, number>();
   let isStopped = false;
+  /** In this tick it was told already that a shard could not be asked. */
+  let isTold = false;
   let round: Shard[] = [];
   let roundEndedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
   let tick = Promise.resolve();
 
-  /** @returns what it failed with when the shard could not be asked. */
-  async function sweep(shard: Shard): Promise<{ error: unknown } | undefined> {
+  async function sweep(shard: Shard): Promise<void> {
     const stepsOver = failed.get(shard) ?? 0;
     failed.delete(shard);
     try {
       for (const item of await due(shard, batch + stepsOver)) {
-        if (isStopped) return undefined;
+        if (isStopped) return;
         await handle(item).catch((error: unknown) => {
           failed.set(shard, Math.min((failed.get(shard) ?? 0) + 1, STEPPED_OVER));
           onError(error);
         });
       }
-      return undefined;
     } catch (error) {
-      return { error };
+      if (!isTold) onError(error);
+      isTold = true;
     }
   }
 
   async function sweepShare(): Promise<void> {
     if (round.length === 0) round = [...shuffle(SHARDS)];
-    let isTold = false;
+    isTold = false;
     for (const shard of round.splice(0, shardsPerTick)) {
       if (isStopped) return;
-      const failure = await sweep(shard);
-      if (failure === undefined || isTold) continue;
-      isTold = true;
-      onError(failure.error);
+      await sweep(shard);
     }
     if (round.length > 0) return;
     onRound?.(performance.now() - roundEndedAt);

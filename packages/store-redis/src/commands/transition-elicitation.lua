@@ -22,26 +22,26 @@ emits  one event and one wake-up when applied, and a wake-up of the connection o
 ]]
 local now = store_clock(ARGV[1])
 
-local found = redis.call('HMGET', KEYS[1], unpack(ELICITATION))
-local moved_by, origin = unpack(redis.call('HMGET', KEYS[1], 'movedBy', 'origin'))
-if not found[1] then return { 'missing' } end
-if moved_by == ARGV[3] then return { 'repeated', unpack(found, 1, #ELICITATION) } end
-if found[2] ~= ARGV[4] then return { 'conflict', unpack(found, 1, #ELICITATION) } end
-local over = now >= tonumber(found[4])
-if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then
-  return { 'untimely', unpack(found, 1, #ELICITATION) }
+local status, known_version, expires, moved_by, origin =
+  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin'), 1, 5)
+if not status then return { 'missing' } end
+local function as_it_is(result)
+  return { result, unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
 end
+if moved_by == ARGV[3] then return as_it_is('repeated') end
+if known_version ~= ARGV[4] then return as_it_is('conflict') end
+local over = now >= tonumber(expires)
+if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then return as_it_is('untimely') end
 local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
 if former and not is_known(former) then return { 'unreadable', former } end
 
-local version = whole(tonumber(found[2]) + 1)
+local version = whole(tonumber(known_version) + 1)
 -- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
 redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 20))
 -- The record before may have taken more fields; those of this one are the first of them.
 local beyond = RECORD + (#ARGV - 19) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
-local expires = found[4]
 if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then
   expires = whole(now + tonumber(ARGV[18]))
   redis.call('HSET', KEYS[1], 'expiresAt', expires)
