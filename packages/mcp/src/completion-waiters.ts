@@ -1,7 +1,7 @@
 import type { ElicitationBody } from '@postern/api';
 import type { EventBus } from './bus/event-bus.ts';
 import { isTerminal } from './elicitation-status.ts';
-import { GatewayError } from './errors.ts';
+import { asError, GatewayError } from './errors.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import type { LegacySession } from './legacy-session-port.ts';
 
@@ -170,8 +170,4 @@ function makeRoom(watches: Map<string, Watch>): boolean {
     if (watch.phase === 'notified') return watches.delete(elicitationId);
   }
   return false;
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -133,3 +133,8 @@ export class InvalidRequestStateError extends Error {
     this.reason = reason;
   }
 }
+
+/** What was thrown, which may be anything, as an error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

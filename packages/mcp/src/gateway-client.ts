@@ -28,6 +28,7 @@ import type { Authorizer } from './gateway-auth.ts';
 import {
   createGatewayTransport,
   type GatewayTransport,
+  retryAfterMsOf,
   type TransportAnswer,
   TransportError,
 } from './gateway-transport.ts';
@@ -238,14 +239,14 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
 class RefusalWithPause extends GatewayError {
   readonly retryAfterMs: number | undefined;
 
-  constructor(problem: ProblemBody | undefined, { status, header }: TransportAnswer) {
+  constructor(problem: ProblemBody | undefined, answer: TransportAnswer) {
+    const { status } = answer;
     const code = problem?.code ?? (status === 503 ? 'unavailable' : 'invalid_response');
     super(code, problem?.title ?? `The gateway answered with HTTP status ${status}.`, {
       httpStatus: status,
       requestId: problem?.requestId,
     });
-    const seconds = Number(header('retry-after') ?? Number.NaN);
-    this.retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+    this.retryAfterMs = retryAfterMsOf(answer);
   }
 }
 

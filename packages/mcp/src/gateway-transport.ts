@@ -17,6 +17,12 @@ interface Head {
   header(name: string): string | undefined;
 }
 
+/** How long the answer asks to be left alone, in milliseconds. */
+export function retryAfterMsOf({ header }: Pick<Head, 'header'>): number | undefined {
+  const seconds = Number(header('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+}
+
 export interface TransportAnswer extends Head {
   readonly text: string;
 }

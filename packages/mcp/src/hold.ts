@@ -2,7 +2,7 @@ import type { ElicitationBody } from '@postern/api';
 import { type Ask, aboutOf } from './ask.ts';
 import { watchEnd } from './bus/await-end.ts';
 import { isTerminal } from './elicitation-status.ts';
-import { GatewayError } from './errors.ts';
+import { asError, GatewayError } from './errors.ts';
 import { type Inquiry, type Run, timeLeft } from './run.ts';
 
 /** Seconds between progress notifications; MCP clients that count them reset a timeout of a minute or less. */
@@ -51,7 +51,7 @@ async function report(run: Run, progress: number, ask: Ask, latest: ElicitationB
   try {
     await run.call.reportProgress?.(progress, run.environment.text({ kind: 'waiting', about: aboutOf(ask, latest) }));
   } catch (error) {
-    run.environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
+    run.environment.onBackgroundError(asError(error));
   }
 }
 

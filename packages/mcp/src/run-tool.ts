@@ -1,5 +1,5 @@
 import { digest } from './digest.ts';
-import { CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
+import { asError, CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
 import { type Environment, endQuestions, type Run, rememberSteps, startRun } from './run.ts';
@@ -121,7 +121,7 @@ async function promiseCompletion<Result>(
       await environment.sessionReplica?.promise(call.session, { elicitationId, expiresAt });
     } catch (error) {
       // What other replicas do not know of may not be promised.
-      environment.onBackgroundError(error instanceof Error ? error : new Error(String(error)));
+      environment.onBackgroundError(asError(error));
       return undefined;
     }
     return environment.waiters.watch(call.session, { elicitationId, expiresAt }, startedAt);

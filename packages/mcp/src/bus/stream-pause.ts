@@ -1,4 +1,4 @@
-import type { StreamedAnswer } from '../gateway-transport.ts';
+import { retryAfterMsOf, type StreamedAnswer } from '../gateway-transport.ts';
 
 /** Before the next attempt to open the stream. */
 export interface Pause {
@@ -20,11 +20,10 @@ export class StreamRefusal extends Error {
   /** Milliseconds, as the answer asks. */
   readonly retryAfterMs: number | undefined;
 
-  constructor({ status, header }: Pick<StreamedAnswer, 'status' | 'header'>) {
-    super(`no stream of events: ${status}`);
-    this.status = status;
-    const seconds = Number(header('retry-after') ?? Number.NaN);
-    this.retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  constructor(answer: Pick<StreamedAnswer, 'status' | 'header'>) {
+    super(`no stream of events: ${answer.status}`);
+    this.status = answer.status;
+    this.retryAfterMs = retryAfterMsOf(answer);
   }
 
   /** Too late to go on from there, or no position at all. */
