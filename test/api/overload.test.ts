@@ -145,7 +145,7 @@ describe('L3: what waits', () => {
     const { elicitationId } = await stage.ask(stage.subject());
     const waiting = Array.from({ length: WAITS }, () => stage.api.read(elicitationId, 50));
     await refusedAt(() => stage.api.read(elicitationId, 1));
-    expect(gateway().deps.overload.admission.inFlight).toBe(0);
+    expect(gateway().deps.overload.inFlight).toBe(0);
     expectProblem(await stage.api.read(elicitationId, 50), 'overloaded');
     expect((await stage.api.read(elicitationId)).status).toBe(200);
     // In order not to wait, and so is one that says so at length.
@@ -183,12 +183,12 @@ describe('R6: a Redis that answers nobody', () => {
     const { server } = stage.world.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
     const { elicitationId } = await stage.ask(stage.subject());
-    const { admission } = gateway().deps.overload;
+    const { overload } = gateway().deps;
     server.suspend();
     try {
       let most = 0;
       const watching = setInterval(() => {
-        most = Math.max(most, admission.inFlight);
+        most = Math.max(most, overload.inFlight);
       }, 1);
       const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => stage.api.read(elicitationId)));
       clearInterval(watching);
@@ -200,7 +200,7 @@ describe('R6: a Redis that answers nobody', () => {
       server.resume();
     }
     while ((await get('/readyz')).status !== 200);
-    expect(admission.inFlight).toBe(0);
+    expect(overload.inFlight).toBe(0);
     expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
   });
 });

@@ -1,15 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { QueueRedisOptions, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
+import type { QueueRedisOptions, RedisAddress, RedisStoresOptions, RedisTlsOptions } from '@postern/store-redis';
 import { ConfigError } from './config/config-error.ts';
 import type { RedisConfig } from './config/redis-config.ts';
-
-type Address = { url: string } | { nodes: readonly string[] } | Sentinel;
-interface Sentinel {
-  readonly sentinels: readonly string[];
-  readonly masterName: string;
-  readonly username?: string;
-  readonly password?: string;
-}
+import { definedOnly } from './defined-only.ts';
 
 export interface RedisTarget {
   /** For `createRedisStores`. */
@@ -44,16 +37,11 @@ export function redisTarget(redis: RedisConfig, ownUrl?: string): RedisTarget {
   };
 }
 
-function addressOf({ url, cluster, sentinel }: RedisConfig, ownUrl: string | undefined): Address {
+function addressOf({ url, cluster, sentinel }: RedisConfig, ownUrl: string | undefined): RedisAddress {
   if (cluster !== undefined) return { nodes: cluster };
   if (sentinel !== undefined) {
-    const { nodes, masterName, username, password } = sentinel;
-    return {
-      sentinels: nodes,
-      masterName,
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
-    };
+    const { nodes: sentinels, ...named } = definedOnly(sentinel);
+    return { sentinels, ...named };
   }
   const only = ownUrl ?? url;
   if (only === undefined) throw new TypeError('no Redis address: start the embedded one first');
@@ -61,15 +49,16 @@ function addressOf({ url, cluster, sentinel }: RedisConfig, ownUrl: string | und
 }
 
 function tlsOf({ caFile, certFile, keyFile, servername }: NonNullable<RedisConfig['tls']>): RedisTlsOptions {
-  return {
-    ...(caFile === undefined ? {} : { ca: textOf('caFile', caFile) }),
-    ...(certFile === undefined ? {} : { cert: textOf('certFile', certFile) }),
-    ...(keyFile === undefined ? {} : { key: textOf('keyFile', keyFile) }),
-    ...(servername === undefined ? {} : { servername }),
-  };
+  return definedOnly({
+    ca: textOf('caFile', caFile),
+    cert: textOf('certFile', certFile),
+    key: textOf('keyFile', keyFile),
+    servername,
+  });
 }
 
-function textOf(name: string, path: string): string {
+function textOf(name: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
   try {
     return readFileSync(path, 'utf8');
   } catch {

@@ -2,6 +2,7 @@ import { OutboundError, type OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { aroundFetch } from '../around-fetch.ts';
 import type { AuditSink } from '../events.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
@@ -99,7 +100,7 @@ function surfaceOf(route: string | undefined, asksToWait: boolean): string {
 }
 
 function measuredFetch(fetch: OutboundFetch, target: OutboundTarget, { outboundSeconds }: Instruments): OutboundFetch {
-  const measured: (...args: Parameters<OutboundFetch>) => Promise<Response> = async (url, init) => {
+  return aroundFetch(fetch, async (url, init) => {
     const began = performance.now();
     let result = 'failed';
     try {
@@ -112,9 +113,7 @@ function measuredFetch(fetch: OutboundFetch, target: OutboundTarget, { outboundS
     } finally {
       outboundSeconds.observe({ target, result }, (performance.now() - began) / 1000);
     }
-  };
-  const { isInside, close } = fetch;
-  return Object.assign(measured, { isInside, close, [Symbol.asyncDispose]: close });
+  });
 }
 
 function measuredService(service: ElicitationService, { issued, waitsOpen }: Instruments): ElicitationService {

@@ -1,4 +1,5 @@
 import { OutboundError, type OutboundFetch } from '@postern/authorization';
+import { aroundFetch } from '../around-fetch.ts';
 
 /**
  * Keeps a host that does not answer from taking up everything: each has only so many requests at once, and what comes on top fails at
@@ -9,7 +10,7 @@ export function withBulkhead(
   options: { readonly perHost: number; readonly onFull: () => void },
 ): OutboundFetch {
   const underWay = new Map<string, number>();
-  const limited: (...args: Parameters<OutboundFetch>) => Promise<Response> = async (url, init) => {
+  return aroundFetch(fetch, async (url, init) => {
     const host = URL.parse(String(url))?.host ?? '';
     const count = underWay.get(host) ?? 0;
     if (count >= options.perHost) {
@@ -24,7 +25,5 @@ export function withBulkhead(
       if (left === 0) underWay.delete(host);
       else underWay.set(host, left);
     }
-  };
-  const { isInside, close } = fetch;
-  return Object.assign(limited, { isInside, close, [Symbol.asyncDispose]: close });
+  });
 }

@@ -12,7 +12,8 @@ export type Shed = (requestClass: RequestClass | 'outbound', reason: ShedReason 
 
 /** What keeps one process from taking on more than it can do. */
 export interface Overload extends Disposable {
-  readonly admission: Admission;
+  /** Requests that are worked on now. */
+  readonly inFlight: number;
   readonly limits: OverloadConfig;
   /** Counts what was turned away. */
   readonly shed: Shed;
@@ -21,6 +22,8 @@ export interface Overload extends Disposable {
   leave(): void;
   /** A TCP connection was closed as soon as it came. */
   connectionDropped(): void;
+  /** Why a request that comes now is turned away, counted; undefined when it is welcome. */
+  refusal(requestClass: RequestClass): ProblemError | undefined;
   /** The refusal of a request that was turned away; counts it. */
   refused(requestClass: RequestClass, reason: ShedReason | 'cap'): ProblemError;
 }
@@ -41,10 +44,21 @@ export function createOverload(p: {
     p.metrics?.shed(requestClass, reason);
     log(requestClass, reason);
   };
+  const refused: Overload['refused'] = (requestClass, reason) => {
+    shed(requestClass, reason);
+    return new ProblemError('overloaded', { retryAfterMs: comeBackMs() });
+  };
   return {
-    admission,
+    get inFlight() {
+      return admission.inFlight;
+    },
     limits: p.limits,
     shed,
+    refused,
+    refusal(requestClass) {
+      const reason = admission.refusal(requestClass);
+      return reason === undefined ? undefined : refused(requestClass, reason);
+    },
     enter() {
       admission.enter();
       p.metrics?.inFlight(1);
@@ -54,10 +68,6 @@ export function createOverload(p: {
       p.metrics?.inFlight(-1);
     },
     connectionDropped: () => p.metrics?.connectionDropped(),
-    refused(requestClass, reason) {
-      shed(requestClass, reason);
-      return new ProblemError('overloaded', { retryAfterMs: comeBackMs() });
-    },
     [Symbol.dispose]: () => delay[Symbol.dispose](),
   };
 }

@@ -2,6 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
+import { aroundFetch } from '../around-fetch.ts';
 import type { RevocationFlow } from '../flows/revocation-flow.ts';
 import type { TokenRefresh } from '../flows/token-refresh.ts';
 import type { OutboundTarget } from '../metrics/create-metrics.ts';
@@ -42,7 +43,7 @@ function tracedCommands(spans: Spans): CommandObserver {
  * trace itself stays here: it is no business of a provider.
  */
 function tracedFetch(fetch: OutboundFetch, target: OutboundTarget, spans: Spans): OutboundFetch {
-  const traced = (...[url, init]: Parameters<OutboundFetch>): Promise<Response> => {
+  return aroundFetch(fetch, (url, init) => {
     const method = init?.method ?? 'GET';
     const attributes = {
       'http.request.method': method,
@@ -54,9 +55,7 @@ function tracedFetch(fetch: OutboundFetch, target: OutboundTarget, spans: Spans)
       span.setAttribute('http.response.status_code', response.status);
       return response;
     });
-  };
-  const { isInside, close } = fetch;
-  return Object.assign(traced, { isInside, close, [Symbol.asyncDispose]: close });
+  });
 }
 
 /**

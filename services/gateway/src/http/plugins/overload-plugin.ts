@@ -17,25 +17,20 @@ declare module 'fastify' {
  */
 export const overloadPlugin = fp<{ overload: Overload }>(
   async (app, { overload }) => {
-    const { admission } = overload;
     app.server.maxConnections = overload.limits.connections;
     app.server.on('drop', () => overload.connectionDropped());
     app.addHook('onRoute', route => {
       const method = Array.isArray(route.method) ? (route.method[0] ?? 'GET') : route.method;
       route.config = { ...route.config, requestClass: requestClassOf(method, route.url) };
     });
-    app.addHook('onRequest', (request, _reply, done) => {
-      const requestClass = classOf(request);
-      const reason = admission.refusal(requestClass);
-      done(reason === undefined ? undefined : overload.refused(requestClass, reason));
-    });
+    app.addHook('onRequest', (request, _reply, done) => done(overload.refusal(classOf(request))));
     app.addHook('preHandler', (request, reply, done) => {
       const requestClass = classOf(request);
       // What waits is counted by what it waits for.
       if (requestClass === 'health' || requestClass === 'wait') return done();
       // Many may have come this far since they were let in.
-      const reason = admission.refusal(requestClass);
-      if (reason !== undefined) return done(overload.refused(requestClass, reason));
+      const refusal = overload.refusal(requestClass);
+      if (refusal !== undefined) return done(refusal);
       overload.enter();
       reply.raw.once('close', () => overload.leave());
       done();
