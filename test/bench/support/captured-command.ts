@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { startMonitor } from './monitor.ts';
+import { startRedisMonitor } from '../../support/redis-monitor.ts';
 
 /** A Redis command as the gateway sent it, in pieces: what is the same every time, and what is drawn anew. */
 export interface CapturedCommand {
@@ -37,17 +36,12 @@ type Act = () => Promise<{ id: string; subject: string }>;
  * answers, in order. So the ceiling always sends exactly what the gateway sends, script and bytes, whatever that is today.
  */
 export async function captureCommands(redisUrl: string, act: Act): Promise<CapturedCommand[]> {
-  const redis = new Redis(redisUrl);
-  using monitor = await startMonitor(redisUrl);
-  try {
-    const { id, subject } = await act();
-    while (!monitor.seen.some(([name]) => name?.toLowerCase() === 'ping')) await redis.ping();
-    const isRelay = (args: readonly string[]) => args.some(value => FEED_KEY.test(value));
-    const found = monitor.seen.filter(args => args.some(value => value.includes(secretIn(id))) && !isRelay(args));
-    return found.map(([name = '', ...values]) => ({ name, values: values.map(value => pieces(value, id, subject)) }));
-  } finally {
-    redis.disconnect();
-  }
+  using monitor = await startRedisMonitor(redisUrl);
+  const { id, subject } = await act();
+  const sent = (await monitor.take()).filter(({ isFromScript }) => !isFromScript).map(({ args }) => args);
+  const isRelay = (args: readonly string[]) => args.some(value => FEED_KEY.test(value));
+  const found = sent.filter(args => args.some(value => value.includes(secretIn(id))) && !isRelay(args));
+  return found.map(([name = '', ...values]) => ({ name, values: values.map(value => pieces(value, id, subject)) }));
 }
 
 function pieces(value: string, id: string, subject: string): Piece[] {
