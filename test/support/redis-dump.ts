@@ -17,23 +17,83 @@ export async function dumpRedisNow(url: string, prefix: string): Promise<Record<
 async function dump(
   url: string,
   settled: (redis: Redis) => Promise<void>,
-  match = '*',
+  match?: string,
 ): Promise<Record<string, unknown>> {
   const redis = new Redis(url, { retryStrategy: () => null, maxRetriesPerRequest: 0 });
   redis.on('error', () => undefined); // The command that meets it fails with it.
   try {
     await settled(redis);
-    const keys: string[] = [];
-    for await (const batch of redis.scanStream({ match, count: 1000 })) keys.push(...(batch as string[]));
-    const found: Record<string, unknown> = {};
-    for (const key of [...new Set(keys)].sort().filter(name => !/:lease:(rewrap|relay)$/.test(name))) {
-      const type = await redis.type(key);
-      found[key] = [type, await contentOf(redis, type, key), await redis.call('PEXPIRETIME', key)];
-    }
-    return found;
+    const kept = (await readKeys(redis, match)).filter(({ key }) => !/:lease:(rewrap|relay)$/.test(key));
+    return Object.fromEntries(kept.map(({ key, type, value, expiresAt }) => [key, [type, value, expiresAt]]));
   } finally {
     redis.disconnect();
   }
+}
+
+/** A key as it was read. */
+export interface StoredKey {
+  readonly key: string;
+  readonly type: string;
+  /** A text, or a list: of a hash the fields and of a set the members in an order that depends on nothing else. */
+  readonly value: unknown;
+  /** In milliseconds since the epoch; −1: never. */
+  readonly expiresAt: number;
+}
+
+const readers: Readonly<Record<string, (key: string) => readonly [string, ...string[]]>> = {
+  string: key => ['get', key],
+  hash: key => ['hgetall', key],
+  zset: key => ['zrange', key, '0', '-1', 'WITHSCORES'],
+  set: key => ['smembers', key],
+  stream: key => ['xrange', key, '-', '+'],
+  list: key => ['lrange', key, '0', '-1'],
+};
+
+/**
+ * All keys, or those that match, by name: read in a few round trips, however many there are. What goes meanwhile is left out.
+ * @throws when a key has a type that nobody here uses
+ */
+export async function readKeys(redis: Redis, match = '*'): Promise<StoredKey[]> {
+  const found = new Set<string>();
+  for await (const batch of redis.scanStream({ match, count: 1000 })) for (const key of batch) found.add(key);
+  const keys = [...found].sort();
+  const types = (
+    await answersTo(
+      redis,
+      keys.map(key => ['type', key]),
+    )
+  ).map(String);
+  const there = keys.flatMap((key, at) => (types[at] === 'none' ? [] : [{ key, type: types[at] ?? '' }]));
+  const commands = there.flatMap(({ key, type }) => {
+    const read = readers[type];
+    if (read === undefined) throw new Error(`a type that nobody here uses: ${type}`);
+    return [read(key), ['pexpiretime', key] as const];
+  });
+  const answers = await answersTo(redis, commands);
+  return there
+    .map(({ key, type }, at) => {
+      const value = type === 'hash' || type === 'set' ? inOrder(answers[2 * at]) : answers[2 * at];
+      return { key, type, value, expiresAt: Number(answers[2 * at + 1]) };
+    })
+    .filter(({ expiresAt }) => expiresAt !== GONE);
+}
+
+/** What PEXPIRETIME says of a key that does not exist. */
+const GONE = -2;
+
+async function answersTo(redis: Redis, commands: readonly (readonly string[])[]): Promise<unknown[]> {
+  if (commands.length === 0) return [];
+  const answers = await redis.pipeline(commands.map(command => [...command])).exec();
+  return (answers ?? []).map(([error, answer]) => {
+    if (error !== null) throw error;
+    return answer;
+  });
+}
+
+/** Members of a set, or fields of a hash with their values. */
+function inOrder(answer: unknown): unknown {
+  if (Array.isArray(answer)) return answer.toSorted();
+  return Object.entries(answer as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** Where nobody is left to carry anything it gives up: then nothing changes by itself either. */
@@ -48,25 +108,6 @@ async function untilCarried(redis: Redis): Promise<void> {
     );
     if (!behind.includes(true)) return;
     await delay(20);
-  }
-}
-
-function contentOf(redis: Redis, type: string, key: string): Promise<unknown> {
-  switch (type) {
-    case 'string':
-      return redis.get(key);
-    case 'hash':
-      return redis.hgetall(key).then(hash => Object.entries(hash).sort(([a], [b]) => (a < b ? -1 : 1)));
-    case 'zset':
-      return redis.zrange(key, '0', '-1', 'WITHSCORES');
-    case 'set':
-      return redis.smembers(key).then(members => members.sort());
-    case 'stream':
-      return redis.xrange(key, '-', '+');
-    case 'list':
-      return redis.lrange(key, 0, -1);
-    default:
-      throw new Error(`a type that nobody here uses: ${type}`);
   }
 }
 

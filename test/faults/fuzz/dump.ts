@@ -1,62 +1,22 @@
 import { Redis } from 'ioredis';
+import { readKeys } from '../../support/redis-dump.ts';
 
 /** By key its value and absolute expiry. */
 export type Dump = ReadonlyMap<string, { readonly value: string; readonly expiresAt: number }>;
 
-const readers: Readonly<Record<string, (key: string) => [string, ...string[]]>> = {
-  string: key => ['get', key],
-  hash: key => ['hgetall', key],
-  zset: key => ['zrange', key, '0', '-1', 'WITHSCORES'],
-  set: key => ['smembers', key],
-  stream: key => ['xrange', key, '-', '+'],
-  list: key => ['lrange', key, '0', '-1'],
-};
+const connections = new Map<string, Redis>();
 
-const clients = new Map<string, Redis>();
-
-/** Everything in a small Redis in three round trips, to be taken often. */
+/** Everything in a small Redis, to be taken often: the connection stays until {@link closeDumps}. */
 export async function dumpQuickly(url: string): Promise<Dump> {
-  const redis = clients.get(url) ?? new Redis(url);
-  clients.set(url, redis);
-  const keys: string[] = [];
-  for await (const batch of redis.scanStream({ count: 1000 })) keys.push(...(batch as string[]));
-  const names = [...new Set(keys)].sort();
-  const types = await answersOf(
-    redis,
-    names.map(key => ['type', key]),
-  );
-  const values = await answersOf(
-    redis,
-    names.map((key, at) => readers[String(types[at])]?.(key) ?? ['exists', key]),
-  );
-  const expiries = await answersOf(
-    redis,
-    names.map(key => ['pexpiretime', key]),
-  );
-  return new Map(
-    names.map((key, at) => [key, { value: canonical(values[at]), expiresAt: Number(expiries[at]) }] as const),
-  );
+  const redis = connections.get(url) ?? new Redis(url);
+  connections.set(url, redis);
+  const keys = await readKeys(redis);
+  return new Map(keys.map(({ key, value, expiresAt }) => [key, { value: JSON.stringify(value), expiresAt }] as const));
 }
 
 export function closeDumps(): void {
-  for (const redis of clients.values()) redis.disconnect();
-  clients.clear();
-}
-
-async function answersOf(redis: Redis, commands: readonly (readonly string[])[]): Promise<unknown[]> {
-  if (commands.length === 0) return [];
-  const answers = await redis.pipeline(commands.map(command => [...command])).exec();
-  return (answers ?? []).map(([error, answer]) => {
-    if (error !== null) throw error;
-    return answer;
-  });
-}
-
-/** The order of members of sets and hashes means nothing. */
-function canonical(value: unknown): string {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-  return JSON.stringify(value);
+  for (const redis of connections.values()) redis.disconnect();
+  connections.clear();
 }
 
 /**
