@@ -1,27 +1,24 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Need } from './scenario.ts';
-
-const works = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+import { whyNoNamespaces } from './support/namespaces.ts';
 
 export const faketimeLibrary = (): string | undefined =>
   ['x86_64-linux-gnu', 'aarch64-linux-gnu']
     .map(machine => `/usr/lib/${machine}/faketime/libfaketime.so.1`)
     .find(path => existsSync(path));
 
-const checks: Record<Need, { readonly isThere: () => boolean; readonly wanted: string }> = {
-  namespaces: {
-    isThere: () => process.getuid?.() === 0 && works('ip', 'netns', 'list') && works('unshare', '-n', 'true'),
-    wanted: 'network namespaces: root, and the Debian package iproute2',
-  },
-  chromium: {
-    isThere: () => existsSync(process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'),
-    wanted: 'the Debian package chromium',
-  },
-  faketime: { isThere: () => faketimeLibrary() !== undefined, wanted: 'the Debian package libfaketime' },
+const unless = (isThere: boolean, reason: string) => (isThere ? undefined : reason);
+
+/** Why it cannot be had here, in words; undefined where it can. */
+const checks: Record<Need, () => string | undefined | Promise<string | undefined>> = {
+  namespaces: whyNoNamespaces,
+  chromium: () =>
+    unless(existsSync(process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'), 'the Debian package chromium is missing'),
+  faketime: () => unless(faketimeLibrary() !== undefined, 'the Debian package libfaketime is missing'),
 };
 
-/** What of it cannot be had here, in words. */
+/** Why what is needed cannot be had here, in words. */
 export async function missingNeeds(needs: readonly Need[]): Promise<string[]> {
-  return needs.filter(need => !checks[need].isThere()).map(need => `needs ${checks[need].wanted}`);
+  const reasons = await Promise.all(needs.map(need => checks[need]()));
+  return reasons.filter(reason => reason !== undefined);
 }

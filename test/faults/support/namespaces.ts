@@ -55,10 +55,6 @@ export async function whyNoNamespaces(): Promise<string | undefined> {
   }
 }
 
-export async function canMakeNamespaces(): Promise<boolean> {
-  return (await whyNoNamespaces()) === undefined;
-}
-
 export async function startNetwork(): Promise<Network> {
   removeAbandoned();
   // The process id tells whose it is when it has been left behind; the rest keeps two networks of one process apart.
