@@ -50,6 +50,17 @@ async function createStage() {
   return { httpServer, port, pending, arrived, caller };
 }
 
+/** The same with one caller who has been answered, and whose connection is open still. */
+async function createIdleStage() {
+  const stage = await createStage();
+  const idle = await stage.caller();
+  idle.ask();
+  await stage.arrived(1);
+  stage.pending[0]?.response.end('first');
+  await idle.answered(1);
+  return { ...stage, idle };
+}
+
 /** So long that nothing ends by it. */
 const LONG = 600_000;
 
@@ -71,23 +82,13 @@ describe('closing a listener', () => {
   });
 
   it('idle connections are ended at once without a linger', async () => {
-    const { httpServer, pending, arrived, caller } = await createStage();
-    const idle = await caller();
-    idle.ask();
-    await arrived(1);
-    pending[0]?.response.end('first');
-    await idle.answered(1);
+    const { httpServer, idle } = await createIdleStage();
     expect(await closeListener(httpServer, { lingerMs: 0, finishMs: LONG, onDeaf: () => undefined })).toBe(0);
     await idle.over;
   });
 
   it('a request that was on its way on an idle connection is answered', async () => {
-    const { httpServer, pending, arrived, caller } = await createStage();
-    const idle = await caller();
-    idle.ask();
-    await arrived(1);
-    pending[0]?.response.end('first');
-    await idle.answered(1);
+    const { httpServer, pending, arrived, idle } = await createIdleStage();
     const closing = closeListener(httpServer, { lingerMs: LONG, finishMs: LONG, onDeaf: () => undefined });
     idle.ask();
     await arrived(2);
