@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { createCondition } from '../support/condition.ts';
 import type { FaultWorld } from './fault-world.ts';
 import type { FaultRun } from './scenario.ts';
 import { type TrafficKind, trafficKinds } from './traffic/asks.ts';
@@ -88,7 +89,7 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
   let begun = 0;
   let ended = 0;
   let completed = 0;
-  const changes = new Set<() => void>();
+  const changed = createCondition();
 
   async function work(): Promise<void> {
     while (!isStopping && failures.length === 0 && begun < (options.flows ?? Number.POSITIVE_INFINITY)) {
@@ -106,7 +107,7 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
       }
       free.push(own);
       ended += 1;
-      for (const check of changes) check();
+      changed.notify();
     }
   }
   const workers = Array.from({ length: concurrency }, work);
@@ -136,17 +137,11 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
     },
     async more(flows, withinMs = 30_000) {
       const goal = ended + flows;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => {
-        if (ended >= goal || failures.length > 0) resolve();
-      };
-      changes.add(check);
-      check();
+      const met = changed.until(() => ended >= goal || failures.length > 0);
       const bound = new AbortController();
       const late = delay(withinMs, true, { signal: bound.signal }).catch(() => false);
-      const isLate = await Promise.race([promise.then(() => false), late, over.then(() => false)]);
+      const isLate = await Promise.race([met.then(() => false), late, over.then(() => false)]);
       bound.abort();
-      changes.delete(check);
       assertSound();
       if (isLate) throw new Error(`${ended} flows in time, and ${goal} were to be`);
     },

@@ -1,5 +1,6 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCondition } from '../support/condition.ts';
 import { type HeardEvent, listen } from '../support/event-listener.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -55,7 +56,7 @@ interface Listening extends AsyncDisposable {
 async function startListening(mcpServerId: McpServerId, addresses: readonly string[]): Promise<Listening> {
   const heard: HeardEvent[] = [];
   const ids = new Set<string>();
-  const checks = new Set<() => void>();
+  const changed = createCondition();
   let isOver = false;
   let current: { drop(): void } | undefined;
 
@@ -74,7 +75,7 @@ async function startListening(mcpServerId: McpServerId, addresses: readonly stri
         ids.add(event.data['eventId'] ?? '');
       }
       taken = listener.heard.length;
-      for (const check of checks) check();
+      changed.notify();
       return isOver;
     };
     // Over when the connection is; how it ended makes no difference to who comes back.
@@ -98,16 +99,7 @@ async function startListening(mcpServerId: McpServerId, addresses: readonly stri
   return {
     heard,
     ids,
-    async until(holds) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => {
-        if (holds()) resolve();
-      };
-      checks.add(check);
-      check();
-      await promise;
-      checks.delete(check);
-    },
+    until: changed.until,
     drop: () => current?.drop(),
     async [Symbol.asyncDispose]() {
       isOver = true;

@@ -1,7 +1,6 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
-import { listenForChanges, startSwallowingProxy } from '../support/payment-victim.ts';
 import {
   type AskedPerson,
   type PaymentWorld,
@@ -10,6 +9,8 @@ import {
   startPaymentWorld,
 } from '../support/payment-world.ts';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
+import { startSwallowingProxy } from '../support/swallowing-proxy.ts';
+import { listenForWakeUp } from '../support/wake-up.ts';
 
 const TTL_SECONDS = 300;
 const SWEPT_MS = 60_000;
@@ -76,7 +77,7 @@ async function openPaidScene(): Promise<Scene> {
 
 const session = ({ elicitationId }: AskedPerson) => sessionOf(world.stripe, elicitationId);
 const changes = ({ elicitationId }: AskedPerson, count: number) =>
-  listenForChanges(world.stage.world.redis.url, elicitationId, count);
+  listenForWakeUp(world.stage.world.redis.url, elicitationId, count);
 
 /** Where a process dies, with what it leaves behind. Each leaves the victim dead. */
 const points: readonly { readonly point: string; readonly die: () => Promise<Scene> }[] = [
@@ -128,9 +129,9 @@ const points: readonly { readonly point: string; readonly die: () => Promise<Sce
     point: 'the charge is noted, the browser not sent on',
     async die() {
       const scene = await openScene();
-      const { changed } = await changes(scene.person, 2);
+      const { woken } = await changes(scene.person, 2);
       const pressed = scene.press();
-      await changed;
+      await woken;
       await scene.victim.kill();
       await pressed;
       expect(payLinkIn(await scene.person.raw.get(scene.person.page))).toContain(session(scene.person).id);
@@ -168,9 +169,9 @@ const points: readonly { readonly point: string; readonly die: () => Promise<Sce
     point: 'settled, the browser not told',
     async die() {
       const scene = await openPaidScene();
-      const { changed } = await changes(scene.person, 1);
+      const { woken } = await changes(scene.person, 1);
       const back = scene.comeBack();
-      await changed;
+      await woken;
       await scene.victim.kill();
       await back;
       expect(await scene.person.read()).toMatchObject({ status: 'completed' });

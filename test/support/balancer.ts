@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { createCondition } from './condition.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
 
 /** A TCP load balancer on loopback whose decision is the test's. */
 export interface Balancer extends AsyncDisposable {
@@ -14,49 +14,26 @@ export interface Balancer extends AsyncDisposable {
 
 export async function startBalancer(address: string): Promise<Balancer> {
   let target = new URL(address);
-  const sockets = new Set<Socket>();
   const chunks: string[] = [];
   const forwarded = (marker: string) => chunks.filter(chunk => chunk.includes(marker)).length;
-  const listeners = new Set<() => void>();
-  const listener = createServer(near => {
-    const far = connect(Number(target.port), target.hostname);
-    const both = [near, far];
-    for (const socket of both) {
-      sockets.add(socket);
-      // A replica that dies takes its connections with it, and their other halves learn of it here.
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => {
-        sockets.delete(socket);
-        for (const half of both) half.destroy();
+  const arrived = createCondition();
+  const proxy = await startTcpProxy({
+    target: () => ({ host: target.hostname, port: Number(target.port) }),
+    pass(near, far) {
+      near.on('data', data => {
+        chunks.push(data.toString('latin1'));
+        arrived.notify();
       });
-    }
-    near.on('data', data => {
-      chunks.push(data.toString('latin1'));
-      for (const check of listeners) check();
-    });
-    near.pipe(far);
-    far.pipe(near);
-  }).listen(0, '127.0.0.1');
-  await once(listener, 'listening');
+      near.pipe(far);
+    },
+  });
   return {
-    url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${proxy.port}`,
     lead(next) {
       target = new URL(next);
     },
     forwarded,
-    async untilForwarded(marker, count) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => void (forwarded(marker) >= count && resolve());
-      listeners.add(check);
-      check();
-      await promise;
-      listeners.delete(check);
-    },
-    async [Symbol.asyncDispose]() {
-      const closed = once(listener, 'close');
-      listener.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
+    untilForwarded: (marker, count) => arrived.until(() => forwarded(marker) >= count),
+    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
   };
 }

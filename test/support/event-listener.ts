@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { createCondition } from './condition.ts';
 
 /** One server-sent event as a client sees it (HTML, section 9.2.6). */
 export interface HeardEvent {
@@ -19,7 +20,7 @@ export interface EventListener extends Disposable {
   readonly heartbeats: number;
   /** Resolves when the answer is over, however that came. */
   readonly ended: Promise<void>;
-  /** Resolves when this holds; checked again at everything that comes. */
+  /** Resolves when this holds; checked again at everything that comes. @throws when the answer is over and it does not */
   until(holds: () => boolean): Promise<void>;
   /** Takes nothing more from the connection. */
   stall(): void;
@@ -52,7 +53,7 @@ export async function listen(
   outgoing.end();
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   const heard: HeardEvent[] = [];
-  const waiting = new Set<() => void>();
+  const changed = createCondition();
   const chunks: string[] = [];
   let buffered = '';
   let lastId = '';
@@ -81,12 +82,17 @@ export async function listen(
     const blocks = (buffered + chunk).split('\n\n');
     buffered = blocks.pop() ?? '';
     for (const block of blocks) take(block);
-    for (const check of waiting) check();
+    changed.notify();
   });
   const ended = new Promise<void>(resolve => {
     incoming.once('close', resolve);
     incoming.on('error', () => resolve());
     outgoing.on('error', () => resolve());
+  });
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+    changed.notify();
   });
 
   return {
@@ -104,14 +110,12 @@ export async function listen(
     },
     ended,
     async until(holds) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => {
-        if (holds()) resolve();
-      };
-      waiting.add(check);
-      check();
-      await Promise.race([promise, ended.then(check).then(() => Promise.reject(new Error('the stream is over')))]);
-      waiting.delete(check);
+      let isHeld = false;
+      await changed.until(() => {
+        isHeld = holds();
+        return isHeld || isOver;
+      });
+      if (!isHeld) throw new Error('the stream is over');
     },
     stall: () => void incoming.pause(),
     resume: () => void incoming.resume(),

@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { CallToolResultSchema, ElicitRequestSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { createCondition } from './condition.ts';
 
 export interface UrlRequest {
   readonly elicitationId: string;
@@ -65,26 +66,19 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
 
   const wire: string[] = [];
   const arrivals = new Map<string, string[]>();
-  const listeners = new Set<() => void>();
+  const notified = createCondition();
   const deliver = transport.onmessage;
   transport.onmessage = (message: JSONRPCMessage) => {
     wire.push(JSON.stringify(message));
     if ('method' in message && !('id' in message)) {
       const ids = arrivals.get(message.method) ?? [];
       arrivals.set(message.method, [...ids, String(message.params?.['elicitationId'] ?? '')]);
-      for (const listener of listeners) listener();
+      notified.notify();
     }
     deliver?.(message);
   };
   const arrived = (method: string) => arrivals.get(method) ?? [];
-  async function until(method: string, count: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const check = () => void (arrived(method).length >= count && resolve());
-    listeners.add(check);
-    check();
-    await promise;
-    listeners.delete(check);
-  }
+  const until = (method: string, count: number) => notified.until(() => arrived(method).length >= count);
   await streaming;
 
   return {

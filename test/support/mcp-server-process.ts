@@ -4,6 +4,7 @@ import { createServer, request as forward, type IncomingMessage, type ServerResp
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { createCondition } from './condition.ts';
 
 export interface McpServerProcessSettings {
   readonly sdk: 'v2' | 'v1';
@@ -57,7 +58,7 @@ export async function startRequestBalancer(replicas: readonly McpServerProcess[]
   let led: number | undefined;
   let streamAt = -1;
   let streams = 0;
-  const listeners = new Set<() => void>();
+  const opened = createCondition();
 
   function pass(near: IncomingMessage, answer: ServerResponse): void {
     turn += 1;
@@ -73,7 +74,7 @@ export async function startRequestBalancer(replicas: readonly McpServerProcess[]
         if (near.method === 'GET' && incoming.statusCode === 200) {
           streamAt = to;
           streams += 1;
-          for (const check of listeners) check();
+          opened.notify();
         }
         // A replica that dies takes its answers with it.
         incoming.on('error', () => answer.destroy());
@@ -95,14 +96,7 @@ export async function startRequestBalancer(replicas: readonly McpServerProcess[]
     lead(replica) {
       led = replica;
     },
-    async untilStreams(count) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => void (streams >= count && resolve());
-      listeners.add(check);
-      check();
-      await promise;
-      listeners.delete(check);
-    },
+    untilStreams: count => opened.until(() => streams >= count),
     async [Symbol.asyncDispose]() {
       const closed = once(listener, 'close');
       listener.close();

@@ -1,11 +1,17 @@
 import { Redis } from 'ioredis';
 
-/** Resolves when what `id` names has changed: the moment after its new state was stored. @returns once it is listening */
-export async function listenForWakeUp(redisUrl: string, id: string): Promise<{ woken: Promise<void> }> {
+/**
+ * Resolves when what `id` names has changed that often: the moment after the last of its new states was stored.
+ * @returns once it is listening
+ */
+export async function listenForWakeUp(redisUrl: string, id: string, times = 1): Promise<{ woken: Promise<void> }> {
   const redis = new Redis(redisUrl);
   const { promise, resolve } = Promise.withResolvers<void>();
+  let left = times;
   redis.on('message', (_channel: string, message: string) => {
     if (message !== id) return;
+    left -= 1;
+    if (left > 0) return;
     redis.disconnect();
     resolve();
   });

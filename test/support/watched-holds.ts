@@ -1,3 +1,5 @@
+import { createCondition } from './condition.ts';
+
 /** Counts how often an MCP server has begun to wait for the end of an elicitation: by a waiting read, or by one before it listens. */
 export interface WatchedHolds {
   /** What the MCP server is to call the gateway with. */
@@ -8,24 +10,17 @@ export interface WatchedHolds {
 
 export function watchHolds(): WatchedHolds {
   const holds = new Map<string, number>();
-  const listeners = new Set<() => void>();
+  const begun = createCondition();
   return {
     fetch: (target, init) => {
       const [, elicitationId] = /\/v1\/elicitations\/([^/?]+)(?:\?wait=\d+)?$/.exec(String(target)) ?? [];
       const answer = fetch(target, init);
       if (elicitationId !== undefined) {
         holds.set(elicitationId, (holds.get(elicitationId) ?? 0) + 1);
-        for (const check of listeners) check();
+        begun.notify();
       }
       return answer;
     },
-    async untilHolding(elicitationId, count = 1) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const check = () => void ((holds.get(elicitationId) ?? 0) >= count && resolve());
-      listeners.add(check);
-      check();
-      await promise;
-      listeners.delete(check);
-    },
+    untilHolding: (elicitationId, count = 1) => begun.until(() => (holds.get(elicitationId) ?? 0) >= count),
   };
 }
