@@ -1,8 +1,9 @@
 import { type Operation, operations } from '@postern/api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFuzzer, type Fuzzer, MARKER } from '../support/fuzzer.ts';
+import { createFuzzer, type Fuzzer } from '../support/fuzzer.ts';
 import { hostileText, hostileValue, withOneFault } from '../support/hostile-input.ts';
+import { asHeader, hostileUrlParts, MARKUP } from '../support/hostile-values.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor, keyOf } from '../support/world.ts';
@@ -50,36 +51,8 @@ const asApplication = { ...json, authorization: `Bearer ${keyOf('app')}` };
 
 /** A text as it may stand in a request line: nothing that ends the line or the target. */
 const inPath = hostileText.map(text => encodeURIComponent(text.toWellFormed()).replaceAll('.', '%2E'));
-const rawPath = fc
-  .array(
-    fc.constantFrom(
-      '%',
-      '%2',
-      '%zz',
-      '%00',
-      '%2e%2e',
-      '%c0%af',
-      ';',
-      ':',
-      '//',
-      '\\',
-      'el_',
-      'a',
-      '?',
-      '#',
-      '*',
-      '@',
-      '%5c',
-    ),
-    { maxLength: 12 },
-  )
-  .map(parts => parts.join(''));
-const inHeader = hostileText.map(text =>
-  text
-    .toWellFormed()
-    .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
-    .slice(0, 4000),
-);
+const rawPath = fc.array(fc.constantFrom(...hostileUrlParts), { maxLength: 12 }).map(parts => parts.join(''));
+const inHeader = hostileText.map(text => asHeader(text, 4000));
 const queryOf = (names: readonly string[]) =>
   fc
     .array(fc.tuple(fc.oneof(fc.constantFrom(...names), hostileText), hostileText), { maxLength: 6 })
@@ -118,7 +91,7 @@ describe('S44, S47: hostile bodies', () => {
       hostileValue.map(value => JSON.stringify(value) ?? ''),
       fc
         .record(
-          { kind: hostileValue, subject: hostileValue, authorization: hostileValue, [MARKER]: hostileValue },
+          { kind: hostileValue, subject: hostileValue, authorization: hostileValue, [MARKUP]: hostileValue },
           { requiredKeys: [] },
         )
         .map(value => JSON.stringify(value)),

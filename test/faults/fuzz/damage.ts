@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import { MARKUP } from '../../support/hostile-values.ts';
 import type { Draft, Pair } from './draft.ts';
 import { jsonFaults } from './json-faults.ts';
-import { MARKUP, oddHeader, oddInUrl, oddJson, oddText } from './odd-values.ts';
+import { oddHeader, oddInUrl, oddJson, oddText } from './odd-values.ts';
 
 type Damage = fc.Arbitrary<(draft: Draft) => Draft>;
 

@@ -4,12 +4,12 @@ import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
+import { INJECTED_HEADER, MARKUP } from '../../support/hostile-values.ts';
 import type { RegisteredRoute } from '../../support/registered-routes.ts';
 import { damaged } from './damage.ts';
 import { type FuzzInput, toInput } from './draft.ts';
 import { changesBetween, dumpQuickly } from './dump.ts';
 import type { FuzzWorld } from './fuzz-world.ts';
-import { INJECTED_HEADER, MARKUP } from './odd-values.ts';
 import { draftsFor } from './route-drafts.ts';
 
 export interface FuzzResult {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { brokenJson, oddJson, oddText } from './odd-values.ts';
+import { brokenJson } from '../../support/hostile-values.ts';
+import { oddJson, oddText } from './odd-values.ts';
 
 /** JSON with exactly one thing wrong. */
 export interface JsonFaults {
@@ -11,6 +12,7 @@ export interface JsonFaults {
 
 type Path = readonly string[];
 const HOLE = 'hole-for-something-else';
+const broken = fc.constantFrom(...brokenJson);
 const known = new Map<string, JsonFaults>();
 
 /** Every place is cut out once; what is put there later costs nothing but the joining of texts. */
@@ -43,11 +45,11 @@ function makeFaults(json: string): JsonFaults {
     refused: isObject
       ? fc.oneof(
           inserted(fc.constantFrom('"unknown member"', '"__proto__"', '"constructor"', '"kind "')),
-          filled(brokenJson),
+          filled(broken),
           ...(doubled.length === 0 ? [] : [fc.constantFrom(...doubled)]),
           cut,
         )
-      : brokenJson,
+      : broken,
     odd: fc.oneof(
       { weight: 8, arbitrary: filled(oddJson) },
       { weight: 2, arbitrary: inserted(oddText.map(text => JSON.stringify(text))) },
