@@ -23,11 +23,7 @@ beforeEach(async () => {
     otherMcpServers: [{ id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl } }],
   });
   offset = 0;
-  application.connect({
-    gateway: stage.world.gateways[0]?.address ?? '',
-    apiKey: keyOf('app'),
-    issuer: stage.world.identityProvider.issuer,
-  });
+  application.connect(stage.world, 'app');
 });
 afterEach(async () => {
   await stage?.[Symbol.asyncDispose]();

@@ -17,11 +17,7 @@ beforeAll(async () => {
       { id: 'nothing', providers: [] },
     ],
   });
-  application.connect({
-    gateway: stage.world.gateways[0]?.address ?? '',
-    apiKey: keyOf('app'),
-    issuer: stage.world.identityProvider.issuer,
-  });
+  application.connect(stage.world, 'app');
 });
 afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();

@@ -39,11 +39,7 @@ beforeAll(async () => {
       ],
     }),
   ]);
-  application.connect({
-    gateway: stage.world.gateways[0]?.address ?? '',
-    apiKey: keyOf('embedded'),
-    issuer: stage.world.identityProvider.issuer,
-  });
+  application.connect(stage.world, 'embedded');
 });
 afterEach(() => {
   ahead = 0;

@@ -24,11 +24,7 @@ beforeAll(async () => {
       ],
     }),
   ]);
-  application.connect({
-    gateway: stage.world.gateways[0]?.address ?? '',
-    apiKey: keyOf('tracker'),
-    issuer: stage.world.identityProvider.issuer,
-  });
+  application.connect(stage.world, 'tracker');
 });
 afterEach(() => {
   ahead = 0;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { VerifiedElicitationBody } from '@postern/api';
+import { keyOf, type World } from './world.ts';
 
 type VerifyAnswer = Partial<VerifiedElicitationBody> & { readonly code?: string };
 
@@ -23,8 +24,8 @@ export interface ExternalApplication extends AsyncDisposable {
   readonly origin: string;
   readonly verifyUrl: string;
   readonly verifications: readonly Verification[];
-  /** From here on the application knows which gateway to ask, with which API key, about users of which issuer. */
-  connect(to: { gateway: string; apiKey: string; issuer: string }): void;
+  /** From here on the application asks the gateway of this world, as the application of this MCP server. */
+  connect(world: World, mcpServerId: string): void;
   /** Asks the gateway as the application does, in the name of any subject. */
   verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification>;
 }
@@ -32,11 +33,11 @@ export interface ExternalApplication extends AsyncDisposable {
 export async function startExternalApplication(): Promise<ExternalApplication> {
   const sessions = new Map<string, string>();
   const verifications: Verification[] = [];
-  let gateway: { gateway: string; apiKey: string; issuer: string } | undefined;
+  let gateway: { readonly address: string; readonly apiKey: string; readonly issuer: string } | undefined;
 
   async function verify(p: { elicitationId: string; verificationId: string; subject: string }): Promise<Verification> {
     if (gateway === undefined) throw new Error('the application knows no gateway');
-    const answer = await fetch(`${gateway.gateway}/v1/elicitations/${p.elicitationId}/verify`, {
+    const answer = await fetch(`${gateway.address}/v1/elicitations/${p.elicitationId}/verify`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.apiKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({
@@ -89,8 +90,12 @@ export async function startExternalApplication(): Promise<ExternalApplication> {
     origin,
     verifyUrl: `${origin}/verify`,
     verifications,
-    connect: to => {
-      gateway = to;
+    connect({ gateways, identityProvider }, mcpServerId) {
+      gateway = {
+        address: gateways[0]?.address ?? '',
+        apiKey: keyOf(mcpServerId),
+        issuer: identityProvider.issuer,
+      };
     },
     verify,
     async [Symbol.asyncDispose]() {
