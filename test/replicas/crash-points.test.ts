@@ -73,14 +73,20 @@ async function expectReconnects(person: ConnectedPerson): Promise<void> {
 }
 
 describe('P4: killed when the provider has issued tokens for a code', () => {
-  it('before they are stored: nothing is bound, and the person who opens the link again completes it', async () => {
+  /** Somebody who has decided at the provider, and whose browser has yet to bring the answer to the victim. */
+  async function decidedAtProvider() {
     const { provider, publicUrl } = stage.world;
     const user = stage.subject();
     const { elicitationId } = await stage.ask(user);
     const browser = createRawBrowser({ address: victim.address, publicUrl });
     await browser.signIn(elicitationId, user);
     const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
-    const exchanged = provider.requests('token').length;
+    return { user, elicitationId, browser, callback, exchanged: provider.requests('token').length };
+  }
+
+  it('before they are stored: nothing is bound, and the person who opens the link again completes it', async () => {
+    const { provider, publicUrl } = stage.world;
+    const { user, elicitationId, browser, callback, exchanged } = await decidedAtProvider();
     provider.onExchange(async () => {
       provider.onExchange(undefined);
       await victim.kill();
@@ -108,13 +114,7 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
   });
 
   it('after they are stored: the person finds it done, and the tokens are handed out', async () => {
-    const { provider, publicUrl } = stage.world;
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const browser = createRawBrowser({ address: victim.address, publicUrl });
-    await browser.signIn(elicitationId, user);
-    const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
-    const exchanged = provider.requests('token').length;
+    const { elicitationId, browser, callback, exchanged } = await decidedAtProvider();
     const { woken } = await listenForWakeUp(stage.world.redis.url, elicitationId);
     // Whether the browser hears of it is a race; what is stored is not.
     const answered = browser.get(callback).catch(() => undefined);
@@ -127,7 +127,7 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
     expect(body.status).toBe('completed');
     const token = await atVictim().accessToken(body.outcome?.connectionId ?? '');
     expect(statusOf(token.body.accessToken)).toBe('current');
-    expect(provider.requests('token')).toHaveLength(exchanged + 1);
+    expect(stage.world.provider.requests('token')).toHaveLength(exchanged + 1);
   });
 });
 

@@ -60,16 +60,9 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
   it('2025-11-25, pushed: the call answers', async () => {
     const endpoint = await endpointAt(WAITER, { postern: { legacy: 'push' } });
     const subject = stage.subject();
-    const { promise: asked, resolve } = Promise.withResolvers<string>();
-    await using host = await connectLegacyHost(endpoint.url, {
-      subject,
-      elicit: ({ elicitationId }) => {
-        resolve(elicitationId);
-        return 'accept';
-      },
-    });
+    await using host = await connectLegacyHost(endpoint.url, { subject, elicit: () => 'accept' });
     const call = host.call('connect');
-    const elicitationId = await asked;
+    const { elicitationId } = await host.asked;
     await endpoint.untilHolding(elicitationId);
     await finish(elicitationId, subject);
     expect((await call).text).toBe('accept alice');

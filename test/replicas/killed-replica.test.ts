@@ -91,16 +91,9 @@ describe('a replica that is killed in the middle of a wait', { timeout: 40_000 }
   it('2025-11-25, pushed: the call goes on through the other replica', async () => {
     const endpoint = await startEndpoint({ legacy: 'push' });
     const subject = stage.subject();
-    const { promise: asked, resolve } = Promise.withResolvers<string>();
-    await using host = await connectLegacyHost(endpoint.url, {
-      subject,
-      elicit: ({ elicitationId }) => {
-        resolve(elicitationId);
-        return 'accept';
-      },
-    });
+    await using host = await connectLegacyHost(endpoint.url, { subject, elicit: () => 'accept' });
     const call = host.call('connect');
-    const elicitationId = await asked;
+    const { elicitationId } = await host.asked;
     // One wait of the call, one for the completion notice; each is made again.
     await untilWaiting(elicitationId, 2);
     await killVictim();

@@ -32,6 +32,8 @@ export interface LegacyHost extends AsyncDisposable {
   readonly wire: readonly string[];
   /** Elicitation ids of the completion notices so far. */
   readonly completions: readonly string[];
+  /** The first `elicitation/create` that was pushed. For hosts with {@link LegacyHostOptions.elicit}. */
+  readonly asked: Promise<UrlRequest>;
   untilCompleted(count: number): Promise<void>;
   /** When `notifications/tools/list_changed` has come `count` times: what was sent before it on the stream is here. */
   untilToolsChanged(count: number): Promise<void>;
@@ -55,11 +57,14 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
     { name: 'Conformance Host', version: '1.0.0' },
     { capabilities: options.capabilities ?? { elicitation: { form: {}, url: {} } } },
   );
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<UrlRequest>();
   const { elicit } = options;
   if (elicit !== undefined) {
-    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
-      action: params.mode === 'url' ? await elicit(params) : ('cancel' as const),
-    }));
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+      if (params.mode !== 'url') return { action: 'cancel' as const };
+      onAsked(params);
+      return { action: await elicit(params) };
+    });
   }
   // SDK 1.x's own transport does not satisfy its own interface under exactOptionalPropertyTypes.
   await client.connect(transport as unknown as Transport);
@@ -86,6 +91,7 @@ export async function connectLegacyHost(url: URL, options: LegacyHostOptions): P
       return transport.sessionId;
     },
     wire,
+    asked,
     get completions() {
       return arrived('notifications/elicitation/complete');
     },

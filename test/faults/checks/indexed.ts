@@ -79,26 +79,11 @@ function sightingsIn(calls: readonly Call[], of: CheckedHistory['of']): Readonly
     const how = `${request.op} at ${request.to}`;
     all.push({ elicitationId, status, outcome, from: request.at, to: response.at, how, isReading: true });
   }
-  for (const { elicitationId, status, at, position } of of('event'))
-    all.push({
-      elicitationId,
-      status,
-      outcome: undefined,
-      from: 0,
-      to: at,
-      how: `event ${position}`,
-      isReading: false,
-    });
-  for (const { elicitationId, status, at, eventId } of of('delivery'))
-    all.push({
-      elicitationId,
-      status,
-      outcome: undefined,
-      from: 0,
-      to: at,
-      how: `delivery ${eventId}`,
-      isReading: false,
-    });
+  for (const told of [...of('event'), ...of('delivery')]) {
+    const { elicitationId, status, at } = told;
+    const how = told.what === 'event' ? `event ${told.position}` : `delivery ${told.eventId}`;
+    all.push({ elicitationId, status, outcome: undefined, from: 0, to: at, how, isReading: false });
+  }
   for (const { elicitationId, status, outcome, at, replica } of of('final'))
     if (status !== undefined)
       all.push({
