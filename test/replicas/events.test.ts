@@ -1,8 +1,9 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCondition } from '../support/condition.ts';
-import { type HeardEvent, listen } from '../support/event-listener.ts';
+import type { HeardEvent } from '../support/event-listener.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import { type LastingListener, listenLastingly } from '../support/lasting-listener.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor, createApi, keyOf } from '../support/world.ts';
 
@@ -43,70 +44,32 @@ afterAll(() => stage?.[Symbol.asyncDispose]());
 
 const address = () => stage.world.gateways[0]?.address ?? '';
 
-interface Listening extends AsyncDisposable {
+interface Listening extends LastingListener {
   readonly heard: readonly HeardEvent[];
   /** Ids of the events that have been heard. */
   readonly ids: ReadonlySet<string>;
   until(holds: () => boolean): Promise<void>;
-  /** As a lost connection: the next replica in the row is asked to go on. */
-  drop(): void;
 }
 
-/** An MCP server that listens for as long as it is needed, wherever it is answered. */
+/** An MCP server that listens at one replica, and at the next in the row when that connection is over. */
 async function startListening(mcpServerId: McpServerId, addresses: readonly string[]): Promise<Listening> {
   const heard: HeardEvent[] = [];
   const ids = new Set<string>();
   const changed = createCondition();
-  let isOver = false;
-  let current: { drop(): void } | undefined;
-
-  async function once(at: string, lastEventId: string | undefined, onOpen: () => void): Promise<string | undefined> {
-    using listener = await listen(at, {
-      apiKey: keyOf(mcpServerId),
-      ...(lastEventId === undefined ? {} : { lastEventId }),
-    });
-    if (listener.status !== 200) return lastEventId;
-    current = listener;
-    onOpen();
-    let taken = 0;
-    const take = () => {
-      for (const event of listener.heard.slice(taken)) {
-        heard.push(event);
-        ids.add(event.data['eventId'] ?? '');
-      }
-      taken = listener.heard.length;
-      changed.notify();
-      return isOver;
-    };
-    // Over when the connection is; how it ended makes no difference to who comes back.
-    await listener.until(take).catch(() => undefined);
-    take();
-    return listener.lastId === '' ? lastEventId : listener.lastId;
-  }
-
-  const { promise: opened, resolve: onOpen } = Promise.withResolvers<void>();
-  const loop = (async () => {
-    let lastEventId: string | undefined;
-    for (let n = 0; !isOver; n += 1) {
-      try {
-        lastEventId = await once(addresses[n % addresses.length] ?? '', lastEventId, onOpen);
-      } catch {
-        // That replica is gone; the next one is asked with the same id.
-      }
-    }
-  })();
-  await opened;
-  return {
-    heard,
-    ids,
-    until: changed.until,
-    drop: () => current?.drop(),
-    async [Symbol.asyncDispose]() {
-      isOver = true;
-      current?.drop();
-      await loop;
+  let turn = 0;
+  const listener = await listenLastingly({
+    apiKey: keyOf(mcpServerId),
+    nextAddress() {
+      turn += 1;
+      return addresses[(turn - 1) % addresses.length] ?? '';
     },
-  };
+    onEvent(event) {
+      heard.push(event);
+      ids.add(event.data['eventId'] ?? '');
+      changed.notify();
+    },
+  });
+  return { ...listener, heard, ids, until: changed.until };
 }
 
 /** Issues and cancels one elicitation. @returns the ids of its events */
