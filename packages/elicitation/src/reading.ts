@@ -39,11 +39,21 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
     const deadline = now() + timeoutMs;
     using watch = notifier.watch(elicitationId);
     while (true) {
-      const elicitation = await read(mcpServer, elicitationId);
-      const left = deadline - now();
-      if (isTerminal(elicitation) || left <= 0 || signal?.aborted === true) return elicitation;
-      await watch.next(Math.min(left, READ_AGAIN_MS), signal);
+      const found = await readEnd(mcpServer, elicitationId, deadline, signal);
+      if (found !== undefined) return found;
+      await watch.next(Math.min(deadline - now(), READ_AGAIN_MS), signal);
     }
+  }
+
+  /** What whoever waits is told; undefined while they go on waiting, and then nothing of what was read is kept for so long. */
+  async function readEnd(
+    mcpServer: Pick<McpServer, 'mcpServerId'>,
+    elicitationId: ElicitationId,
+    deadline: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Elicitation | undefined> {
+    const elicitation = await read(mcpServer, elicitationId);
+    return isTerminal(elicitation) || now() >= deadline || signal?.aborted === true ? elicitation : undefined;
   }
 
   /** Check 1: what a page may show. @throws NotFoundError, WrongPersonError */

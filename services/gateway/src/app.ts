@@ -6,6 +6,7 @@ import { clientRoutes } from './http/client-routes.ts';
 import { pageRoutes } from './http/pages/page-routes.ts';
 import { errorsPlugin, problemFor, sendProblem } from './http/plugins/errors-plugin.ts';
 import { gracefulClosePlugin } from './http/plugins/graceful-close-plugin.ts';
+import { handlerTimeoutPlugin } from './http/plugins/handler-timeout-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
 import { metricsPlugin } from './http/plugins/metrics-plugin.ts';
 import { overloadPlugin } from './http/plugins/overload-plugin.ts';
@@ -35,7 +36,6 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     requestTimeout: 15_000,
     connectionTimeout: HANDLER_MS + 20_000,
     keepAliveTimeout: HANDLER_MS + 5_000,
-    handlerTimeout: HANDLER_MS,
     http: { headersTimeout: 10_000, maxHeaderSize: MAX_HEADER_BYTES },
     // No parameter is longer than the request line: an id of any length is answered by its route, like every unknown one.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES, caseSensitive: true, ignoreTrailingSlash: false },
@@ -47,6 +47,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     clientErrorHandler: createClientErrorHandler(headers),
   });
 
+  await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
   await app.register(overloadPlugin, { overload: deps.overload });
   await app.register(gracefulClosePlugin, { stopping: deps.stopping });
   await app.register(metricsPlugin, { metrics: deps.metrics });

@@ -51,7 +51,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     return reply.code(answer.status).send(answer.body);
   });
 
-  app.get<ById>('/elicitations/:elicitationId', async (request, reply) => {
+  app.get<ById>('/elicitations/:elicitationId', { config: { endsByItself: true } }, async (request, reply) => {
     const caller = callerOf(request);
     const elicitationId = elicitationIdOf(request.params.elicitationId);
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');

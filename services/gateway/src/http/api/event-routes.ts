@@ -5,18 +5,24 @@ import { eventPositionSchema, eventsQuerySchema } from '@postern/api';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayDeps } from '../../deps.ts';
 import { parse } from '../parse.ts';
+import { securityHeaders } from '../plugins/security-headers-plugin.ts';
 import { callerOf } from './caller-auth.ts';
 import type { OpenEventStream } from './event-streams.ts';
-
-/** Far beyond what a stream lives: it ends by itself, not by being overdue. */
-const HANDLER_MS = 2 * 3_600_000;
 
 /** How long clients may take for the end of their streams when the process stops. */
 const LAST_WORDS_MS = 1_000;
 
+const EVENT_HEADERS = {
+  'content-type': 'text/event-stream',
+  'x-accel-buffering': 'no',
+  // After its end there is nothing more on it, and a replica that stops would wait for it.
+  connection: 'close',
+};
+
 /** Server-sent events of the caller's own elicitations. */
 export const eventRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const { eventStreams, stopping } = deps;
+  const headers = { ...securityHeaders(deps.config.publicUrl), ...EVENT_HEADERS };
   const answers = new Set<ServerResponse>();
   let ended: Promise<void> | undefined;
   const end = () => {
@@ -37,19 +43,22 @@ export const eventRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app
   // Without a body there is nothing to wait for.
   app.head('/events', async (request, reply) => {
     wantedIn(request);
-    return described(reply).send();
+    return reply.headers(EVENT_HEADERS).send();
   });
 
-  app.get('/events', { exposeHeadRoute: false, handlerTimeout: HANDLER_MS }, async (request, reply) => {
-    const { body } = await eventStreams.open(wantedIn(request));
-    if (reply.raw.destroyed) {
-      // Gone meanwhile; an answer that never began would not notice.
-      body.destroy();
-      return reply.hijack();
-    }
-    answers.add(reply.raw);
-    reply.raw.once('close', () => answers.delete(reply.raw));
-    return described(reply).send(body);
+  /** From here on the answer is nobody's but the stream's, so it brings the headers that others are given. */
+  function begin(reply: FastifyReply): ServerResponse | undefined {
+    reply.hijack();
+    const { raw } = reply;
+    // Gone meanwhile; an answer that never began would not notice.
+    if (raw.destroyed) return undefined;
+    answers.add(raw);
+    raw.once('close', () => answers.delete(raw));
+    return raw.writeHead(200, headers);
+  }
+
+  app.get('/events', { exposeHeadRoute: false, config: { endsByItself: true } }, async (request, reply) => {
+    await eventStreams.open(wantedIn(request), () => begin(reply));
   });
 };
 
@@ -66,14 +75,4 @@ function wantedIn(request: FastifyRequest): OpenEventStream {
       types: status === undefined ? undefined : new Set(status.map(each => `elicitation.${each}` as const)),
     },
   };
-}
-
-function described(reply: FastifyReply): FastifyReply {
-  return (
-    reply
-      .type('text/event-stream')
-      .header('x-accel-buffering', 'no')
-      // After its end there is nothing more on it, and a replica that stops would wait for it.
-      .header('connection', 'close')
-  );
 }

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { Readable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import type { EventBody } from '@postern/api';
 import { compareFeedPositions, type FeedEvent, type Kind } from '@postern/elicitation';
 
-/** What a client may be behind, in bytes, beside what the sockets hold. Whoever is further behind is cut off, and resumes. */
+/** What a client may be behind, in bytes, beside what the system holds for its socket. Whoever is further behind is cut off, and resumes. */
 const MAX_BEHIND = 64 * 1024;
 /** A stream that goes on for ever would outlive the credential it was opened with. */
 const LONGEST_MS = 3_600_000;
@@ -28,9 +28,9 @@ const HEARTBEAT = Buffer.from(':\n\n');
 /** Without data it is no event to the client, who only remembers the id. */
 const positionFrame = (position: string) => `id: ${position}\n\n`;
 
-/** One answer that never ends. */
+/** One answer that never ends. It is written to without a stream in between: that would take as much memory as the connection. */
 export class EventStream {
-  readonly body: Readable;
+  readonly #answer: Writable;
   readonly #filter: EventFilter;
   readonly #endsAt = performance.now() + LONGEST_MS - randomInt(LONGEST_MS / 10);
   /** Everything up to here was sent, or is not wanted. */
@@ -41,18 +41,20 @@ export class EventStream {
   #isAhead = false;
   #isEnding = false;
   #drained: (() => void) | undefined;
+  readonly #onWritten = () => this.#drained?.();
 
-  constructor(p: { position: string; filter: EventFilter; onClose: () => void }) {
+  /** @param p.answer has begun and is there for nothing else. */
+  constructor(p: { answer: Writable; position: string; filter: EventFilter; onClose: () => void }) {
+    this.#answer = p.answer;
     this.#position = p.position;
     this.#told = p.position;
     this.#filter = p.filter;
-    this.body = new Readable({ highWaterMark: MAX_BEHIND / 4, read: () => this.#drained?.() });
-    this.body.once('close', () => {
+    p.answer.once('close', () => {
       this.#drained?.();
       p.onClose();
     });
     // So that whoever has seen no event yet can come back without missing one.
-    this.body.push(`retry: ${RETRY_MS}\n${positionFrame(p.position)}`);
+    p.answer.write(`retry: ${RETRY_MS}\n${positionFrame(p.position)}`);
   }
 
   get position(): string {
@@ -60,7 +62,7 @@ export class EventStream {
   }
 
   get isOpen(): boolean {
-    return !this.#isEnding && !this.body.destroyed;
+    return !this.#isEnding && !this.#answer.destroyed;
   }
 
   /** @returns false when this was too much for the client, who is cut off. */
@@ -93,17 +95,19 @@ export class EventStream {
 
   /** Resolves when the client has taken most of it, has gone, or has taken too long and is cut off. */
   async drained(signal: AbortSignal): Promise<void> {
-    if (this.body.readableLength < this.body.readableHighWaterMark || !this.isOpen || signal.aborted) return;
+    const isOver = () => this.#answer.writableLength < MAX_BEHIND / 4 || !this.isOpen || signal.aborted;
+    if (isOver()) return;
     await new Promise<void>(resolve => {
       const stalled = setTimeout(() => this.cut(), STALLED_MS).unref();
-      const done = () => {
+      const look = () => {
+        if (!isOver()) return;
         clearTimeout(stalled);
-        signal.removeEventListener('abort', done);
+        signal.removeEventListener('abort', look);
         this.#drained = undefined;
         resolve();
       };
-      this.#drained = done;
-      signal.addEventListener('abort', done, { once: true });
+      this.#drained = look;
+      signal.addEventListener('abort', look);
     });
   }
 
@@ -111,21 +115,20 @@ export class EventStream {
   end(): void {
     if (!this.isOpen) return;
     this.#isEnding = true;
-    this.body.push(`retry: ${RETRY_MS / 4 + randomInt(RETRY_MS)}\n\n`);
-    this.body.push(null);
+    this.#answer.end(`retry: ${RETRY_MS / 4 + randomInt(RETRY_MS)}\n\n`);
   }
 
   cut(): void {
-    this.body.destroy();
+    this.#answer.destroy();
   }
 
   #push(frame: Buffer): boolean {
     if (!this.isOpen) return true;
-    if (this.body.readableLength + frame.byteLength > MAX_BEHIND) {
+    if (this.#answer.writableLength + frame.byteLength > MAX_BEHIND) {
       this.cut();
       return false;
     }
-    this.body.push(frame);
+    this.#answer.write(frame, this.#onWritten);
     return true;
   }
 }

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { compareFeedPositions, type EventFeed, type FeedPage } from '@postern/elicitation';
 import { ProblemError } from '../problem-error.ts';
 import { EventReader } from './event-reader.ts';
@@ -30,8 +31,12 @@ export interface OpenEventStream {
 
 export interface EventStreams {
   readonly counts: EventStreamCounts;
-  /** @throws ProblemError `rate_limited`, `overloaded`, `events_gone`; StoreUnavailableError */
-  open(p: OpenEventStream): Promise<EventStream>;
+  /**
+   * @param begin begins the answer, when nothing stands against it any more; undefined when the client has gone meanwhile.
+   * @returns undefined when there is no answer.
+   * @throws ProblemError `rate_limited`, `overloaded`, `events_gone`; StoreUnavailableError
+   */
+  open(p: OpenEventStream, begin: () => Writable | undefined): Promise<EventStream | undefined>;
   /** Ends all of them, with a word about when to come back. */
   close(): Promise<void>;
 }
@@ -121,13 +126,19 @@ export function createEventStreams({ feeds, onError, max: maxOpen, onFull }: Eve
     }
   }
 
-  async function open(p: OpenEventStream): Promise<EventStream> {
+  async function open(p: OpenEventStream, begin: () => Writable | undefined): Promise<EventStream | undefined> {
     const of = enter(p);
     try {
       const reader = await of.reader;
       const first = await firstPage(p);
+      const answer = begin();
+      if (answer === undefined) {
+        leave(p.mcpServerId, of);
+        return undefined;
+      }
       const turnOf = turns[counts.opened % TURNS];
       const stream = new EventStream({
+        answer,
         position: p.after ?? reader.position,
         filter: p.filter,
         onClose() {
