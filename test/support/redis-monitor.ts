@@ -55,6 +55,7 @@ export async function startRedisMonitor(url: string): Promise<RedisMonitor> {
   await begun.promise;
 
   const redis = stack.adopt(new Redis(url, { retryStrategy: () => null }), one => one.disconnect());
+  redis.on('error', fail);
   /** Redis runs one command after another and tells them in that order: with the mark, all before it has been told. */
   async function untilTold(): Promise<void> {
     if (failure !== undefined) throw failure;
