@@ -4,19 +4,26 @@ import { modernCall, urlRequestOf } from '../support/modern-call.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor } from '../support/world.ts';
 
 let receiver: OtlpReceiver;
 let stage: Stage;
 let endpoint: GatedEndpoint;
+let told: WebhookReceiver;
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
-  stage = await startStage({ config: { telemetry: { otlpEndpoint: receiver.url } } });
+  told = await startWebhookReceiver();
+  stage = await startStage({
+    config: { telemetry: { otlpEndpoint: receiver.url } },
+    mcpServer: { webhooks: [{ id: 'ends', url: told.url, secrets: [told.secret] }] },
+  });
   endpoint = await startGatedEndpoint(stage.world, { postern: { holdMs: 0 } });
 });
 afterAll(async () => {
   await endpoint?.[Symbol.asyncDispose]();
   await stage?.[Symbol.asyncDispose]();
+  await told?.[Symbol.asyncDispose]();
   await receiver?.[Symbol.asyncDispose]();
 });
 
@@ -127,6 +134,25 @@ describe('one elicitation, followed by its traces', () => {
     const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
     await arrived(({ attributes }) => attributes['postern.elicitation_id'] === elicitationId);
     expect(receiver.wire()).not.toContain('3af76519');
+  });
+});
+
+it('a webhook is a trace of its own that leads to where its elicitation was issued', async () => {
+  const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
+  await stage.api.cancel(elicitationId);
+  const about = (wanted: string) => (span: ReceivedSpan) =>
+    span.name === wanted && span.attributes['postern.elicitation_id'] === elicitationId;
+  const [attempt] = await arrived(about('webhook'));
+  const [issued] = await arrived(about('elicitation.issue'));
+  expect(attempt?.attributes).toMatchObject({ 'postern.endpoint': 'tracker.ends' });
+  expect(attempt?.links).toMatchObject([{ traceId: issued?.traceId, spanId: issued?.spanId }]);
+  expect(attempt?.traceId).not.toBe(issued?.traceId);
+  const [request] = await arrived(
+    ({ name, parentSpanId }) => name === 'POST webhook' && parentSpanId === attempt?.spanId,
+  );
+  expect(request?.attributes).toMatchObject({
+    'http.response.status_code': '204',
+    'server.address': '127.0.0.1',
   });
 });
 

@@ -59,7 +59,7 @@ import { createTokenSets } from './flows/token-set.ts';
 import { createEventStreams, type EventStreams } from './http/api/event-streams.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
-import { createObservation } from './observation.ts';
+import { createObservation, type Observation } from './observation.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
 import { redisTarget } from './redis-target.ts';
@@ -86,6 +86,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly metrics: Metrics | undefined;
   /** Where traces are configured. */
   readonly telemetry: Telemetry | undefined;
+  /** For what begins to ask others only when all of this is there. */
+  readonly observe: Pick<Observation, 'fetch' | 'delivery'>;
   readonly overload: Overload;
   readonly stopping: Stopping;
   readonly stores: RedisStores;
@@ -245,6 +247,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     auditSinks,
     metrics,
     telemetry,
+    observe,
     overload,
     stopping,
     openQueueRedis: () => openQueueRedis(target.queue),

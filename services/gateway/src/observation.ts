@@ -6,6 +6,10 @@ import type { RevocationFlow } from './flows/revocation-flow.ts';
 import type { TokenRefresh } from './flows/token-refresh.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
+import type { ObservedDelivery } from './telemetry/traced.ts';
+import type { Attempt } from './webhooks/deliver.ts';
+
+export type Observation = Awaited<ReturnType<typeof createObservation>>;
 
 /**
  * Puts what watches around what works, for the composition root. What is not configured is not even loaded, and adds nothing: the
@@ -33,6 +37,7 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
     },
     tokenRefresh: (flow: TokenRefresh): TokenRefresh => traced?.tokenRefresh(flow) ?? flow,
     revocationFlow: (flow: RevocationFlow): RevocationFlow => traced?.revocationFlow(flow) ?? flow,
+    delivery: (p: ObservedDelivery): Attempt => traced?.delivery(p) ?? p.attempt,
   };
 }
 

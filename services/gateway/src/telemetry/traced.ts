@@ -1,12 +1,19 @@
 import type { Span } from '@opentelemetry/api';
 import type { OutboundFetch } from '@postern/authorization';
-import type { ElicitationService } from '@postern/elicitation';
+import { type ElicitationService, type ElicitationStore, parseElicitationId } from '@postern/elicitation';
 import type { CommandObserver } from '@postern/store-redis';
 import { aroundFetch } from '../around-fetch.ts';
 import type { RevocationFlow } from '../flows/revocation-flow.ts';
 import type { TokenRefresh } from '../flows/token-refresh.ts';
 import type { OutboundTarget } from '../metrics/create-metrics.ts';
+import type { Attempt } from '../webhooks/deliver.ts';
 import { failed, SpanKind, type Spans } from './spans.ts';
+
+export interface ObservedDelivery {
+  readonly elicitations: Pick<ElicitationStore, 'read'>;
+  readonly endpoint: string;
+  readonly attempt: Attempt;
+}
 
 const ELICITATION = 'postern.elicitation_id';
 
@@ -18,6 +25,7 @@ export function createTraced(spans: Spans) {
     service: (service: ElicitationService) => tracedService(service, spans),
     tokenRefresh: (flow: TokenRefresh) => tracedRefresh(flow, spans),
     revocationFlow: (flow: RevocationFlow) => tracedRevocation(flow, spans),
+    delivery: (p: ObservedDelivery) => tracedDelivery(p, spans),
   };
 }
 
@@ -119,5 +127,31 @@ function tracedRevocation(revocationFlow: RevocationFlow, spans: Spans): Revocat
     endGrant: former => within('revocation', () => revocationFlow.endGrant(former)),
     tell: revocation => within('revocation', () => revocationFlow.tell(revocation)),
     discard: (...args) => within('revocation', () => revocationFlow.discard(...args)),
+  };
+}
+
+/**
+ * Each attempt to tell a receiver is a trace of its own, which leads to where its elicitation was issued for as long as there is a
+ * record of it. That costs a read of it, and only where spans are wanted.
+ */
+function tracedDelivery(p: ObservedDelivery, spans: Spans): Attempt {
+  async function origin(id: string): Promise<string | undefined> {
+    const elicitationId = parseElicitationId(id);
+    return elicitationId === undefined ? undefined : (await p.elicitations.read(elicitationId))?.traceparent;
+  }
+  return (event, signal) => {
+    const { elicitationId, eventId } = event;
+    const attributes = { [ELICITATION]: elicitationId, 'postern.event_id': eventId, 'postern.endpoint': p.endpoint };
+    return spans.within('webhook', { attributes }, async span => {
+      // A receiver is told whether or not its span can be linked.
+      const traceparent = await origin(elicitationId).catch((error: unknown) => {
+        failed(span, error);
+        return undefined;
+      });
+      if (traceparent !== undefined) spans.link(span, traceparent);
+      const answer = await p.attempt(event, signal);
+      if ('failure' in answer) span.setAttribute('postern.result', answer.failure);
+      return answer;
+    });
   };
 }

@@ -15,6 +15,9 @@ const failures: Record<OutboundErrorCode, NoAnswer> = {
   outbound_unreachable: 'unreachable',
 };
 
+/** One attempt to tell a receiver. Whatever is put around it answers as it does. */
+export type Attempt = (event: WebhookEvent, signal: AbortSignal) => Promise<DeliveryAnswer>;
+
 /** One attempt, signed with the keys that are configured now. */
 export async function deliver(
   p: { readonly endpoint: WebhookEndpoint; readonly event: WebhookEvent; readonly signal: AbortSignal },

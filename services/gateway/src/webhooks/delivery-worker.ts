@@ -1,14 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { QueueRedis, RedisWebhookEndpointStore } from '@postern/store-redis';
-import {
-  type DeliveryAnswer,
-  type DeliveryOutcome,
-  deliveryOutcome,
-  isToBeDisabled,
-  retryDelayMs,
-  type WebhookEvent,
-} from '@postern/webhooks';
+import { type DeliveryOutcome, deliveryOutcome, isToBeDisabled, retryDelayMs } from '@postern/webhooks';
 import { DelayedError, type Job, Worker } from 'bullmq';
+import type { Attempt } from './deliver.ts';
 import { type DeliveryQueue, jobSchema, QUEUE_NAME } from './delivery-queue.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
 import type { WebhookEvents } from './webhook-events.ts';
@@ -18,7 +12,7 @@ export interface DeliveryWorkerOptions {
   readonly redis: QueueRedis;
   readonly queue: DeliveryQueue;
   readonly health: Pick<RedisWebhookEndpointStore, 'read' | 'noteSuccess' | 'noteFailure' | 'disable'>;
-  readonly attempt: (event: WebhookEvent, signal: AbortSignal) => Promise<DeliveryAnswer>;
+  readonly attempt: Attempt;
   readonly events: WebhookEvents;
   readonly now: () => number;
   /** 0 to 1. */

@@ -3,7 +3,7 @@ import type { Webhooks } from './webhooks.ts';
 
 /** Begins to tell the configured receivers. Where there are none, neither a connection nor BullMQ is loaded. */
 export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webhooks[]> {
-  const { config, stores, logger, now, metrics, auditSinks } = deps;
+  const { config, stores, logger, now, observe, auditSinks } = deps;
   if (config.mcpServers.every(({ webhooks }) => webhooks.length === 0)) return [];
   const { startWebhooks } = await import('./webhooks.ts');
   const webhooks = await startWebhooks({
@@ -14,7 +14,8 @@ export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webho
     logger,
     now,
     auditSinks,
-    ...(metrics === undefined ? {} : { around: fetch => metrics.outbound(fetch, 'webhook') }),
+    around: fetch => observe.fetch(fetch, 'webhook'),
+    aroundAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),
   });
   return [webhooks];
 }

@@ -7,7 +7,7 @@ import { isLoopbackUrl } from '../config/loopback.ts';
 import type { AuditSink } from '../events.ts';
 import type { Logger } from '../logger.ts';
 import { createClockWatch } from './clock-watch.ts';
-import { DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
+import { type Attempt, DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
 import { openDeliveryQueue } from './delivery-queue.ts';
 import { type DeliveryWorkerOptions, startDeliveryWorker } from './delivery-worker.ts';
 import { beginAtNewest, type DispatcherOptions, startDispatcher } from './dispatcher.ts';
@@ -26,8 +26,10 @@ export interface WebhooksOptions {
   readonly logger: Logger;
   readonly now: () => number;
   readonly auditSinks?: readonly AuditSink[];
-  /** Put around the requests, to measure them. */
+  /** Put around the requests, to watch them. */
   readonly around?: (fetch: OutboundFetch) => OutboundFetch;
+  /** Put around each attempt, request and all. */
+  readonly aroundAttempt?: (endpoint: string, attempt: Attempt) => Attempt;
   /** Times, replaced in tests. */
   readonly pace?: Pick<DeliveryWorkerOptions, 'retryDelay' | 'lockMs' | 'graceMs'> &
     Pick<DispatcherOptions, 'leaseMs' | 'pauseMs'>;
@@ -44,6 +46,7 @@ export interface Webhooks {
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
   const { config, feed, stores, redis, logger, now, pace = {}, around = fetch => fetch } = options;
+  const { aroundAttempt = (_endpoint, attempt) => attempt } = options;
   const events = createWebhookEvents(logger, options.auditSinks);
   const endpoints = webhookEndpointsOf(config);
   const guarded = createOutboundFetch({
@@ -77,7 +80,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       redis,
       queue,
       health: records,
-      attempt: (event, signal) => deliver({ endpoint, event, signal }, { fetch, now, onDate }),
+      attempt: aroundAttempt(endpoint.name, (event, signal) =>
+        deliver({ endpoint, event, signal }, { fetch, now, onDate }),
+      ),
       events,
       now,
       random: () => randomInt(2 ** 32) / 2 ** 32,
