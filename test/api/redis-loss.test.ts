@@ -7,7 +7,7 @@ import { askFor } from '../support/world.ts';
 
 let stage: Stage;
 beforeEach(async () => {
-  stage = await startStage();
+  stage = await startStage({ isRedisKilled: true });
 });
 afterEach(() => stage?.[Symbol.asyncDispose]());
 

@@ -21,6 +21,7 @@ const stack = new AsyncDisposableStack();
 beforeAll(async () => {
   stage = stack.use(
     await startStage({
+      isRedisKilled: true,
       config: ({ base }) => {
         // The lease of a killed process is over the sooner.
         const changes = { outbound: { timeoutSeconds: 1 }, limits: { pageRequestsPerMinute: 1_000_000 } };

@@ -3,7 +3,7 @@ import { type PaymentWorld, payLinkIn, sessionOf, startPaymentWorld } from '../s
 
 let world: PaymentWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ config: () => ({ outbound: { timeoutSeconds: 1 } }) });
+  world = await startPaymentWorld({ isRedisKilled: true, config: () => ({ outbound: { timeoutSeconds: 1 } }) });
 });
 afterEach(() => world.stripe.clearFaults());
 afterAll(() => world?.[Symbol.asyncDispose]());

@@ -26,6 +26,8 @@ type McpServerInput = GatewayConfigInput['mcpServers'][number];
 export interface WorldOptions {
   /** Default: one on a port of its own that ends with the world. */
   readonly redisUrl?: string;
+  /** Its own Redis is killed: nothing that it has said yes to may depend on how busy the disk is. */
+  readonly isRedisKilled?: boolean;
   /** Extends or replaces what the MCP server `tracker` is registered with. */
   readonly mcpServer?: Partial<McpServerInput>;
   /** Further MCP servers, each with the API key `keyOf(id)`. */
@@ -160,7 +162,10 @@ export function createApi(base: string, apiKey: string) {
 /** Starts Redis, an identity provider, a third-party provider and the gateways between them. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   await using stack = new AsyncDisposableStack();
-  const server = options.redisUrl === undefined ? stack.use(await startRedis()) : undefined;
+  const server =
+    options.redisUrl === undefined
+      ? stack.use(await startRedis({ args: options.isRedisKilled ? ['--appendfsync', 'always'] : [] }))
+      : undefined;
   const redisUrl = options.redisUrl ?? server?.url ?? '';
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 1 }, freePort));
   const publicUrl = options.publicUrl ?? `http://localhost:${ports[0]}`;
