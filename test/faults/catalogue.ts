@@ -23,12 +23,16 @@ not run keeps its row. Every run is followed by the checker of the invariants I1
 `;
 
 /** Writes down the results; rows of other scenarios stay as they are. */
-export function recordResults(results: readonly RunResult[], scenarios: readonly Scenario[], date: Date): void {
+export function recordResults(
+  results: readonly RunResult[],
+  scenarios: readonly Scenario[],
+  { date, isLong }: { readonly date: Date; readonly isLong: boolean },
+): void {
   const known = new Map(readRows().map(row => [keyOf(row.item, row.what), row]));
   for (const own of Map.groupBy(results, ({ scenario }) => scenario).values()) {
     const [first] = own;
     if (first === undefined) continue;
-    const row = rowOf(first.scenario, lastOf(own, date));
+    const row = rowOf(first.scenario, lastOf(own, date, isLong));
     known.set(keyOf(row.item, row.what), row);
   }
   const rows = scenarios.map(
@@ -52,7 +56,7 @@ function rowOf(scenario: Scenario, last: string): Row {
   return { item: scenario.item, what: cell(scenario.name), command: `\`${cell(command)}\``, last: cell(last) };
 }
 
-function lastOf(results: readonly RunResult[], date: Date): string {
+function lastOf(results: readonly RunResult[], date: Date, isLong: boolean): string {
   const day = date.toISOString().slice(0, 10);
   const count = (outcome: RunResult['outcome']) => results.filter(result => result.outcome === outcome).length;
   if (count('skipped') === results.length) return `${day}: skipped, ${results[0]?.reasons.join(', ') ?? ''}`;
@@ -62,7 +66,8 @@ function lastOf(results: readonly RunResult[], date: Date): string {
   const tried = isDirected ? '' : `, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seedsText(seeds)}`;
   const verdict =
     failed.length === 0 ? `${count('passed')} passed` : `${failed.length} FAILED (seeds ${seedsText(failed)})`;
-  return `${day}: ${verdict}${tried}${measuresText(results)}`;
+  const form = isLong && !isDirected ? ', long form' : '';
+  return `${day}: ${verdict}${tried}${form}${measuresText(results)}`;
 }
 
 /** A row of numbers, or each. */

@@ -65,7 +65,7 @@ const counted = (outcome: RunResult['outcome']) => results.filter(result => resu
 console.log(`\n${counted('passed')} passed, ${counted('failed')} failed, ${counted('skipped')} skipped`);
 for (const { scenario, reasons } of results.filter(({ outcome }) => outcome === 'skipped'))
   console.log(`NOT SHOWN: ${scenario.item} ${scenario.name}: ${reasons.join(', ')}`);
-if (values.record) recordResults(results, scenarios, new Date());
+if (values.record) recordResults(results, scenarios, { date: new Date(), isLong: values.long });
 process.exit(counted('failed') === 0 ? 0 : 1);
 
 function lineOf({ scenario, seed, outcome, seconds, measures }: RunResult): string {
