@@ -2,10 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { startRedis } from '@postern/testkit/redis';
-import { z } from 'zod';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import {
-  apiHeaders,
   askBody,
   type GatewayProcess,
   type GatewaySettings,
@@ -14,6 +12,7 @@ import {
   startGatewayProcess,
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { issue } from '../support/issuing.ts';
 import type { Row } from '../support/row.ts';
 import { signInAll } from '../support/seeds.ts';
 
@@ -69,10 +68,7 @@ async function firstPageBytes({ port }: GatewayProcess, redisUrl: string) {
   if (person === undefined) throw new Error('nobody has signed in');
   using connection = await HttpConnection.open(port);
   const headers = { cookie: person.cookie, 'accept-encoding': 'gzip, br' };
-  const issued = await connection.request(
-    httpRequest('POST', '/v1/elicitations', port, apiHeaders, askBody(person.subject)),
-  );
-  const { elicitationId } = z.object({ elicitationId: z.string() }).parse(JSON.parse(issued.body));
+  const elicitationId = await issue(port, connection, askBody(person.subject));
   const page = await connection.request(httpRequest('GET', `/e/${elicitationId}`, port, headers));
   const loaded = [...page.body.matchAll(/<(?:link|script|img)\b[^>]*?\b(?:href|src)="([^"]+)"/g)].map(
     ([, address]) => address ?? '',

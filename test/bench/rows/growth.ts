@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SHARDS } from '@postern/elicitation';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
-import { z } from 'zod';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { type CapturedCommand, captureCommand, filled } from '../support/captured-command.ts';
 import {
@@ -14,6 +13,7 @@ import {
   startGatewayProcess,
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { issue, issueOnce } from '../support/issuing.ts';
 import { compared, type Row } from '../support/row.ts';
 import { interleave, median, type Pairs } from '../support/statistics.ts';
 import type { Sweep } from '../support/sweep.ts';
@@ -133,10 +133,10 @@ async function openWorld(bench: Bench, recordLayout: 1 | 2): Promise<World> {
     await startGatewayProcess({ ...bench, redisUrl: server.url, vaultKey: newVaultKey(), redis: { recordLayout } }),
   );
   const redis = stack.adopt(new Redis(server.url), each => each.disconnect());
-  await issueOnce(gateway);
+  await issueOnce(gateway, lastingAsk);
   // MONITOR is asked for while nothing is going on.
   await untilAnnounced(redis);
-  const command = await captureCommand(server.url, () => issueOnce(gateway));
+  const command = await captureCommand(server.url, () => issueOnce(gateway, lastingAsk));
   const empty = await emptied(redis);
   const held = stack.move();
   const world: World = {
@@ -229,7 +229,7 @@ async function measure(world: World, samples: number): Promise<Measured> {
     Array.from({ length: CONNECTIONS }, async () => {
       using connection = await HttpConnection.open(gateway.port);
       let id = '';
-      for (; left > 0; left -= 1) id = await issue(gateway, connection, newSubject());
+      for (; left > 0; left -= 1) id = await issue(gateway.port, connection, lastingAsk(newSubject()));
       return id;
     }),
   );
@@ -268,18 +268,5 @@ async function redisCpuMs(redis: Redis): Promise<number> {
   return (read('used_cpu_sys') + read('used_cpu_user')) * 1000;
 }
 
-const issuedSchema = z.object({ elicitationId: z.string() });
-
 /** Open for longer than the benchmark takes. */
-async function issue({ port }: GatewayProcess, connection: HttpConnection, subject: string): Promise<string> {
-  const body = JSON.stringify({ ...JSON.parse(askBody(subject)), ttlSeconds: DAY_SECONDS });
-  const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
-  if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}`);
-  return issuedSchema.parse(JSON.parse(answer.body)).elicitationId;
-}
-
-async function issueOnce(gateway: GatewayProcess): Promise<{ id: string; subject: string }> {
-  using connection = await HttpConnection.open(gateway.port);
-  const subject = newSubject();
-  return { id: await issue(gateway, connection, subject), subject };
-}
+const lastingAsk = (subject: string) => JSON.stringify({ ...JSON.parse(askBody(subject)), ttlSeconds: DAY_SECONDS });

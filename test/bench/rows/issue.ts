@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { startRedis } from '@postern/testkit/redis';
-import { Redis } from 'ioredis';
-import { z } from 'zod';
 import { type Bench, redisOptions } from '../support/bench.ts';
 import { captureCommand } from '../support/captured-command.ts';
 import { startCeiling } from '../support/ceiling.ts';
-import {
-  apiHeaders,
-  askBody,
-  type GatewayProcess,
-  newSubject,
-  newVaultKey,
-  startGatewayProcess,
-} from '../support/gateway.ts';
-import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { apiHeaders, askBody, newSubject, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
+import { flush, issueOnce } from '../support/issuing.ts';
 import { type Load, load } from '../support/load.ts';
 import { loadRows } from '../support/load-rows.ts';
 import type { Row } from '../support/row.ts';
@@ -51,20 +42,4 @@ export async function issueRows(bench: Bench): Promise<Row[]> {
     ...loadRows('issue', 'bare handler, same script', issued, { bound: 'at least', value: 0.6 }),
     ...loadRows('issue with Idempotency-Key (3 scripts)', 'bare handler, 1 script', idempotent),
   ];
-}
-
-async function flush(redisUrl: string): Promise<void> {
-  const redis = new Redis(redisUrl);
-  await redis.flushall();
-  redis.disconnect();
-}
-
-const issuedSchema = z.object({ elicitationId: z.string() });
-
-async function issueOnce({ port }: GatewayProcess): Promise<{ id: string; subject: string }> {
-  using connection = await HttpConnection.open(port);
-  const subject = newSubject();
-  const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, askBody(subject)));
-  if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}`);
-  return { id: issuedSchema.parse(JSON.parse(answer.body)).elicitationId, subject };
 }

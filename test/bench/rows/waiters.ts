@@ -2,8 +2,6 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { startRedis } from '@postern/testkit/redis';
-import { Redis } from 'ioredis';
-import { z } from 'zod';
 import { type InsideReport, insideReportSchema } from '../children/inside.ts';
 import { machineNow, type WaiterCommand, type WaiterReport, waiterReportSchema } from '../children/waiters.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
@@ -17,6 +15,7 @@ import {
   startGatewayProcess,
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { flush, issue } from '../support/issuing.ts';
 import { load } from '../support/load.ts';
 import { compared, type Row } from '../support/row.ts';
 import type { Sweep } from '../support/sweep.ts';
@@ -32,7 +31,6 @@ const LOOKS = 12;
 const MEMORY_RUNS = 3;
 const INSIDE = pathToFileURL(`${root}/test/bench/children/inside.ts`).href;
 const headerLines = `authorization: ${apiHeaders['authorization']}\r\n`;
-const issuedSchema = z.object({ elicitationId: z.string() });
 
 interface Run {
   readonly issuedWith: number;
@@ -111,12 +109,6 @@ function p(share: number) {
   };
 }
 
-async function flush(redisUrl: string): Promise<void> {
-  const redis = new Redis(redisUrl);
-  await redis.flushall();
-  redis.disconnect();
-}
-
 interface Parts {
   readonly bench: Bench;
   readonly gateway: GatewayProcess;
@@ -170,10 +162,7 @@ async function issueMany(port: number, count: number): Promise<string[]> {
     using connection = await HttpConnection.open(port);
     while (begun < count) {
       begun += 1;
-      const body = askBody(newSubject());
-      const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
-      if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}: ${answer.body}`);
-      ids.push(issuedSchema.parse(JSON.parse(answer.body)).elicitationId);
+      ids.push(await issue(port, connection, askBody(newSubject())));
     }
   };
   await Promise.all(Array.from({ length: Math.min(count, 32) }, work));

@@ -7,8 +7,9 @@ import { type Bench, redisOptions } from '../support/bench.ts';
 import { captureCommand, captureCommands } from '../support/captured-command.ts';
 import { readiness, startChild } from '../support/child.ts';
 import { startFloor } from '../support/floor.ts';
-import { apiHeaders, askBody, newSubject, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
+import { apiHeaders, newVaultKey, startGatewayProcess } from '../support/gateway.ts';
 import { type HttpAnswer, HttpConnection, httpRequest } from '../support/http-connection.ts';
+import { type Issued, issueOnce } from '../support/issuing.ts';
 import { compared, type Row } from '../support/row.ts';
 import { median } from '../support/statistics.ts';
 
@@ -20,7 +21,6 @@ interface Wakes {
   readonly fromAnswer: number;
 }
 
-const issuedSchema = z.object({ elicitationId: z.string() });
 const endedSchema = z.object({ status: z.literal('cancelled') });
 const hopSchema = z.object({ microseconds: z.number() });
 
@@ -39,7 +39,7 @@ export async function wakeRows(bench: Bench): Promise<Row[]> {
   const settings = { ...bench, redisUrl: redis.url, vaultKey: newVaultKey() };
   await using replicaA = await startGatewayProcess(settings);
   await using replicaB = await startGatewayProcess({ ...settings, publicUrl: replicaA.publicUrl });
-  const issue = issuer(replicaA.port);
+  const issue = () => issueOnce(replicaA);
   const commands = await commandsOf(redis.url, replicaA.port, issue);
   await using floorA = await startFloor(bench.directory, commands);
   await using floorB = await startFloor(bench.directory, commands);
@@ -74,19 +74,7 @@ export async function wakeRows(bench: Bench): Promise<Row[]> {
   ];
 }
 
-type Issue = () => Promise<{ id: string; subject: string }>;
-
-function issuer(port: number): Issue {
-  return async () => {
-    using connection = await HttpConnection.open(port);
-    const subject = newSubject();
-    const issued = await connection.request(
-      httpRequest('POST', '/v1/elicitations', port, apiHeaders, askBody(subject)),
-    );
-    if (issued.status !== 201) throw new Error(`issuing was answered with ${issued.status}: ${issued.body}`);
-    return { id: issuedSchema.parse(JSON.parse(issued.body)).elicitationId, subject };
-  };
-}
+type Issue = () => Promise<Issued>;
 
 /** What a gateway sends Redis to end an elicitation and to read it, and where it listens. */
 async function commandsOf(redisUrl: string, port: number, issue: Issue) {

@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { apiHeaders, askBody, newSubject } from './gateway.ts';
+import { HttpConnection, httpRequest } from './http-connection.ts';
+
+const issuedSchema = z.object({ elicitationId: z.string() });
+
+/** Asks for something new. @returns its id. @throws when the answer is not 201. */
+export async function issue(port: number, connection: HttpConnection, body: string): Promise<string> {
+  const answer = await connection.request(httpRequest('POST', '/v1/elicitations', port, apiHeaders, body));
+  if (answer.status !== 201) throw new Error(`issuing was answered with ${answer.status}: ${answer.body}`);
+  return issuedSchema.parse(JSON.parse(answer.body)).elicitationId;
+}
+
+export interface Issued {
+  readonly id: string;
+  readonly subject: string;
+}
+
+/** Asks a person whom nobody has asked before, over a connection of its own. */
+export async function issueOnce(
+  { port }: { readonly port: number },
+  body: (subject: string) => string = askBody,
+): Promise<Issued> {
+  using connection = await HttpConnection.open(port);
+  const subject = newSubject();
+  return { id: await issue(port, connection, body(subject)), subject };
+}
+
+export async function flush(redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  await redis.flushall();
+  redis.disconnect();
+}
