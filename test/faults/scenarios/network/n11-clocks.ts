@@ -1,5 +1,8 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startWebhookReceiver } from '../../../support/webhook-receiver.ts';
-import { faketimeEnv } from '../../faketime.ts';
+import { faketimeEnv, faketimeFileEnv } from '../../faketime.ts';
 import { startFaultWorld } from '../../fault-world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { startTraffic } from '../../traffic.ts';
@@ -49,10 +52,47 @@ async function withOneClockOff(run: FaultRun, minutes: number): Promise<void> {
   if (!off.lines.some(line => line.includes('webhook.clock_skew'))) throw new Error('the skew was not told');
 }
 
-export const clocks: readonly Scenario[] = [-MINUTES, MINUTES].map(minutes => ({
-  item: 'N11',
-  name: `one of two gateways has a clock ${Math.abs(minutes)} minutes ${minutes < 0 ? 'slow' : 'fast'}`,
-  needs: ['faketime'],
-  timeoutMs: 240_000,
-  run: run => withOneClockOff(run, minutes),
-}));
+/** Where the clock stands, one after the other: set back and ahead by an administrator, and by an hour as if by a wrong time zone. */
+const STEPS = ['-10m', '+0', '+10m', '-10m', '+1h', '-1h', '+0'];
+
+/** The clock of one of two gateways is put back and ahead while people are at it. */
+async function withClockThatLeaps(run: FaultRun): Promise<void> {
+  const world = await startFaultWorld(run, { hasWebhooks: false });
+  const directory = mkdtempSync(join(tmpdir(), 'postern-clock-'));
+  run.stack.defer(() => rmSync(directory, { recursive: true }));
+  const clock = join(directory, 'offset');
+  writeFileSync(clock, '+0');
+  await world.startGateway('right');
+  const leaping = await world.startGateway('leaping', { env: faketimeFileEnv(clock) });
+  const traffic = await startTraffic(run, { world, kinds: ['confirmation', 'payment', 'form'] });
+  await traffic.more(4, 90_000);
+  for (const offset of run.isLong ? [...STEPS, ...STEPS, ...STEPS] : STEPS) {
+    // Renamed into its place: whoever looks at the clock in between finds the one or the other.
+    writeFileSync(`${clock}.next`, offset);
+    renameSync(`${clock}.next`, clock);
+    run.history.record({ who: 'harness', what: 'fault', fault: `clock ${offset}`, target: 'leaping' });
+    await traffic.more(4, 90_000);
+  }
+  await traffic.settle();
+  const seen = new Set(leaping.lines.flatMap(line => /"time":"\d{4}-\d\d-\d\dT(\d\d)/.exec(line)?.[1] ?? []));
+  if (seen.size < 2) throw new Error('the clock of the gateway has not moved');
+}
+
+export const clocks: readonly Scenario[] = [
+  ...[-MINUTES, MINUTES].map(
+    (minutes): Scenario => ({
+      item: 'N11',
+      name: `one of two gateways has a clock ${Math.abs(minutes)} minutes ${minutes < 0 ? 'slow' : 'fast'}`,
+      needs: ['faketime'],
+      timeoutMs: 240_000,
+      run: run => withOneClockOff(run, minutes),
+    }),
+  ),
+  {
+    item: 'N11',
+    name: 'the clock of one of two gateways leaps back and ahead while people are at it',
+    needs: ['faketime'],
+    timeoutMs: 240_000,
+    run: withClockThatLeaps,
+  },
+];

@@ -12,28 +12,18 @@ import { changedSettings } from './r10-changed-settings.ts';
 import { lastMoments } from './r11-last-moment.ts';
 import { oneSlot } from './r12-one-slot.ts';
 
-/** For these every run has time. */
-const everywhere: readonly Scenario[] = [
-  ...forgetful.slice(0, 1),
-  ...tornScripts,
-  ...failOvers,
-  ...answersLost,
-  ...changedSettings,
-  ...lastMoments,
-];
-/** For these only a long one has, or one that names them. */
-const atLength: readonly Scenario[] = [
-  ...restarts,
-  ...forgetful.slice(1),
-  ...partitions,
-  ...slowness,
-  ...refusals,
-  ...fullDisks,
-  ...oneSlot,
-];
-
 /** What breaks in Redis and on the way to it (security: R1 to R12). */
 export const redisScenarios: readonly Scenario[] = [
-  ...everywhere,
-  ...atLength.map(scenario => ({ ...scenario, length: 'long' as const })),
+  ...restarts,
+  ...forgetful,
+  ...tornScripts,
+  ...failOvers,
+  ...partitions,
+  ...slowness,
+  ...answersLost,
+  ...refusals,
+  ...fullDisks,
+  ...changedSettings,
+  ...lastMoments,
+  ...oneSlot,
 ];
