@@ -66,14 +66,18 @@ async function loading(
   addresses: readonly string[],
   traffic: Traffic,
 ): Promise<void> {
-  note(run, 'LOADING');
-  await redis.kill();
-  await redis.restart();
-  note(run, 'loaded');
-  await expectRecovered(run, addresses, 'ready after LOADING');
-  const refusals = await errorsOf(redis, 'LOADING');
-  assert.ok(refusals > 0, 'it was not loading when it was asked');
-  await traffic.more(3);
+  let refusals = 0;
+  // Nobody has asked in the moments that it took: then once more.
+  for (let attempt = 1; attempt <= 5 && refusals === 0; attempt += 1) {
+    note(run, 'LOADING');
+    await redis.kill();
+    await redis.restart();
+    note(run, 'loaded');
+    await expectRecovered(run, addresses, 'ready after LOADING');
+    refusals = await errorsOf(redis, 'LOADING');
+    await traffic.more(3);
+  }
+  assert.ok(refusals > 0, 'it was never loading when it was asked');
 }
 
 /** How often Redis has answered so. */
