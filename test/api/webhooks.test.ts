@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectAccount } from '../support/person-at-gateway.ts';
+import { scrape, total } from '../support/scrape.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor, keyOf } from '../support/world.ts';
@@ -10,21 +11,27 @@ let stage: Stage;
 let receiver: WebhookReceiver;
 let moves: WebhookReceiver;
 let foreign: WebhookReceiver;
+let down: WebhookReceiver;
+
+const DELIVERIES = 'postern_webhook_deliveries';
 
 beforeAll(async () => {
-  [receiver, moves, foreign] = await Promise.all([
+  [receiver, moves, foreign, down] = await Promise.all([
     startWebhookReceiver(),
     startWebhookReceiver(),
     startWebhookReceiver(),
+    startWebhookReceiver(() => 503),
   ]);
-  for (const each of [receiver, moves, foreign]) stack.use(each);
+  for (const each of [receiver, moves, foreign, down]) stack.use(each);
   stage = stack.use(
     await startStage({
       replicas: 2,
+      config: { metrics: { port: 0 } },
       mcpServer: {
         webhooks: [
           { id: 'ends', url: receiver.url, secrets: [receiver.secret] },
           { id: 'moves', url: moves.url, secrets: [moves.secret], statuses: ['pending', 'active'] },
+          { id: 'down', url: down.url, secrets: [down.secret], statuses: ['cancelled'] },
         ],
       },
       otherMcpServers: [{ id: 'other', webhooks: [{ id: 'ends', url: foreign.url, secrets: [foreign.secret] }] }],
@@ -75,6 +82,21 @@ describe('S56: webhooks of a whole gateway', () => {
     expect(foreign.received).toHaveLength(1);
     expect(foreign.received[0]?.payload.data).toMatchObject({ status: 'cancelled', mcpServerId: 'other' });
     expect(foreign.refused).toEqual([]);
+  });
+
+  it('are counted by endpoint while a receiver is in trouble, by every replica alike', async () => {
+    const { elicitationId } = await stage.ask(stage.subject());
+    await stage.api.cancel(elicitationId);
+    for (const gateway of stage.world.gateways)
+      await expect
+        .poll(async () => total(await scrape(gateway), DELIVERIES, { endpoint: 'tracker.down', state: 'delayed' }), {
+          timeout: 20_000,
+        })
+        .toBeGreaterThan(0);
+    const samples = await scrape(stage.world.gateways[0]);
+    const endpoints = samples.filter(({ name }) => name === DELIVERIES).map(({ labels }) => labels['endpoint']);
+    expect(new Set(endpoints)).toEqual(new Set(['tracker.ends', 'tracker.moves', 'tracker.down', 'other.ends']));
+    expect(total(samples, DELIVERIES, { state: 'dead' })).toBe(0);
   });
 
   it('leave neither secret nor URL in the log', () => {

@@ -7,6 +7,7 @@ import type { AuditSink } from '../events.ts';
 import type { RequestClass } from '../overload/request-class.ts';
 import { packageVersion } from '../package-version.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
+import { createDeliveryGauge, type ReadDeliveries } from './delivery-gauge.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
 
 /** Whom a request that leaves the gateway is for. Never which one: hosts may come from metadata. */
@@ -37,6 +38,8 @@ export interface Metrics {
   readonly swept: (task: 'expiry' | 'revocation', tookMs: number) => void;
   readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
   readonly service: (service: ElicitationService) => ElicitationService;
+  /** Where webhooks that wait are read. */
+  readonly watchDeliveries: (read: ReadDeliveries) => void;
 }
 
 export function createMetrics(): Metrics {
@@ -59,6 +62,7 @@ export function createMetrics(): Metrics {
     },
     outbound: (fetch, target) => measuredFetch(fetch, target, instruments),
     service: service => measuredService(service, instruments),
+    watchDeliveries: createDeliveryGauge(registry),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Webhooks } from './webhooks.ts';
 
 /** Begins to tell the configured receivers. Where there are none, neither a connection nor BullMQ is loaded. */
 export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webhooks[]> {
-  const { config, stores, logger, now, observe, auditSinks } = deps;
+  const { config, stores, logger, now, metrics, observe, auditSinks } = deps;
   if (config.mcpServers.every(({ webhooks }) => webhooks.length === 0)) return [];
   const { startWebhooks } = await import('./webhooks.ts');
   const webhooks = await startWebhooks({
@@ -17,5 +17,11 @@ export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webho
     around: fetch => observe.fetch(fetch, 'webhook'),
     aroundAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),
   });
+  metrics?.watchDeliveries(async () =>
+    (await webhooks.deliveries()).map(({ endpoint, counts: { underWay, ...counts } }) => ({
+      endpoint,
+      counts: { ...counts, under_way: underWay },
+    })),
+  );
   return [webhooks];
 }

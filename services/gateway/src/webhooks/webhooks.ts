@@ -8,7 +8,7 @@ import type { AuditSink } from '../events.ts';
 import type { Logger } from '../logger.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { type Attempt, DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
-import { openDeliveryQueue } from './delivery-queue.ts';
+import { openDeliveryQueue, type QueueCounts } from './delivery-queue.ts';
 import { type DeliveryWorkerOptions, startDeliveryWorker } from './delivery-worker.ts';
 import { beginAtNewest, type DispatcherOptions, startDispatcher } from './dispatcher.ts';
 import { type WebhookEndpoint, webhookEndpointsOf } from './webhook-endpoint.ts';
@@ -37,6 +37,8 @@ export interface WebhooksOptions {
 }
 
 export interface Webhooks {
+  /** What is queued for each endpoint, on all replicas together. */
+  deliveries(): Promise<readonly { readonly endpoint: string; readonly counts: QueueCounts }[]>;
   stop(): Promise<void>;
 }
 
@@ -87,10 +89,13 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       now,
       random: () => randomInt(2 ** 32) / 2 ** 32,
     });
-    return { worker, dispatcher: startDispatcher({ ...pace, endpoint, queue, feed, records, leases, events }) };
+    const dispatcher = startDispatcher({ ...pace, endpoint, queue, feed, records, leases, events });
+    return { worker, dispatcher, queue, name: endpoint.name };
   });
 
   return {
+    deliveries: () =>
+      Promise.all(parts.map(async ({ name, queue }) => ({ endpoint: name, counts: await queue.counts() }))),
     async stop() {
       await Promise.all(parts.flatMap(({ worker, dispatcher }) => [worker.stop(), dispatcher.stop()]));
       redis.close();
