@@ -24,6 +24,7 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
   await using redis = await startRedis(redisOptions);
   const settings = { ...bench, profileDir: undefined, redisUrl: redis.url, vaultKey: newVaultKey() };
   const cold = await starts(bench.runs, settings);
+  // As `scripts/start.ts` and the image: compiled modules are kept.
   const cached = { ...settings, env: { NODE_COMPILE_CACHE: join(bench.directory, 'compile-cache') } };
   await starts(1, cached);
   const warm = await starts(bench.runs, cached);
@@ -31,15 +32,20 @@ export async function footprintRows(bench: Bench): Promise<Row[]> {
   const page = await firstPageBytes(gateway, redis.url);
   const kilobytes = (bytes: number) => [bytes / 1000];
   return [
-    { figure: 'start to ready', unit: 'ms', ours: cold.readyAfter, target: { bound: 'at most', value: 1000 } },
-    { figure: '  with NODE_COMPILE_CACHE filled', unit: 'ms', ours: warm.readyAfter },
     {
-      figure: 'memory of an idle process (RSS)',
+      figure: 'start to ready, as the image and `pnpm start` do it',
+      unit: 'ms',
+      ours: warm.readyAfter,
+      target: { bound: 'at most', value: 1000 },
+    },
+    { figure: '  when no module was ever compiled', unit: 'ms', ours: cold.readyAfter },
+    {
+      figure: 'memory of an idle process (RSS), started so',
       unit: 'MB',
-      ours: cold.resident,
+      ours: warm.resident,
       target: { bound: 'at most', value: 120 },
     },
-    { figure: '  with NODE_COMPILE_CACHE filled', unit: 'MB', ours: warm.resident },
+    { figure: '  when no module was ever compiled', unit: 'MB', ours: cold.resident },
     {
       figure: 'first page load, page and stylesheet, gzip',
       unit: 'kB',
