@@ -7,6 +7,8 @@ export interface HeardEvent {
   readonly id: string;
   readonly type: string;
   readonly data: Record<string, string>;
+  /** When it came, by `performance.now()`. */
+  readonly at: number;
 }
 
 export interface EventListener extends Disposable {
@@ -72,7 +74,10 @@ export async function listen(
       else throw new Error('not a field of server-sent events');
     }
     if (event.data !== '')
-      heard.push({ id: lastId, type: event.type, data: JSON.parse(event.data) as HeardEvent['data'] });
+      heard.push({
+        ...{ id: lastId, type: event.type, at: performance.now() },
+        data: JSON.parse(event.data) as HeardEvent['data'],
+      });
   }
 
   incoming.setEncoding('utf8');
