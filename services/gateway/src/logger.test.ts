@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { Writable } from 'node:stream';
 import type { Elicitation } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
@@ -137,29 +136,5 @@ describe('S54: audit events', () => {
     expect(lines()[0]).toMatchObject({ event: 'callback.refused', reason: hostile });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for them is the point
     expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f]/);
-  });
-});
-
-describe('standard output', () => {
-  const module = new URL('logger.ts', import.meta.url).href;
-  const printedBy = (code: string) =>
-    spawnSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }).stdout.trim().split('\n');
-  const messages = (lines: readonly string[]) => lines.map(line => (JSON.parse(line) as { message: string }).message);
-  const logger = `import { createLogger } from ${JSON.stringify(module)}; const logger = createLogger({ level: 'info' });`;
-
-  it.each([
-    ['an exit', 'process.exit(3);'],
-    ['an exception', 'throw new Error("surprise");'],
-    ['nothing left to do', ''],
-  ])('gets every line before the process ends by %s', (_by, end) => {
-    const code = `${logger} for (let n = 0; n < 500; n += 1) logger.info({ n }, 'line ' + n); ${end}`;
-    expect(messages(printedBy(code))).toEqual(Array.from({ length: 500 }, (_, n) => `line ${n}`));
-  });
-
-  it('has the lines of a turn when the next begins', () => {
-    const code = `${logger}
-      logger.info('first'); logger.info('second');
-      setImmediate(() => process.kill(process.pid, 'SIGKILL'));`;
-    expect(messages(printedBy(code))).toEqual(['first', 'second']);
   });
 });

@@ -1,5 +1,5 @@
 import { VaultError } from '@postern/vault';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 
 export type { Logger };
 
@@ -13,28 +13,7 @@ export function createLogger(p: { level: string; destination?: NodeJS.WritableSt
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: safeError, err: safeError },
   };
-  return pino(options, p.destination ?? standardOutput());
-}
-
-/**
- * Standard output. What is logged in one turn of the event loop leaves in one write, before anybody waits for anything else: a system
- * call for every line costs as much as making the line. Nothing is held back by an exit, whatever its reason.
- */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ fd: process.stdout.fd, sync: true });
-  let lines = '';
-  const flush = () => {
-    const ready = lines;
-    lines = '';
-    if (ready !== '') output.write(ready);
-  };
-  process.once('exit', flush);
-  return {
-    write(line) {
-      if (lines === '') setImmediate(flush);
-      lines += line;
-    },
-  };
+  return p.destination === undefined ? pino(options) : pino(options, p.destination);
 }
 
 /**
