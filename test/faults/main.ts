@@ -60,12 +60,13 @@ for (const scenario of chosen) {
         `      history: ${result.historyPath}\n      again: pnpm faults --only=${scenario.item} --seed=${seed}`,
       );
   }
+  // One by one: whoever ends a run of hours keeps what it has shown.
+  if (values.record) recordResults(results, scenarios, { date: new Date(), isLong: values.long });
 }
 const counted = (outcome: RunResult['outcome']) => results.filter(result => result.outcome === outcome).length;
 console.log(`\n${counted('passed')} passed, ${counted('failed')} failed, ${counted('skipped')} skipped`);
 for (const { scenario, reasons } of results.filter(({ outcome }) => outcome === 'skipped'))
   console.log(`NOT SHOWN: ${scenario.item} ${scenario.name}: ${reasons.join(', ')}`);
-if (values.record) recordResults(results, scenarios, { date: new Date(), isLong: values.long });
 process.exit(counted('failed') === 0 ? 0 : 1);
 
 function lineOf({ scenario, seed, outcome, seconds, measures }: RunResult): string {
