@@ -46,6 +46,9 @@ const chosen = scenarios.filter(
   ({ item, length }) =>
     (wanted.size === 0 || wanted.has(item)) && (values.long || length !== 'long' || wanted.has(item)),
 );
+// Whoever ends it early leaves nobody behind.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+
 const results: RunResult[] = [];
 for (const scenario of chosen) {
   // A directed test knows no seeds.

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { GatewayConfigInput } from '@postern/gateway';
+import { endWithUs } from './end-with-us.ts';
 import { freePort } from './world.ts';
 
 /** A gateway as operators run it: a process of its own with a configuration file. */
@@ -55,7 +56,8 @@ export async function startGatewayProcess(
   const env = { ...inherited, ...options.env };
   const [program = '', ...args] = [...launcher, process.execPath, main, path];
   const start = async () => {
-    const started = spawn(program, args, { env, stdio: ['ignore', 'pipe', onLine === undefined ? 'inherit' : 'pipe'] });
+    const stderr = onLine === undefined ? 'inherit' : 'pipe';
+    const started = endWithUs(spawn(program, args, { env, stdio: ['ignore', 'pipe', stderr] }));
     // From now on: while it is still starting it can be killed as well.
     child = started;
     if (started.stderr !== null && onLine !== undefined) createInterface(started.stderr).on('line', onLine);

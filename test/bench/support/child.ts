@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { endWithUs } from '../../support/end-with-us.ts';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -31,11 +32,13 @@ export interface Child extends AsyncDisposable {
 export function startChild(options: ChildOptions): Child {
   const { module, args = [], env = {}, profileDir, isForeign = false } = options;
   const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
-  const child = spawn(process.execPath, [...flags, module, ...args], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', isForeign ? 'ignore' : 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production', NODE_NO_WARNINGS: '1', ...env },
-  });
+  const child = endWithUs(
+    spawn(process.execPath, [...flags, module, ...args], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', isForeign ? 'ignore' : 'inherit', 'ipc'],
+      env: { ...process.env, NODE_ENV: 'production', NODE_NO_WARNINGS: '1', ...env },
+    }),
+  );
   if (options.onMessage) child.on('message', options.onMessage);
   return {
     process: child,
