@@ -22,21 +22,20 @@ not run keeps its row. Every run is followed by the checker of the invariants I1
 | --- | --- | --- | --- |
 `;
 
-/** Writes down the results; rows of other scenarios stay as they are. */
+/** Writes down the results; of other scenarios what came of them last stays as it is. */
 export function recordResults(
   results: readonly RunResult[],
   scenarios: readonly Scenario[],
   { date, isLong }: { readonly date: Date; readonly isLong: boolean },
 ): void {
-  const known = new Map(readRows().map(row => [keyOf(row.item, row.what), row]));
+  const known = new Map(readRows().map(({ item, what, last }) => [keyOf(item, what), last]));
   for (const own of Map.groupBy(results, ({ scenario }) => scenario).values()) {
     const [first] = own;
-    if (first === undefined) continue;
-    const row = rowOf(first.scenario, lastOf(own, date, isLong));
-    known.set(keyOf(row.item, row.what), row);
+    if (first !== undefined)
+      known.set(keyOf(first.scenario.item, cell(first.scenario.name)), lastOf(own, date, isLong));
   }
-  const rows = scenarios.map(
-    scenario => known.get(keyOf(scenario.item, cell(scenario.name))) ?? rowOf(scenario, 'not run yet'),
+  const rows = scenarios.map(scenario =>
+    rowOf(scenario, known.get(keyOf(scenario.item, cell(scenario.name))) ?? 'not run yet'),
   );
   rows.sort((one, other) => orderOf(one.item) - orderOf(other.item));
   writeFileSync(
@@ -102,6 +101,6 @@ function readRows(): Row[] {
         .slice(2, -2)
         .split(/(?<!\\)\|/)
         .map(part => part.trim());
-      return { item, what, command, last };
+      return { item, what, command, last: last.replaceAll('\\|', '|') };
     });
 }
