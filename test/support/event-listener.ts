@@ -7,8 +7,6 @@ export interface HeardEvent {
   readonly id: string;
   readonly type: string;
   readonly data: Record<string, string>;
-  /** When it came, by `performance.now()`. */
-  readonly at: number;
 }
 
 export interface EventListener extends Disposable {
@@ -16,6 +14,8 @@ export interface EventListener extends Disposable {
   readonly headers: IncomingMessage['headers'];
   /** What was heard so far. */
   readonly heard: readonly HeardEvent[];
+  /** When each of them came, by `performance.now()`. */
+  readonly heardAt: readonly number[];
   /** What a client would send as `Last-Event-ID` now. */
   readonly lastId: string;
   readonly retryMs: number | undefined;
@@ -55,6 +55,7 @@ export async function listen(
   outgoing.end();
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   const heard: HeardEvent[] = [];
+  const heardAt: number[] = [];
   const changed = createCondition();
   const chunks: string[] = [];
   let buffered = '';
@@ -73,11 +74,9 @@ export async function listen(
       else if (name === 'data') event.data += value;
       else throw new Error('not a field of server-sent events');
     }
-    if (event.data !== '')
-      heard.push({
-        ...{ id: lastId, type: event.type, at: performance.now() },
-        data: JSON.parse(event.data) as HeardEvent['data'],
-      });
+    if (event.data === '') return;
+    heardAt.push(performance.now());
+    heard.push({ id: lastId, type: event.type, data: JSON.parse(event.data) as HeardEvent['data'] });
   }
 
   incoming.setEncoding('utf8');
@@ -104,6 +103,7 @@ export async function listen(
     status: incoming.statusCode ?? 0,
     headers: incoming.headers,
     heard,
+    heardAt,
     get lastId() {
       return lastId;
     },

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { shardIn } from '@postern/elicitation';
+import { type CreateElicitation, shardIn } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -133,7 +133,11 @@ test('a replica that was promoted confirms nothing that its old master has answe
   await using further = await startReplicaOf(promoted);
   await using address = await startSwitch(old);
   await using stores = await createRedisStores({ url: address.url, durability: { profile: 'ha' } });
-  await created(stores.elicitations, ask(somebody()));
+  const acknowledged = (request: CreateElicitation) =>
+    expect
+      .poll(() => stores.elicitations.create(request).catch(({ name }: Error) => name), { timeout: 10_000 })
+      .toMatchObject({ result: 'created' });
+  await acknowledged(ask(somebody()));
 
   // The new master has a replica that would confirm anything; the connection for confirming leads there, that of requests does not.
   await promoted.ask('REPLICAOF', 'NO', 'ONE');
@@ -144,9 +148,7 @@ test('a replica that was promoted confirms nothing that its old master has answe
 
   const request = ask(somebody());
   // Refused until the connection of requests has found the new master as well.
-  await expect
-    .poll(() => stores.elicitations.create(request).catch(({ name }: Error) => name), { timeout: 10_000 })
-    .toMatchObject({ result: 'created' });
+  await acknowledged(request);
   // Acknowledged is what the new master has done, and its replica has.
   await promoted.kill();
   await using after = await createRedisStores({ url: further.url });

@@ -97,8 +97,11 @@ async function manyStreams(run: FaultRun, size: Size): Promise<void> {
     await stream.until(() => heardEnds().length >= expected.length);
     const heard = heardEnds().map(({ data }) => data['elicitationId'] ?? '');
     if (heard.toSorted().join() !== expected.toSorted().join()) throw new Error('a stream heard something else');
-    for (const { data, at } of heardEnds()) {
-      took.push(at - (ended.get(data['elicitationId'] ?? '')?.askedAt ?? 0));
+    for (const [nth, { type, data }] of stream.heard.entries()) {
+      const askedAt = ended.get(data['elicitationId'] ?? '')?.askedAt;
+      const at = stream.heardAt[nth];
+      if (type !== 'elicitation.cancelled' || askedAt === undefined || at === undefined) continue;
+      took.push(at - askedAt);
       heardLast = Math.max(heardLast, at);
     }
   }
