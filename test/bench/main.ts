@@ -9,6 +9,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endOnSignals } from '../support/end-with-us.ts';
 import { plotResult } from './plot/plot-result.ts';
 import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
@@ -64,8 +65,7 @@ if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
 const { quick } = values;
 const extent = quick ? { runs: 2, seconds: 2, samples: 60 } : { runs: 5, seconds: 3, samples: 200 };
 
-// Whoever ends it early leaves nobody behind.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+endOnSignals();
 
 const machine = thisMachine();
 const date = new Date().toISOString();

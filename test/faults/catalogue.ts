@@ -28,7 +28,7 @@ export function recordResults(
   scenarios: readonly Scenario[],
   { date, isLong }: { readonly date: Date; readonly isLong: boolean },
 ): void {
-  const known = new Map(readRows().map(({ item, what, last }) => [keyOf(item, what), last]));
+  const known = lastResults();
   for (const own of Map.groupBy(results, ({ scenario }) => scenario).values()) {
     const [first] = own;
     if (first !== undefined)
@@ -91,16 +91,19 @@ function measuresText(results: readonly RunResult[]): string {
 export const rounded = (value: number): string =>
   Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(value < 1_000 ? 3 : 4)));
 
-function readRows(): Row[] {
-  if (!existsSync(path)) return [];
-  return readFileSync(path, 'utf8')
+/** Of each row, what stands in the catalogue now. */
+function lastResults(): Map<string, string> {
+  if (!existsSync(path)) return new Map();
+  const rows = readFileSync(path, 'utf8')
     .split('\n')
-    .filter(line => /^\| [A-Z]\d/.test(line))
-    .map(line => {
-      const [item = '', what = '', command = '', last = ''] = line
+    .filter(line => /^\| [A-Z]\d/.test(line));
+  return new Map(
+    rows.map(line => {
+      const [item = '', what = '', , last = ''] = line
         .slice(2, -2)
         .split(/(?<!\\)\|/)
         .map(part => part.trim());
-      return { item, what, command, last: last.replaceAll('\\|', '|') };
-    });
+      return [keyOf(item, what), last.replaceAll('\\|', '|')];
+    }),
+  );
 }

@@ -7,6 +7,7 @@
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endOnSignals } from '../support/end-with-us.ts';
 import { recordResults, rounded } from './catalogue.ts';
 import { type RunResult, runScenario } from './runner.ts';
 import { loadScenarios } from './scenarios/load/index.ts';
@@ -46,8 +47,7 @@ const chosen = scenarios.filter(
   ({ item, length }) =>
     (wanted.size === 0 || wanted.has(item)) && (values.long || length !== 'long' || wanted.has(item)),
 );
-// Whoever ends it early leaves nobody behind.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+endOnSignals();
 
 const results: RunResult[] = [];
 for (const scenario of chosen) {

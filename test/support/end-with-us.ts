@@ -11,3 +11,8 @@ export function endWithUs<Child extends ChildProcess>(child: Child): Child {
   child.once('exit', () => running.delete(child));
   return child;
 }
+
+/** Whoever ends a run early, from a terminal or otherwise, leaves nobody behind either. */
+export function endOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+}

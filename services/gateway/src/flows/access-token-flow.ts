@@ -14,6 +14,7 @@ import type { RedisStores } from '@postern/store-redis';
 import type { Events } from '../events.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import { mayUse, type RegisteredMcpServer } from '../registered-mcp-server.ts';
+import { within } from '../within.ts';
 import type { OpenedTokens, UsableToken } from './opened-tokens.ts';
 import { sealFor } from './sealed-delivery.ts';
 import type { TokenRefresh } from './token-refresh.ts';
@@ -87,7 +88,7 @@ export function createAccessTokenFlow(p: {
       // A token that is good for now does not wait for a provider that takes its time.
       if (isUsable && p.tokenRefresh.isUnderWay(connection)) return connection;
       const refreshed = await (isUsable
-        ? soon(p.tokenRefresh.refresh(connection))
+        ? within(p.tokenRefresh.refresh(connection), DUE_PATIENCE_MS, 'slow' as const)
         : p.tokenRefresh.refresh(connection));
       if (refreshed === 'slow') return connection;
       if (refreshed.result === 'refreshed') return refreshed.connection;
@@ -166,14 +167,6 @@ export function createAccessTokenFlow(p: {
 }
 
 export type AccessTokenFlow = ReturnType<typeof createAccessTokenFlow>;
-
-/** A refresh that takes longer goes on by itself. */
-async function soon<T>(refresh: Promise<T>): Promise<T | 'slow'> {
-  using timer = new DisposableStack();
-  const { promise, resolve } = Promise.withResolvers<'slow'>();
-  timer.adopt(setTimeout(resolve, DUE_PATIENCE_MS, 'slow'), clearTimeout);
-  return await Promise.race([refresh, promise]);
-}
 
 /** As RFC 6750 and RFC 9449 write them, whatever case the provider chose. */
 function displayType(tokenType: string): string {

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { expect, it, vi } from 'vitest';
 import { createDeliveryGauge } from './delivery-gauge.ts';
 
-const counts = { waiting: 3, under_way: 1, delayed: 20, dead: 2 };
+const counts = { waiting: 3, underWay: 1, delayed: 20, dead: 2 };
 const samplesOf = async (registry: Registry) =>
   (await registry.metrics()).split('\n').filter(line => line.startsWith('postern_webhook_deliveries{'));
 

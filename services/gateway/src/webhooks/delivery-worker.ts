@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { QueueRedis, RedisWebhookEndpointStore } from '@postern/store-redis';
 import { type DeliveryOutcome, deliveryOutcome, isToBeDisabled, retryDelayMs } from '@postern/webhooks';
 import { DelayedError, type Job, Worker } from 'bullmq';
+import { within } from '../within.ts';
 import type { Attempt } from './deliver.ts';
 import { type DeliveryQueue, jobSchema, QUEUE_NAME } from './delivery-queue.ts';
 import type { WebhookEndpoint } from './webhook-endpoint.ts';
@@ -147,20 +147,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
         isClosed = true;
       });
       // Whatever answers within the grace is noted as answered; the rest is given up and comes again.
-      await settledWithin(closed, graceMs);
+      await within(closed, graceMs, undefined);
       stopping.abort();
-      await settledWithin(closed, graceMs);
+      await within(closed, graceMs, undefined);
       // Without Redis nothing can be noted, and nobody can be told that we leave: others take over as after a crash.
-      if (!isClosed) await settledWithin(worker.disconnect().catch(onError), graceMs);
+      if (!isClosed) await within(worker.disconnect().catch(onError), graceMs, undefined);
     },
   };
-}
-
-async function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
-  const timer = new AbortController();
-  const late = delay(ms, undefined, { signal: timer.signal, ref: false }).catch(() => undefined);
-  await Promise.race([work, late]);
-  timer.abort();
 }
 
 function reasonOf(error: unknown): string {

@@ -17,11 +17,6 @@ export async function startDeliveries(deps: GatewayDeps): Promise<readonly Webho
     around: fetch => observe.fetch(fetch, 'webhook'),
     aroundAttempt: (endpoint, attempt) => observe.delivery({ elicitations: stores.elicitations, endpoint, attempt }),
   });
-  metrics?.watchDeliveries(async () =>
-    (await webhooks.deliveries()).map(({ endpoint, counts: { underWay, ...counts } }) => ({
-      endpoint,
-      counts: { ...counts, under_way: underWay },
-    })),
-  );
+  metrics?.watchDeliveries(() => webhooks.deliveries());
   return [webhooks];
 }

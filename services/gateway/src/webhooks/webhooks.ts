@@ -36,9 +36,14 @@ export interface WebhooksOptions {
   readonly timeoutMs?: number;
 }
 
+/** What is queued for an endpoint, on all replicas together. */
+export interface EndpointDeliveries {
+  readonly endpoint: string;
+  readonly counts: QueueCounts;
+}
+
 export interface Webhooks {
-  /** What is queued for each endpoint, on all replicas together. */
-  deliveries(): Promise<readonly { readonly endpoint: string; readonly counts: QueueCounts }[]>;
+  deliveries(): Promise<readonly EndpointDeliveries[]>;
   stop(): Promise<void>;
 }
 
@@ -47,8 +52,8 @@ export interface Webhooks {
  * is slow or away delays nobody else. When this resolves, whatever is committed from now on will be told.
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks> {
-  const { config, feed, stores, redis, logger, now, pace = {}, around = fetch => fetch } = options;
-  const { aroundAttempt = (_endpoint, attempt) => attempt } = options;
+  const { config, feed, stores, redis, logger, now, pace = {} } = options;
+  const { around = fetch => fetch, aroundAttempt = (_endpoint, attempt) => attempt } = options;
   const events = createWebhookEvents(logger, options.auditSinks);
   const endpoints = webhookEndpointsOf(config);
   const guarded = createOutboundFetch({
