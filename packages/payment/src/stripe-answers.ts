@@ -2,26 +2,36 @@ import { z } from 'zod';
 import { type ChargeStatus, ProcessorError } from './processor.ts';
 import { fromStripeAmount } from './stripe-amounts.ts';
 
+/** Identifiers are stored, logged and put into paths, so they are bounded and plain. */
+const stripeId = z.string().regex(/^[A-Za-z0-9_]{1,255}$/);
+
 /** As much of a Checkout Session as is looked at. Strings instead of lists of values: Stripe adds to them. */
 const sessionSchema = z.object({
-  id: z.string().min(1).max(255),
+  id: stripeId,
   object: z.literal('checkout.session'),
   status: z.string().nullable(),
   payment_status: z.string(),
-  url: z.string().nullish(),
+  url: z.string().max(8192).nullish(),
   amount_total: z.int().min(0).nullable(),
   currency: z.string().nullable(),
-  payment_intent: z.union([z.string(), z.object({ id: z.string(), status: z.string() })]).nullish(),
+  payment_intent: z.union([stripeId, z.object({ id: stripeId, status: z.string() })]).nullish(),
 });
 
 export type CheckoutSession = z.output<typeof sessionSchema>;
 
-/** @throws ProcessorError `unavailable` for what is no Checkout Session: something other than Stripe has answered. */
-export function parseSession(answer: unknown): CheckoutSession {
+/**
+ * Parses a Checkout Session.
+ * @param reference the id that was asked for, where one was
+ * @throws ProcessorError `unavailable` for anything else, such as another session or the answer of a proxy
+ */
+export function parseSession(answer: unknown, reference?: string): CheckoutSession {
   const parsed = sessionSchema.safeParse(answer);
-  if (!parsed.success) throw new ProcessorError('unavailable', { processorCode: 'invalid_answer' });
+  if (!parsed.success || (reference ?? parsed.data.id) !== parsed.data.id) throw unreadableAnswer();
   return parsed.data;
 }
+
+/** The answer does not say what became of the request. */
+export const unreadableAnswer = () => new ProcessorError('unavailable', { processorCode: 'invalid_answer' });
 
 /**
  * What a Checkout Session says about its charge, read with its payment intent expanded.

@@ -9,7 +9,8 @@ const refusals: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 4
  * cannot be read are no refusal. Nor is a key that was used with another body: a session may well exist under it.
  */
 export function processorErrorOf(error: unknown): ProcessorError {
-  if (error instanceof ProcessorError) return error;
+  const own = ownErrorIn(error);
+  if (own !== undefined) return own;
   if (!(error instanceof Stripe.errors.StripeError)) return new ProcessorError('unavailable');
   const isRefusal =
     refusals.has(error.statusCode) &&
@@ -18,9 +19,16 @@ export function processorErrorOf(error: unknown): ProcessorError {
   return new ProcessorError(isRefusal ? 'refused' : 'unavailable', detailsOf(error));
 }
 
+/** Our error, by itself or as the detail of the connection error in which the library wraps what its fetch throws. */
+function ownErrorIn(error: unknown): ProcessorError | undefined {
+  const detail = error instanceof Stripe.errors.StripeConnectionError ? error.detail : error;
+  return detail instanceof ProcessorError ? detail : undefined;
+}
+
 /** For status and close, where a refusal says nothing about the charge: an exchanged key or account cannot see it, say. */
 export function unavailableOf(error: unknown): ProcessorError {
-  if (error instanceof ProcessorError && error.code === 'unavailable') return error;
+  const own = ownErrorIn(error);
+  if (own?.code === 'unavailable') return own;
   return new ProcessorError('unavailable', error instanceof Stripe.errors.StripeError ? detailsOf(error) : {});
 }
 

@@ -10,9 +10,10 @@ import {
 } from './processor.ts';
 import type { StripeConfig } from './processor-config.ts';
 import { toStripeAmount } from './stripe-amounts.ts';
-import { type CheckoutSession, chargeStatusOf, parseSession } from './stripe-answers.ts';
+import { type CheckoutSession, chargeStatusOf, parseSession, unreadableAnswer } from './stripe-answers.ts';
 import { checkoutOf } from './stripe-checkout.ts';
 import { isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
+import { stripeFetch } from './stripe-fetch.ts';
 import { readWebhook } from './stripe-webhook.ts';
 
 /** Of the API. Fixed here, whatever the account's default or the library's next one is. */
@@ -24,7 +25,7 @@ const MAX_KEYS = 4;
 export function createStripeProcessor(config: StripeConfig, options: ProcessorOptions): PaymentProcessor {
   const stripe = new Stripe(config.secretKey, {
     apiVersion: API_VERSION,
-    httpClient: Stripe.createFetchHttpClient(fetchFor(options.fetch)),
+    httpClient: Stripe.createFetchHttpClient(stripeFetch(options.fetch ?? globalFetch)),
     timeout: options.timeoutMs,
     // Whoever calls asks again, on whichever replica; a retry in here would only hide how long that takes.
     maxNetworkRetries: 0,
@@ -55,7 +56,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
 
     async close(reference): Promise<ChargeStatus> {
       try {
-        return chargeStatusOf(parseSession(await sessions.expire(reference, {}, {})));
+        return chargeStatusOf(parseSession(await sessions.expire(reference, {}, {}), reference));
       } catch (error) {
         // Only an open session can be expired. Another one is as it is.
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unavailableOf(error);
@@ -85,7 +86,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
 
   async function retrieve(reference: string): Promise<CheckoutSession> {
     try {
-      return parseSession(await sessions.retrieve(reference, { expand: ['payment_intent'] }));
+      return parseSession(await sessions.retrieve(reference, { expand: ['payment_intent'] }), reference);
     } catch (error) {
       throw unavailableOf(error);
     }
@@ -93,9 +94,10 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
 
   /** Nobody is led to a page that is not where we said, or that asks for another sum. */
   function chargeOf({ id, url, amount_total, currency }: CheckoutSession, { terms }: OpenCharge): Charge {
-    const isSum = amount_total === toStripeAmount(terms.amount) && currency?.toUpperCase() === terms.amount.currency;
+    if (typeof url !== 'string' || amount_total === null || currency === null) throw unreadableAnswer();
+    const isSum = amount_total === toStripeAmount(terms.amount) && currency.toUpperCase() === terms.amount.currency;
     if (!isSum) throw new ProcessorError('refused', { processorCode: 'other_amount' });
-    const target = URL.parse(url ?? '');
+    const target = URL.parse(url);
     const isSafe = target?.protocol === 'https:' || (apiHost !== undefined && target?.host === apiHost);
     if (target === null || !isSafe || target.host !== destinationHost) {
       throw new ProcessorError('refused', { processorCode: 'other_checkout_host' });
@@ -111,12 +113,3 @@ function endpointOf(apiUrl: string): Pick<Stripe.StripeConfig, 'protocol' | 'hos
 }
 
 const globalFetch: ProcessorFetch = (url, init) => fetch(url, { ...init, redirect: 'error' });
-
-function fetchFor(processorFetch: ProcessorFetch = globalFetch): typeof fetch {
-  return (input, { method = 'GET', headers, body, signal } = {}) =>
-    processorFetch(input instanceof Request ? input.url : input, {
-      ...{ method, headers: Object.fromEntries(new Headers(headers)) },
-      ...(typeof body === 'string' && { body }),
-      ...(signal && { signal }),
-    });
-}

@@ -55,6 +55,8 @@ export interface ProviderSwitches {
 export interface OpenIdProviderOptions extends Partial<ProviderSwitches> {
   /** Default: a free one. */
   readonly port?: number;
+  /** Port in the issuer, where something stands before it. Default: its own. */
+  readonly publicPort?: number;
   /** Host in the issuer; the listener is on 127.0.0.1 for both. Default `localhost`. */
   readonly host?: 'localhost' | '127.0.0.1';
   /** Shown on the pages. */

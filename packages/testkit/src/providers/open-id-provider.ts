@@ -87,7 +87,7 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
     (request, response) => (answer ? answer(request, response) : response.writeHead(503).end()),
     options.port === undefined ? {} : { port: options.port },
   );
-  const issuer = `http://${options.host ?? 'localhost'}:${listener.port}`;
+  const issuer = `http://${options.host ?? 'localhost'}:${options.publicPort ?? listener.port}`;
   const adapter = createMemoryAdapter({
     onGrantRevoked: grantId => tokens.revokeGrant(grantId),
     isInGrace: refreshToken => tokenEndpoint.isInGrace(refreshToken),

@@ -14,6 +14,8 @@ export interface FakeStripeOptions {
   /** Expiry and signatures follow it. Default: the system's clock. */
   readonly now?: Clock;
   readonly port?: number;
+  /** Port in its own URLs, where something stands before it. Default: its own. */
+  readonly publicPort?: number;
   readonly secretKey?: string;
   readonly webhookSecrets?: readonly string[];
   /** Told of every event as it happens; to deliver it is the listener's business. */
@@ -83,7 +85,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
     },
     options.port === undefined ? {} : { port: options.port },
   );
-  const origin = `http://127.0.0.1:${listener.port}`;
+  const origin = `http://127.0.0.1:${options.publicPort ?? listener.port}`;
 
   const fake: FakeStripe = {
     ...{ origin, port: listener.port, secretKey },
