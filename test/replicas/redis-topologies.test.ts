@@ -19,7 +19,7 @@ import { createApi, keyOf } from '../support/world.ts';
 const access: RedisAccess = {
   lines: readFileSync(new URL('../../infra/redis/users.acl', import.meta.url), 'utf8')
     .split('\n')
-    .filter(line => line.startsWith('user ') && !line.startsWith('user default'))
+    .filter(line => line.startsWith('user '))
     .map(line => line.replace(/\$\{\w+\}/, 'test-password')),
   user: { name: 'postern', password: 'test-password' },
   replica: { name: 'replica', password: 'test-password' },

@@ -2,11 +2,13 @@ import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, type Redis } from 'ioredis';
 import { DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
+import { replayPermissionOf } from './replay-permission.ts';
 
 export type UnsafeSetting =
   | 'appendonly'
   | 'appendfsync'
   | 'maxmemory-policy'
+  | 'default-user'
   | 'min-replicas-to-write'
   | 'replicas'
   | 'role'
@@ -28,6 +30,8 @@ export interface SafetyOptions {
   /** The operator vouches for durability and against eviction where Redis does not let itself be asked (CONFIG forbidden). */
   readonly assumeDurable?: boolean;
   readonly durability?: DurabilityOptions;
+  /** First part of every key name. Default `postern`. */
+  readonly prefix?: string;
 }
 
 const OLDEST_MAJOR = 7;
@@ -62,7 +66,7 @@ export async function assertKeepsData(node: Redis, options: SafetyOptions): Prom
   if (options.durability?.profile === 'ha') await assertReplicas(node, options.durability);
 }
 
-async function assertSettings(node: Redis, { assumeDurable, durability }: SafetyOptions): Promise<void> {
+async function assertSettings(node: Redis, { assumeDurable, durability, prefix }: SafetyOptions): Promise<void> {
   const settings = await settingsOf(node, 'appendonly', 'appendfsync', 'maxmemory-policy');
   if (settings === undefined) {
     if (assumeDurable === true) return;
@@ -99,6 +103,15 @@ async function assertSettings(node: Redis, { assumeDurable, durability }: Safety
       `Redis may evict live records (maxmemory-policy ${policy}). Set "maxmemory-policy noeviction".`,
     );
   }
+  const replay = await replayPermissionOf(node, prefix);
+  if (replay.answer === 'denied') {
+    throw new UnsafeRedisError(
+      'default-user',
+      `The Redis user "default" may not run ${replay.command} on the keys of the gateway. Redis replays its append-only ` +
+        'file as that user, and would drop acknowledged writes at a restart. Set "user default off ~* &* +@all": the user ' +
+        'stays disabled, and the replay keeps everything.',
+    );
+  }
 }
 
 async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: DurabilityOptions): Promise<void> {
@@ -120,16 +133,27 @@ async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: Dura
 }
 
 /**
- * What works, but hardly as meant: a master that is cut off from all its replicas goes on taking writes that nobody confirms.
+ * Lists settings that endanger data and do not keep the gateway from starting: a master that is cut off from all its replicas goes
+ * on taking writes that no replica confirms, or it cannot be seen that the user `default` may replay the append-only file.
  * @throws StoreUnavailableError
  */
 export async function warningsAbout(
   redis: Redis | Cluster,
-  { durability }: SafetyOptions,
+  { durability, prefix }: SafetyOptions,
 ): Promise<readonly UnsafeSetting[]> {
-  if (durability?.profile !== 'ha') return [];
-  const all = await Promise.all(mastersOf(redis).map(node => settingsOf(node, 'min-replicas-to-write')));
-  return all.some(settings => settings?.['min-replicas-to-write'] === '0') ? ['min-replicas-to-write'] : [];
+  const perMaster = await Promise.all(
+    mastersOf(redis).map(async node => {
+      const replay = await replayPermissionOf(node, prefix);
+      const settings = durability?.profile === 'ha' ? await settingsOf(node, 'min-replicas-to-write') : undefined;
+      return {
+        'default-user': replay.answer !== 'granted',
+        'min-replicas-to-write': settings?.['min-replicas-to-write'] === '0',
+      };
+    }),
+  );
+  return (['default-user', 'min-replicas-to-write'] as const).filter(setting =>
+    perMaster.some(found => found[setting]),
+  );
 }
 
 /** Undefined where CONFIG is forbidden or unknown, as with many managed offers. */

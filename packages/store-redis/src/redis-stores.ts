@@ -61,7 +61,7 @@ export type RedisStoresOptions = RedisAddress & {
   readonly watchMs?: number;
   /** Told when it no longer does, and when it does again. */
   readonly onDurability?: (change: DurabilityChange) => void;
-  /** Told at the start of what works, but hardly as meant. */
+  /** Called at the start for each setting that endangers data and does not keep the gateway from starting. */
   readonly onWarning?: (setting: UnsafeSetting) => void;
   /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
   readonly prefix?: string;
@@ -165,7 +165,11 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     onFault,
     heartbeatMs: HEARTBEAT_MS,
   });
-  const safety = { assumeDurable: options.assumeDurable ?? false, ...(durability === undefined ? {} : { durability }) };
+  const safety = {
+    assumeDurable: options.assumeDurable ?? false,
+    ...(durability === undefined ? {} : { durability }),
+    ...(options.prefix === undefined ? {} : { prefix: options.prefix }),
+  };
   const watch = new DurabilityWatch({
     check: () => check(redis, safety),
     intervalMs: options.watchMs ?? WATCH_MS,

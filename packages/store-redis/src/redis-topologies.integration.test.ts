@@ -24,7 +24,7 @@ const shown = readFileSync(new URL('../../../infra/redis/users.acl', import.meta
 const access: RedisAccess = {
   lines: shown
     .split('\n')
-    .filter(line => line.startsWith('user ') && !line.startsWith('user default'))
+    .filter(line => line.startsWith('user '))
     .map(line => line.replace(/\$\{\w+\}/, 'test-password').replaceAll('postern:', 'suite-*:')),
   user: { name: 'postern', password: 'test-password' },
   replica: { name: 'replica', password: 'test-password' },

@@ -4,9 +4,9 @@ export interface RedisLogin {
   readonly password: string;
 }
 
-/** Users of a Redis. Its `default` user is off then, and the testkit has one of its own that may do everything. */
+/** Users of a Redis, to which the testkit adds one of its own that may do everything. */
 export interface RedisAccess {
-  /** Lines of an ACL file. */
+  /** Lines of an ACL file. Without one for `default`, that user is off. */
   readonly lines: readonly string[];
   /** Whose name and password stand in the URLs. */
   readonly user: RedisLogin;
@@ -21,5 +21,7 @@ export const admin: RedisLogin = { name: 'testkit', password: 'testkit-may-do-ev
 
 /** The whole ACL file. */
 export function aclFileOf({ lines }: RedisAccess): string {
-  return ['user default off', `user ${admin.name} on >${admin.password} ~* &* +@all`, ...lines, ''].join('\n');
+  // Off, it still needs all permissions: Redis replays its append-only file as this user.
+  const ours = lines.some(line => line.startsWith('user default ')) ? [] : ['user default off ~* &* +@all'];
+  return [...ours, `user ${admin.name} on >${admin.password} ~* &* +@all`, ...lines, ''].join('\n');
 }

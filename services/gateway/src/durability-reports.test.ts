@@ -13,3 +13,12 @@ test('says once when durability is lost, with the reason, and once when it is re
   expect(logger.info.mock.calls.map(([fields]) => fields)).toEqual([{ event: 'redis.durability_regained' }]);
   expect(durable.mock.calls).toEqual([[true], [false], [true]]);
 });
+
+test.each(['min-replicas-to-write', 'default-user'] as const)(
+  'warns of %s with its setting and what to set',
+  setting => {
+    const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+    durabilityReports(logger, undefined).onWarning(setting);
+    expect(logger.warn.mock.calls).toEqual([[{ event: 'redis.unwise', setting }, expect.stringContaining('set ')]]);
+  },
+);

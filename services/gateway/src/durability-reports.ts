@@ -1,4 +1,4 @@
-import type { RedisStoresOptions } from '@postern/store-redis';
+import type { RedisStoresOptions, UnsafeSetting } from '@postern/store-redis';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 
@@ -19,10 +19,14 @@ export function durabilityReports(
           'Redis does not keep what was promised, or cannot be asked: not ready',
         );
     },
-    onWarning: setting =>
-      logger.warn(
-        { event: 'redis.unwise', setting },
-        'a master that is cut off from its replicas goes on taking writes: set min-replicas-to-write',
-      ),
+    onWarning: setting => logger.warn({ event: 'redis.unwise', setting }, ADVICE[setting] ?? 'unwise Redis setting'),
   };
 }
+
+const ADVICE: Partial<Record<UnsafeSetting, string>> = {
+  'min-replicas-to-write':
+    'a master that is cut off from its replicas keeps accepting writes: set min-replicas-to-write',
+  'default-user':
+    'cannot check that the Redis user "default" may replay the append-only file: allow "ACL DRYRUN" for the gateway, and set ' +
+    '"user default off ~* &* +@all"; otherwise Redis drops acknowledged writes at a restart',
+};
