@@ -1,7 +1,7 @@
-/** `pnpm demo [arguments]`: setup, then services/demo with the same arguments. Unattended, a browser plays the user. */
+/** `pnpm demo [arguments]`: services/demo with the same arguments. Unattended, a browser plays the user: setup installs one. */
 import { runNode } from './child.ts';
-import { setupOrExit } from './setup.ts';
+import { setupOrExit } from './setup.mjs';
 
 const args = process.argv.slice(2);
-await setupOrExit(args.includes('--unattended') ? ['redis', 'chromium'] : ['redis']);
+if (args.includes('--unattended')) await setupOrExit(['chromium']);
 process.exitCode = await runNode(['services/demo/src/main.ts', ...args]);

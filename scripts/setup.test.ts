@@ -1,10 +1,21 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { root } from './child.ts';
-import { findProgram, majorVersion } from './setup.ts';
+import { findProgram, majorVersion } from './setup.mjs';
 
 describe('majorVersion', () => {
   test.each([
@@ -20,7 +31,7 @@ describe('majorVersion', () => {
 });
 
 /** The script runs on a machine made of one folder, as a user who is not root: only what a test puts there is on the PATH. */
-describe('setup.ts', () => {
+describe('setup.mjs', () => {
   let folder: string;
   const calls = () =>
     existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').split('\n') : [];
@@ -29,6 +40,10 @@ describe('setup.ts', () => {
     folder = mkdtempSync(join(tmpdir(), 'postern-setup-'));
     for (const name of ['env', 'chmod', 'touch']) link(name);
     program('sudo', '[ "$1" = -n ] || exit 1; shift; [ "$1" = true ] || exec "$@"');
+    mkdirSync(join(folder, 'workspace/scripts'), { recursive: true });
+    copyFileSync(join(root, 'scripts/setup.mjs'), join(folder, 'workspace/scripts/setup.mjs'));
+    mkdirSync(join(folder, 'workspace/node_modules/.bin'), { recursive: true });
+    pinnedNode('exit 0');
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -40,6 +55,10 @@ describe('setup.ts', () => {
 
   function program(name: string, body: string): void {
     writeFileSync(join(folder, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  }
+
+  function pinnedNode(body: string): void {
+    program('workspace/node_modules/.bin/node', body);
   }
 
   /** An apt-get that writes down its calls; `install` is what its install command does. */
@@ -67,7 +86,7 @@ describe('setup.ts', () => {
     ...args: readonly string[]
   ): Promise<{ exitCode: number | null; output: string }> {
     const notRoot = 'data:text/javascript,process.getuid = () => 1000';
-    const child = spawn(process.execPath, ['--import', notRoot, join(root, 'scripts/setup.ts'), ...args], {
+    const child = spawn(process.execPath, ['--import', notRoot, join(folder, 'workspace/scripts/setup.mjs'), ...args], {
       env: { ...env, PATH: folder },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -91,7 +110,48 @@ describe('setup.ts', () => {
     expect(calls().filter(line => line !== '')).toEqual([expect.stringMatching(/ install .* iproute2$/)]);
   });
 
-  test('goes on without what is wanted only if possible, and says so', async () => {
+  test('installs the package faketime, whose major version is 0', async () => {
+    offers('0.9.10-2.1');
+    aptGet(`printf '#!/bin/sh\\n' > ${folder}/faketime; chmod 755 ${folder}/faketime`);
+    expect((await runSetup('faketime')).exitCode).toBe(0);
+    expect(calls().filter(line => line !== '')).toEqual([expect.stringMatching(/ install .* faketime$/)]);
+  });
+
+  const lacks = (library: string) =>
+    `echo "node: error while loading shared libraries: ${library}: cannot open shared object file" >&2; exit 127`;
+
+  test('installs the library that the pinned Node.js lacks together with the missing programs', async () => {
+    pinnedNode(`[ -e ${folder}/redis-server ] || { ${lacks('libatomic.so.1')}; }`);
+    offers('12.2.0-14');
+    aptGet(writeRedis());
+    expect((await runSetup('redis')).exitCode).toBe(0);
+    expect(calls().filter(line => line !== '')).toEqual([
+      expect.stringMatching(/ install .* libatomic1 redis-server$/),
+    ]);
+  });
+
+  test('names the library that the pinned Node.js lacks where there is no apt-get', async () => {
+    pinnedNode(lacks('libatomic.so.1'));
+    const { exitCode, output } = await runSetup();
+    expect(exitCode).toBe(1);
+    expect(output).toContain('libatomic.so.1');
+  });
+
+  test('reports why the pinned Node.js does not run when no package mends it', async () => {
+    pinnedNode(lacks('libunknown.so.3'));
+    const { exitCode, output } = await runSetup();
+    expect(exitCode).toBe(1);
+    expect(output).toContain('libunknown.so.3');
+  });
+
+  test('asks for an installation of the workspace where the pinned Node.js is not there', async () => {
+    rmSync(join(folder, 'workspace/node_modules'), { recursive: true });
+    const { exitCode, output } = await runSetup();
+    expect(exitCode).toBe(1);
+    expect(output).toContain('pnpm@12 install');
+  });
+
+  test('continues without a requirement after --if-possible, and names it', async () => {
     program('redis-server', redis('7.0.15'));
     const { exitCode, output } = await runSetup('redis', '--if-possible', 'faketime');
     expect(exitCode).toBe(0);
@@ -176,4 +236,20 @@ describe('setup.ts', () => {
     expect(output).toContain('sudo apt-get install --no-install-recommends redis-server');
     expect(calls()).toEqual([]);
   });
+});
+
+const manifests = globSync(['package.json', '{packages,services}/*/package.json'], { cwd: root });
+const scriptsOf = z.object({ scripts: z.record(z.string(), z.string()).default({}) });
+const commands = manifests.flatMap(path =>
+  Object.entries(scriptsOf.parse(JSON.parse(readFileSync(join(root, path), 'utf8'))).scripts).map(
+    ([name, command]) => [path, name, command] as const,
+  ),
+);
+
+test.each(commands)('%s: %s checks this machine on its own Node.js first', (path, _name, command) => {
+  const script = join(relative(dirname(path), 'scripts'), 'setup.mjs');
+  // `exec`: a signal from pnpm must reach the program itself, not a shell in between.
+  const [check = '', program = ''] = command.split(' && ');
+  expect(check.split(' ').slice(0, 2)).toEqual(['"$npm_node_execpath"', script]);
+  expect(program).toMatch(/^exec \S/);
 });

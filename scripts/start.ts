@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
 import { needsOwnRedis } from './own-redis.ts';
-import { setupOrExit } from './setup.ts';
+import { setupOrExit } from './setup.mjs';
 
 const args = process.argv.slice(2);
 const configPath = args[0] ?? process.env['POSTERN_CONFIG'] ?? 'postern.config.yaml';

@@ -1,14 +1,9 @@
-/** `pnpm test [vitest arguments]`: setup, vitest, and one closing line that counts. */
+/** `pnpm test [vitest arguments]`: vitest, and one closing line that counts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
-import { setupIfPossible, setupOrExit } from './setup.ts';
 import { readTestCounts } from './test-counts.ts';
-
-await setupOrExit(['redis', 'chromium']);
-// Without them the faults of networks and clocks are not shown, and the tests say so.
-await setupIfPossible(['namespaces', 'faketime']);
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
 try {

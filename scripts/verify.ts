@@ -1,7 +1,6 @@
 /** `pnpm verify`: every check, one after the other, and a summary with one line for each. */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
-import { setupOrExit } from './setup.ts';
 
 type Check = { readonly name: string; readonly command: readonly string[] };
 
@@ -15,8 +14,6 @@ const checks: readonly Check[] = [
   { name: 'demo --unattended', command: ['scripts/demo.ts', '--unattended'] },
   { name: 'conformance', command: ['test/conformance/main.ts'] },
 ];
-
-await setupOrExit(['redis', 'chromium']);
 
 const summary: string[] = [];
 let failures = 0;
