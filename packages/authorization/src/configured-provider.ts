@@ -37,12 +37,14 @@ export function createProvider(p: {
   const scopeParameter = (requested: readonly string[]) =>
     requested.length > 0 && { [config.scopeParameter]: requested.join(config.requestScopeSeparator) };
 
-  /** Codes and tokens go to the authorization server that issued them; that the configuration names another is no answer. */
+  const currentIssuer = async () => registrations.issuer ?? (await registrations.metadata()).issuer;
+
+  /** Resolves the client for codes and tokens of `issuer`. They go to the authorization server that issued them and to no other. */
   async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
-    // Before anything is registered at an authorization server that has taken the other one's place.
-    if (issuer !== undefined) assertUnchanged(issuer, registrations.issuer ?? (await registrations.metadata()).issuer);
+    // First check, so that Postern registers no client at an authorization server that replaced the recorded one.
+    assertUnchanged(issuer, await currentIssuer());
     const at = await registrations.resolve(redirectUri);
-    // Again, because in between it may have come to be another one.
+    // Second check: the authorization server may have changed while the registration was resolved.
     assertUnchanged(issuer, at.metadata.issuer);
     return at;
   }
@@ -108,7 +110,7 @@ export function createProvider(p: {
       ...issued(grant, [...new Set([...p.asked, ...held])], issuedAfter),
       ...(id_token !== undefined && { idToken: id_token }),
       ...(connected !== undefined && { account: connected }),
-      ...(at.metadata.issuer !== undefined && { issuer: at.metadata.issuer }),
+      issuer: at.metadata.issuer,
       ...(dpopKey !== undefined && { dpopKey }),
     };
   }
@@ -162,7 +164,7 @@ export function createProvider(p: {
         authorizationUrl,
         codeVerifier,
         ...(nonce !== undefined && { nonce }),
-        ...(metadata.issuer !== undefined && { expectedIssuer: metadata.issuer }),
+        expectedIssuer: metadata.issuer,
         issRequired: issRequired(metadata),
         destinationHost: authorizationUrl.host,
         ...(dpopKey !== undefined && { dpopKey }),
@@ -170,13 +172,8 @@ export function createProvider(p: {
     },
 
     async validateCallback(request) {
-      const issuer = registrations.issuer ?? (await registrations.metadata()).issuer;
-      assertUnchanged(request.expectedIssuer, issuer);
-      return validateCallback({
-        ...request,
-        expectedIssuer: request.expectedIssuer ?? issuer,
-        issRequired: request.issRequired ?? issRequired(await registrations.metadata()),
-      });
+      assertUnchanged(request.expectedIssuer, await currentIssuer());
+      return validateCallback(request);
     },
 
     async exchange({ code, redirectUri, codeVerifier, nonce, scopes: asked, resource, dpopKey, ...request }) {
@@ -213,7 +210,7 @@ export function createProvider(p: {
       return {
         ...device,
         destinationHost,
-        ...(at.metadata.issuer !== undefined && { expectedIssuer: at.metadata.issuer }),
+        expectedIssuer: at.metadata.issuer,
         ...(dpopKey !== undefined && { dpopKey }),
       };
     },
@@ -273,7 +270,10 @@ function assertPlain(redirectUri: URL): void {
     throw new TypeError('a redirect URI has no query or fragment');
 }
 
-/** Configured anew since the start, the token endpoint is no longer that of the authorization server that answered. */
-function assertUnchanged(expectedIssuer: string | undefined, issuer: string | undefined): void {
-  if (expectedIssuer !== undefined && expectedIssuer !== issuer) throw new AuthorizationError('issuer_mismatch');
+/**
+ * Throws unless the recorded issuer is the current one. A record without an issuer is good only where the provider has no
+ * issuer either: it never means the current issuer.
+ */
+function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
+  if (recorded !== current) throw new AuthorizationError('issuer_mismatch');
 }

@@ -44,8 +44,7 @@ export function held(grant: Grant) {
   const { accessToken, refreshToken, scopes, issuer, dpopKey } = grant;
   if (refreshToken === undefined) throw new Error('there is no refresh token');
   return {
-    ...{ accessToken, refreshToken, scopes, redirectUri },
-    ...(issuer !== undefined && { issuer }),
+    ...{ accessToken, refreshToken, scopes, redirectUri, issuer },
     ...(dpopKey !== undefined && { dpopKey }),
   };
 }

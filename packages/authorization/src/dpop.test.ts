@@ -139,7 +139,7 @@ describe('S23: a provider that does not bind', () => {
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
     evil.tokenAnswer = () => answer;
     expect(await failureCodeOf(connect(at))).toBe('invalid_token_response');
-    const refresh = { refreshToken: 'x', scopes: [], redirectUri, dpopKey: await newDpopKey() };
+    const refresh = { refreshToken: 'x', scopes: [], redirectUri, issuer: evil.issuer, dpopKey: await newDpopKey() };
     expect(await failureCodeOf(at.refresh(refresh))).toBe('invalid_token_response');
   });
 
@@ -167,7 +167,9 @@ describe('S23: a provider that does not bind', () => {
   it('an exchange without the key of the start is a broken call', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
-    await expect(at.exchange({ ...canaries, redirectUri, scopes: [] })).rejects.toThrow(TypeError);
+    await expect(at.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: evil.issuer })).rejects.toThrow(
+      TypeError,
+    );
     expect(evil.requests('token')).toHaveLength(0);
   });
 });
@@ -200,7 +202,7 @@ describe('dpopProof', () => {
     for (const dpopKey of [publicKey, {}, { kty: 'oct', k: 'x' }]) {
       const proof = { dpopKey, accessToken: 'x', method: 'GET', url: 'https://api.example' };
       await expect(at.dpopProof(proof)).rejects.toThrow(TypeError);
-      const refresh = { refreshToken: 'x', scopes: [], redirectUri, dpopKey };
+      const refresh = { refreshToken: 'x', scopes: [], redirectUri, issuer: undefined, dpopKey };
       await expect(at.refresh(refresh)).rejects.toThrow(TypeError);
     }
   });

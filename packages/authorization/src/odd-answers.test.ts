@@ -52,6 +52,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
       tokenType: 'bearer',
       scopes: ['repo', 'user', 'read:user'],
       account: { id: '583231', name: 'octo' },
+      issuer: undefined,
     });
   });
 
@@ -60,7 +61,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
     const wrong = connect(github(odd, { clientSecret: 'another secret' }));
     expect(await failureOf(wrong)).toMatchObject({ code: 'provider_error', providerError: 'unregistered' });
     odd.fault({ endpoint: 'token', status: 200, body: '{"error":"bad_refresh_token"}' });
-    const refresh = github(odd).refresh({ refreshToken: 'x', scopes: [], redirectUri });
+    const refresh = github(odd).refresh({ refreshToken: 'x', scopes: [], redirectUri, issuer: undefined });
     expect(await failureOf(refresh)).toMatchObject({ code: 'grant_refused' });
   });
 
@@ -69,7 +70,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
     const at = github(odd);
     const { accessToken } = await connect(at);
     expect([at.revocationReach, at.isRevocable]).toEqual(['grant', true]);
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
     expect(odd.tokens.isLive(accessToken)).toBe(false);
     expect(odd.requests('revocation')).toMatchObject([
       {
@@ -79,13 +80,17 @@ describe('forms, errors with 200, commas (GitHub)', () => {
       },
     ]);
     expect(odd.requests('revocation')[0]?.headers['authorization']).toMatch(/^Basic /);
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
   });
 
   it('S24: a wrong secret is no revocation', async () => {
     await using odd = await start('github');
     const { accessToken } = await connect(github(odd));
-    const attempt = github(odd, { clientSecret: 'another secret' }).revoke({ accessToken, redirectUri });
+    const attempt = github(odd, { clientSecret: 'another secret' }).revoke({
+      accessToken,
+      redirectUri,
+      issuer: undefined,
+    });
     expect(await failureOf(attempt, [accessToken])).toMatchObject({ code: 'invalid_revocation_response' });
     expect(odd.tokens.isLive(accessToken)).toBe(true);
   });
@@ -160,11 +165,13 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
     await using odd = await start('slack');
     const at = slack(odd);
     const { accessToken } = await connect(at);
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
     expect(odd.tokens.isLive(accessToken)).toBe(false);
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
     odd.fault({ endpoint: 'revocation', times: 1, status: 200, body: '{"ok":false,"error":"fatal_error"}' });
-    expect(await failureOf(at.revoke({ accessToken, redirectUri }))).toMatchObject({ code: 'provider_error' });
+    expect(await failureOf(at.revoke({ accessToken, redirectUri, issuer: undefined }))).toMatchObject({
+      code: 'provider_error',
+    });
   });
 });
 

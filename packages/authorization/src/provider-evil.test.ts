@@ -133,7 +133,7 @@ describe('S15: iss in the whole flow', () => {
       redirectUri,
       state,
       issRequired,
-      ...(expectedIssuer !== undefined && { expectedIssuer }),
+      expectedIssuer,
     });
     expect(await failureCodeOf(check)).toBe('issuer_mismatch');
   });
@@ -221,7 +221,8 @@ describe('S17 and T12: metadata', () => {
         String(p[0]).includes('.well-known') ? Response.json(metadata) : guarded(...p),
       );
       const at = createProviderRegistry({ providers: [config], fetch: answering, now: Date.now }).get('tracker');
-      const exchange = at?.exchange({ ...canaries, redirectUri, scopes: [] }) ?? Promise.resolve();
+      const exchange =
+        at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: issuer }) ?? Promise.resolve();
       expect(await failureCodeOf(exchange)).toBe('outbound_blocked');
     },
   );

@@ -227,13 +227,14 @@ describe('denial and trouble', () => {
     });
     const at = createProviderRegistry({ providers: [config], fetch: impatient, now: () => now }).get('tracker');
     op.fault({ endpoint: 'token', hang: true });
-    const exchange = at?.exchange({ ...canaries, redirectUri, scopes: [] }) ?? Promise.resolve();
+    const exchange =
+      at?.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: undefined }) ?? Promise.resolve();
     expect(await failureOf(exchange)).toMatchObject({ code: 'provider_unavailable', retryable: true });
   });
 
   it('a wrong client secret is for the operator', async () => {
     const at = provider({ clientId: 'postern', clientSecret: 'canary-wrong-secret' });
-    const exchange = at.exchange({ ...canaries, redirectUri, scopes: ['repo'] });
+    const exchange = at.exchange({ ...canaries, redirectUri, scopes: ['repo'], expectedIssuer: op.issuer });
     expect(await failureOf(exchange, ['canary-wrong-secret'])).toMatchObject({
       code: 'provider_error',
       providerError: 'invalid_client',

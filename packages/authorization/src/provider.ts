@@ -25,8 +25,11 @@ export interface AuthorizationStart {
   readonly codeVerifier: string;
   /** Present when an ID token is expected. */
   readonly nonce?: string;
-  /** To be compared with `iss` of the callback; absent where the operator configured endpoints without an issuer. */
-  readonly expectedIssuer?: string;
+  /**
+   * Issuer of the authorization server: `iss` of the callback must equal it, and the code goes to this server only. Undefined
+   * where the operator configured endpoints without an issuer.
+   */
+  readonly expectedIssuer: string | undefined;
   readonly issRequired: boolean;
   /** Host the browser goes to, in ASCII, with a port unless it is the default one. */
   readonly destinationHost: string;
@@ -39,9 +42,9 @@ export interface CallbackRequest {
   readonly callbackUrl: URL;
   readonly redirectUri: URL;
   readonly state: string;
-  /** As recorded at the start. Absent: as the provider is configured now. */
-  readonly expectedIssuer?: string;
-  readonly issRequired?: boolean;
+  /** As recorded at the start, never as the provider is configured now. */
+  readonly expectedIssuer: string | undefined;
+  readonly issRequired: boolean;
 }
 
 export interface CodeExchangeRequest {
@@ -55,7 +58,7 @@ export interface CodeExchangeRequest {
   readonly heldScopes?: readonly string[];
   readonly resource?: string;
   /** As recorded at the start. */
-  readonly expectedIssuer?: string;
+  readonly expectedIssuer: string | undefined;
   readonly dpopKey?: DpopKey;
 }
 
@@ -71,10 +74,11 @@ export interface Grant {
   readonly scopes: string[];
   readonly account?: Account;
   /**
-   * Who issued it, where that is known. To be kept with the tokens and handed back: they are sent to nobody else, whatever
-   * the provider's configuration or a remote MCP server names later.
+   * The authorization server that issued the grant. The caller stores it with the tokens and hands it back: the tokens go to
+   * this server only, whatever the configuration or a remote MCP server names later. Undefined where the operator configured
+   * endpoints without an issuer.
    */
-  readonly issuer?: string;
+  readonly issuer: string | undefined;
   /** The private key that the tokens are bound to, exactly where `tokenType` is `dpop`. Secret. */
   readonly dpopKey?: DpopKey;
 }
@@ -87,7 +91,7 @@ export interface RefreshRequest {
   readonly redirectUri: URL;
   readonly resource?: string;
   /** Of the grant. */
-  readonly issuer?: string;
+  readonly issuer: string | undefined;
   /** Of the grant. */
   readonly dpopKey?: DpopKey;
 }
@@ -100,7 +104,7 @@ export interface RevokeRequest {
   readonly refreshToken?: string;
   /** This and the issuer as at a refresh. */
   readonly redirectUri: URL;
-  readonly issuer?: string;
+  readonly issuer: string | undefined;
   readonly dpopKey?: DpopKey;
 }
 

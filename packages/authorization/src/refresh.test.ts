@@ -135,6 +135,7 @@ describe('N3: answers to a refresh', () => {
       refreshToken: 'canary-refresh-token',
       scopes: ['repo'],
       redirectUri,
+      issuer: evil.issuer,
     });
 
   const codes: Partial<Record<string, string>> = {

@@ -66,7 +66,7 @@ describe('S24: revocation at a real provider', () => {
     const grant = await connect(provider());
     await provider().revoke(held(grant));
     expect(await provider().revoke(held(grant))).toBe('revoked');
-    expect(await provider().revoke({ accessToken: 'unheard-of', redirectUri })).toBe('revoked');
+    expect(await provider().revoke({ accessToken: 'unheard-of', redirectUri, issuer: op.issuer })).toBe('revoked');
   });
 
   it.each([
@@ -85,11 +85,11 @@ describe('S24: revocation at a real provider', () => {
   it('is unsupported where there is no endpoint', async () => {
     await using none = await startEvilProvider({ clientId: 'postern' });
     const discovered = providerFrom({ issuer: none.issuer, clientSecret }, { fetch });
-    expect(await discovered.revoke({ accessToken, redirectUri })).toBe('unsupported');
+    expect(await discovered.revoke({ accessToken, redirectUri, issuer: none.issuer })).toBe('unsupported');
     const explicit = { authorizationEndpoint: `${none.issuer}/auth`, tokenEndpoint: `${none.issuer}/token` };
     const at = providerFrom({ ...explicit, clientSecret }, { fetch });
     expect(at.isRevocable).toBe(false);
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('unsupported');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('unsupported');
     expect(none.requests().map(({ endpoint }) => endpoint)).toEqual(['metadata']);
   });
 });
@@ -105,6 +105,7 @@ describe('S24: other ways', () => {
     providerFrom({ issuer: evil.issuer, clientSecret, ...changes }, { fetch }).revoke({
       accessToken,
       redirectUri,
+      issuer: evil.issuer,
       ...tokens,
     });
 
@@ -135,7 +136,9 @@ describe('S24: other ways', () => {
   it('as bearer of a bound token: with a proof, and once more with the nonce', async () => {
     const at = providerFrom({ issuer: evil.issuer, clientSecret, revocation: { style: 'bearer' } }, { fetch });
     evil.answerNext('revocation', { status: 401, headers: { 'dpop-nonce': 'a-nonce' }, body: '' });
-    expect(await at.revoke({ accessToken, redirectUri, dpopKey: await newDpopKey() })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: evil.issuer, dpopKey: await newDpopKey() })).toBe(
+      'revoked',
+    );
     const requests = evil.requests('revocation');
     expect(requests.map(({ headers }) => headers['authorization'])).toEqual(Array(2).fill(`DPoP ${accessToken}`));
     expect(requests.map(({ headers }) => typeof headers['dpop'])).toEqual(['string', 'string']);
@@ -182,7 +185,7 @@ describe('S24: other ways', () => {
     const revocation = { style: 'custom', endpoint, method: 'DELETE' } as const;
     const issuerless = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
     const at = providerFrom({ ...issuerless, clientId, clientSecret, revocation }, { fetch });
-    expect(await at.revoke({ accessToken, redirectUri })).toBe('revoked');
+    expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
     expect(asked.map(({ url }) => new URL(url).pathname)).toEqual([path]);
   });
 
@@ -191,7 +194,9 @@ describe('S24: other ways', () => {
     const endpoint = 'https://as.example/revocation/{clientId}/token';
     const issuerless = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
     const at = providerFrom({ ...issuerless, clientId, clientSecret, revocation: { endpoint } }, { fetch });
-    expect(await failureCodeOf(at.revoke({ accessToken, redirectUri }))).toBe('invalid_registration');
+    expect(await failureCodeOf(at.revoke({ accessToken, redirectUri, issuer: undefined }))).toBe(
+      'invalid_registration',
+    );
     expect(asked).toEqual([]);
   });
 

@@ -91,10 +91,15 @@ describe('dynamic registration at a real provider', () => {
     expect(grant.scopes).toContain('issues');
 
     const { refreshToken = '', scopes } = grant;
-    const refreshed = await gate.provider.refresh({ refreshToken, scopes, redirectUri: loopback });
+    const refreshed = await gate.provider.refresh({
+      refreshToken,
+      scopes,
+      redirectUri: loopback,
+      issuer: honest.issuer,
+    });
     expect(refreshed.accessToken).not.toBe(grant.accessToken);
     expect(honest.requests('token').at(-1)?.form['resource']).toBe(mcpResource);
-    expect(await gate.provider.revoke({ ...refreshed, redirectUri: loopback })).toBe('revoked');
+    expect(await gate.provider.revoke({ ...refreshed, redirectUri: loopback, issuer: honest.issuer })).toBe('revoked');
   });
 
   it('A6, S16: another MCP server gets another client, which is told nothing but its own redirect URI', async () => {
@@ -113,9 +118,8 @@ describe('dynamic registration at a real provider', () => {
     const second = replica(store);
     expect((await connect(second, loopback)).clientId).toBe(clientId);
     const { refreshToken = '', scopes } = grant;
-    expect(await second.provider.refresh({ refreshToken, scopes, redirectUri: loopback })).toHaveProperty(
-      'accessToken',
-    );
+    const request = { refreshToken, scopes, redirectUri: loopback, issuer: honest.issuer };
+    expect(await second.provider.refresh(request)).toHaveProperty('accessToken');
   });
 
   it('by key where there is one', async () => {
@@ -264,31 +268,35 @@ describe('an authorization server that changes', () => {
     expect(evil.requests('token')).toEqual([]);
   });
 
-  it('T4: tokens of one are not shown to another, and nothing is registered there for them', async () => {
-    await using evil = await startEvilProvider({ clientId: 'postern' });
-    evil.offer('registration_endpoint');
-    const gate = replica();
-    const { grant } = await connect(gate, loopback);
-    const { accessToken, refreshToken = '', scopes, issuer = '' } = grant;
-    expect(issuer).toBe(honest.issuer);
-    authorizationServers = [evil.issuer];
-    gate.wait(60 * 60 * 1000);
+  it.each(['the former issuer', 'no issuer'])(
+    'T4: sends no token that was recorded with %s to the new one, and registers no client there',
+    async recorded => {
+      await using evil = await startEvilProvider({ clientId: 'postern' });
+      evil.offer('registration_endpoint');
+      const gate = replica();
+      const { grant } = await connect(gate, loopback);
+      const { accessToken, refreshToken = '', scopes, issuer = '' } = grant;
+      expect(issuer).toBe(honest.issuer);
+      authorizationServers = [evil.issuer];
+      gate.wait(60 * 60 * 1000);
 
-    const { provider } = gate;
-    for (const attempt of [
-      () => provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer }),
-      () => provider.revoke({ accessToken, refreshToken, redirectUri: loopback, issuer }),
-      () => provider.pollDevice({ deviceCode: 'a', scopes, redirectUri: loopback, expectedIssuer: issuer }),
-    ]) {
-      expect(await failureCodeOf(attempt)).toBe('issuer_mismatch');
-    }
-    expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
-    authorizationServers = [honest.issuer];
-    gate.wait(60 * 60 * 1000);
-    expect(await provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer })).toHaveProperty(
-      'accessToken',
-    );
-  });
+      const { provider } = gate;
+      const expected = recorded === 'no issuer' ? undefined : issuer;
+      for (const attempt of [
+        () => provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer: expected }),
+        () => provider.revoke({ accessToken, refreshToken, redirectUri: loopback, issuer: expected }),
+        () => provider.pollDevice({ deviceCode: 'a', scopes, redirectUri: loopback, expectedIssuer: expected }),
+      ]) {
+        expect(await failureCodeOf(attempt)).toBe('issuer_mismatch');
+      }
+      expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
+      authorizationServers = [honest.issuer];
+      gate.wait(60 * 60 * 1000);
+      expect(await provider.refresh({ refreshToken, scopes, redirectUri: loopback, issuer })).toHaveProperty(
+        'accessToken',
+      );
+    },
+  );
 
   it('where the operator has said which it is, no other will do', async () => {
     const { provider, wait } = replica(undefined, {

@@ -112,7 +112,7 @@ export function createAuthorizationFlow(p: {
       ...(secret.dpopKey === undefined ? {} : { dpopKey: secret.dpopKey }),
       ...(secret.nonce === undefined ? {} : { nonce: secret.nonce }),
       ...(request.resource === undefined ? {} : { resource: request.resource }),
-      ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
+      expectedIssuer: secret.expectedIssuer,
     });
   }
 
@@ -221,7 +221,7 @@ export function createAuthorizationFlow(p: {
           redirectUri: redirectUriFor(elicitation),
           state: secret.state,
           issRequired: secret.issRequired,
-          ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
+          expectedIssuer: secret.expectedIssuer,
         });
         const identity = p.mcpServers.get(elicitation.mcpServerId)?.config.identity;
         if (identity?.mode === 'external')

@@ -16,6 +16,7 @@ const started: DeviceStart = {
   userCode: 'WDJB-MJHT',
   verificationUri: 'https://github.example/device',
   destinationHost: 'github.example',
+  expectedIssuer: 'https://github.example',
   expiresInMs: 15 * MINUTE,
   intervalMs: 5_000,
 };
@@ -121,7 +122,7 @@ describe('polling', () => {
   });
 
   it('brings the connection when the person has agreed', async () => {
-    const grant = { accessToken: 'granted', tokenType: 'bearer', scopes: ['repo'] } as const;
+    const grant = { accessToken: 'granted', tokenType: 'bearer', scopes: ['repo'], issuer: undefined } as const;
     const { poll, current, stored, tokenSets, subject } = await setUp({
       result: 'granted',
       grant: { ...grant, scopes: [...grant.scopes] },
@@ -136,7 +137,10 @@ describe('polling', () => {
     { answer: { result: 'denied' }, trouble: 'provider_denied' },
     { answer: { result: 'expired' }, trouble: 'start_again' },
     {
-      answer: { result: 'granted', grant: { accessToken: 'granted', tokenType: 'bearer', scopes: [] } },
+      answer: {
+        result: 'granted',
+        grant: { accessToken: 'granted', tokenType: 'bearer', scopes: [], issuer: undefined },
+      },
       trouble: 'fewer_scopes',
     },
     { answer: new AuthorizationError('provider_error'), trouble: 'provider_refused' },

@@ -24,7 +24,7 @@ import { redirectUriOf } from './redirect-uri.ts';
 import type { ScopePlan } from './scope-plan.ts';
 import { unlessOvertaken } from './unless-overtaken.ts';
 
-const secretSchema = z.object({
+const storedSecretSchema = z.object({
   deviceCode: z.string(),
   userCode: z.string(),
   verificationUri: z.string(),
@@ -37,6 +37,8 @@ const secretSchema = z.object({
   scopes: z.array(z.string()),
   heldScopes: z.array(z.string()),
 });
+/** JSON has no `undefined`. The issuer is a required property here, so that no request can leave it out by mistake. */
+const secretSchema = storedSecretSchema.transform(({ expectedIssuer, ...secret }) => ({ ...secret, expectedIssuer }));
 type DeviceSecret = z.infer<typeof secretSchema>;
 
 /** How long it is remembered, after its code is over, that there was one: its person is told so. */
@@ -168,7 +170,7 @@ export function createDeviceFlow(p: {
           heldScopes: secret.heldScopes,
           redirectUri: redirectUriFor(elicitation),
           ...(request.resource === undefined ? {} : { resource: request.resource }),
-          ...(secret.expectedIssuer === undefined ? {} : { expectedIssuer: secret.expectedIssuer }),
+          expectedIssuer: secret.expectedIssuer,
           ...(secret.dpopKey === undefined ? {} : { dpopKey: secret.dpopKey }),
         });
         switch (answer.result) {

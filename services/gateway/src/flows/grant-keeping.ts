@@ -62,7 +62,7 @@ export function createGrantKeeping(p: {
       ...(grant.refreshToken === undefined ? {} : { refreshToken: grant.refreshToken }),
       ...(grant.dpopKey === undefined ? {} : { dpopKey: { ...grant.dpopKey } }),
       redirectUri: redirectUri.href,
-      ...(grant.issuer === undefined ? {} : { issuer: grant.issuer }),
+      issuer: grant.issuer,
     };
     const discard = () => end(elicitation, () => p.revocationFlow.discard(elicitation, owner, tokens));
 

@@ -76,7 +76,7 @@ export function createRevocationFlow(p: {
         accessToken,
         redirectUri: new URL(redirectUri),
         ...(refreshToken === undefined ? {} : { refreshToken }),
-        ...(issuer === undefined ? {} : { issuer }),
+        issuer,
         ...(dpopKey === undefined ? {} : { dpopKey }),
       });
       await end(result);

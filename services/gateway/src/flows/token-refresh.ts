@@ -86,7 +86,7 @@ export function createTokenRefresh(p: {
   async function ask(connection: Connection, lease: Lease): Promise<RefreshResult> {
     const provider = p.providers.get(connection.provider);
     if (provider === undefined) return later(connection, lease, 'unknown_provider');
-    let tokens: TokenSet;
+    let tokens: TokenSet | undefined;
     let grant: RefreshedGrant;
     try {
       tokens = await p.tokenSets.open(connection);
@@ -100,7 +100,7 @@ export function createTokenRefresh(p: {
         scopes: connection.scopes,
         redirectUri: new URL(tokens.redirectUri),
         ...(connection.resource === undefined ? {} : { resource: connection.resource }),
-        ...(tokens.issuer === undefined ? {} : { issuer: tokens.issuer }),
+        issuer: tokens.issuer,
         ...(tokens.dpopKey === undefined ? {} : { dpopKey: tokens.dpopKey }),
       });
     } catch (error) {
@@ -108,7 +108,7 @@ export function createTokenRefresh(p: {
         await later(connection, lease, 'internal_error');
         throw error;
       }
-      if (!isOver(error, connection.provider)) return later(connection, lease, error.code);
+      if (!isOver(error, connection.provider, tokens)) return later(connection, lease, error.code);
       const lost = await connections.markLost({ current: connection, reason: 'refused' });
       if (lost.result === 'stored') p.events.connectionLost(connection, 'refused', tookOf(lease));
       return { result: 'changed' };
@@ -172,12 +172,14 @@ export function createTokenRefresh(p: {
     }
   }
 
-  /** Whether only its person can mend it. */
-  function isOver({ code }: AuthorizationError, name: string): boolean {
-    // A remote MCP server may name another authorization server one day, and what the former has issued is then over. Where the
-    // operator wrote down another issuer, it may be a slip, and is no reason to lose what everybody has granted.
+  /** Whether the grant has ended, so that the user must authorize again. */
+  function isOver({ code }: AuthorizationError, name: string, tokens: TokenSet | undefined): boolean {
+    if (code !== 'issuer_mismatch') return code === 'grant_refused';
+    // A remote MCP server may name another authorization server, which ends the grants of the former one. If the operator
+    // configured another issuer, it may be a mistake, which must not end the grants of all users. Tokens without an issuer
+    // match no issuer, so no later attempt can succeed.
     const isNamedByOthers = p.config.providers.some(config => config.name === name && config.mcpResource !== undefined);
-    return code === 'grant_refused' || (code === 'issuer_mismatch' && isNamedByOthers);
+    return isNamedByOthers || (tokens !== undefined && tokens.issuer === undefined);
   }
 
   async function later(connection: Connection, lease: Lease, code: string): Promise<RefreshResult> {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { connectionContext } from './connection-context.ts';
 
 /** What a provider issued, as it lies sealed in a connection. Every member but the redirect URI is a secret or tells of one. */
-const tokenSetSchema = z.object({
+const storedTokenSetSchema = z.object({
   accessToken: z.string(),
   tokenType: z.string(),
   refreshToken: z.string().exactOptional(),
@@ -12,9 +12,11 @@ const tokenSetSchema = z.object({
   dpopKey: z.record(z.string(), z.unknown()).exactOptional(),
   /** The registration at the provider that the tokens were issued to is that of this redirect URI. */
   redirectUri: z.url(),
-  /** Who issued them, where that is known; they are sent to nobody else. */
+  /** The authorization server that issued the tokens. They are sent to this server only. */
   issuer: z.string().exactOptional(),
 });
+/** JSON has no `undefined`. The issuer is a required property here, so that no request can leave it out by mistake. */
+const tokenSetSchema = storedTokenSetSchema.transform(({ issuer, ...tokens }) => ({ ...tokens, issuer }));
 export type TokenSet = z.infer<typeof tokenSetSchema>;
 
 type Place = Parameters<typeof connectionContext>[0];

@@ -150,6 +150,7 @@ export const sampleTokens: TokenSet = {
   tokenType: 'bearer',
   refreshToken: 'refresh-token-1',
   redirectUri: 'https://gate.example/callback/issue-tracker/github',
+  issuer: 'https://github.example',
 };
 
 export const signedInAs = (subject: Subject) => ({ kind: 'signed_in', subject }) as const;
@@ -157,7 +158,7 @@ export const signedInAs = (subject: Subject) => ({ kind: 'signed_in', subject })
 type ConnectionChange = Partial<Pick<Connection, 'scopes' | 'refreshable' | 'accessTokenExpiresAt'>> & {
   readonly owner?: (typeof MCP_SERVERS)[number];
   readonly account?: NonNullable<Connection['account']> | 'unknown';
-  readonly tokens?: Partial<TokenSet>;
+  readonly tokens?: Partial<TokenSet> | TokenSet;
 };
 
 /** @throws TypeError for another kind */

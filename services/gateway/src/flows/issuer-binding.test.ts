@@ -1,0 +1,241 @@
+import {
+  type ClientPresentation,
+  createOutboundFetch,
+  createProviderRegistry,
+  createRemoteRegistrations,
+  providerConfigSchema,
+} from '@postern/authorization';
+import { digestOf, type ElicitationOf, shardIn } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import {
+  driveAuthorization,
+  driveDevice,
+  type EvilProvider,
+  type HttpListener,
+  listenHttp,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createFlowStage, ofAuthorization, sampleTokens, signedInAs } from '../testing/flow-stage.ts';
+import { createAuthorizationFlow, type ProviderAnswer } from './authorization-flow.ts';
+import { createDeviceFlow } from './device-flow.ts';
+
+// A remote MCP server (`mcpResource`) names its authorization server and may name another one later. Codes and tokens of the
+// first one must not reach the second one (RFC 9700 section 4.4), whichever flow holds them.
+
+const publicUrl = 'http://127.0.0.1:1';
+const redirectUri = new URL('/callback/issue-tracker/github', publicUrl);
+const browser = digestOf('the browser that began');
+const plan = { requested: ['repo'], held: [], digest: 'plan' };
+const hour = 60 * 60_000;
+
+const fetch = createOutboundFetch({ allowLoopback: true });
+let honest: TestProvider;
+let evil: EvilProvider;
+let resourceServer: HttpListener;
+let mcpResource: string;
+let authorizationServer: string;
+
+beforeAll(async () => {
+  honest = await startOpenIdProvider({ clients: [], scopes: ['repo'], registration: 'open', deviceFlow: true });
+  resourceServer = await listenHttp((request, response) => {
+    if (request.url !== '/.well-known/oauth-protected-resource/mcp') return response.writeHead(401).end();
+    return response.end(JSON.stringify({ resource: mcpResource, authorization_servers: [authorizationServer] }));
+  });
+  mcpResource = `http://localhost:${resourceServer.port}/mcp`;
+});
+afterAll(() => Promise.all([honest.close(), resourceServer.close(), fetch.close()]));
+
+beforeEach(async () => {
+  authorizationServer = honest.issuer;
+  evil = await startEvilProvider({ clientId: 'postern' });
+  evil.offer('registration_endpoint', 'revocation_endpoint', 'device_authorization_endpoint');
+});
+afterEach(() => evil.close());
+
+/** What the evil authorization server received besides requests for its public metadata. */
+const receivedByEvil = () => evil.requests().filter(({ endpoint }) => endpoint !== 'metadata');
+
+const presentation: ClientPresentation = {
+  describe: () => ({ clientName: 'Issue Tracker' }),
+  documentUrl: ({ origin }) => new URL('/oauth/clients/issue-tracker/github.json', origin),
+  keySetUrl: ({ origin }) => new URL('/oauth/clients/issue-tracker/github/jwks.json', origin),
+};
+
+function createRegistrationStore() {
+  const values = new Map<string, string>();
+  return {
+    read: async (key: string) => values.get(key),
+    async putIfAbsent(key: string, value: string) {
+      const kept = values.get(key) ?? value;
+      values.set(key, kept);
+      return kept;
+    },
+    async remove(key: string, expected: string) {
+      if (values.get(key) === expected) values.delete(key);
+    },
+  };
+}
+
+function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'external' } = {}) {
+  let passed = 0;
+  const now = () => Date.now() + passed;
+  const registrationsOf = createRemoteRegistrations({
+    ...{ presentation, fetch, now },
+    store: createRegistrationStore(),
+    onUnusedClient: () => {},
+  });
+  const config = { name: 'github', displayName: 'GitHub', mcpResource, flow: p.flow ?? 'redirect' } as const;
+  const provider = createProviderRegistry({
+    ...{ fetch, now, registrationsOf },
+    providers: [providerConfigSchema.parse(config)],
+  }).get('github');
+  if (provider === undefined) throw new Error('the registry does not know its provider');
+  const identityMode = p.identityMode ?? 'login';
+  const stage = createFlowStage(provider, {
+    config: { providers: [config] },
+    ...(identityMode === 'external' && {
+      mcpServer: { identity: { mode: 'external', verifyUrl: 'https://app.example/verify' } },
+    }),
+  });
+  const shared = { ...stage, config: { publicUrl } };
+  const authorizationFlow = createAuthorizationFlow(shared);
+  const leases = { take: async () => true, release: async () => {} };
+  const deviceFlow = createDeviceFlow({ ...shared, stores: { ...stage.stores, leases } });
+  const visitor = {
+    ...signedInAs(stage.subject),
+    ...(identityMode === 'external' && { vouchedBy: 'issue-tracker' }),
+  };
+
+  async function ask(): Promise<ElicitationOf<'authorization'>> {
+    const request = samples.ask(stage.subject, { ttlMs: hour });
+    const elicitation = { ...request.elicitation, identityMode };
+    return ofAuthorization(await samples.created(stage.stores.elicitations, { ...request, elicitation }));
+  }
+  async function current({ elicitationId }: ElicitationOf<'authorization'>) {
+    const elicitation = await stage.service.find(elicitationId);
+    if (elicitation === undefined) throw new Error('the elicitation is gone');
+    return ofAuthorization(elicitation);
+  }
+
+  return {
+    ...stage,
+    ...{ authorizationFlow, deviceFlow, visitor, ask, current },
+    /** The user authorizes at the honest authorization server. Returns the answer that the browser brings. */
+    async authorize(): Promise<{ elicitation: ElicitationOf<'authorization'>; answer: ProviderAnswer }> {
+      const elicitation = await ask();
+      await authorizationFlow.begin(elicitation, visitor, browser, plan);
+      const destination = await authorizationFlow.destination(await current(elicitation), browser);
+      if (destination === undefined) throw new Error('there is no attempt');
+      const callbackUrl = await driveAuthorization(new URL(destination.url), 'alice');
+      const path = { mcpServerId: 'issue-tracker', providerName: 'github' };
+      return {
+        elicitation,
+        answer: { ...path, callbackUrl, browserBinding: browser, visitorOf: () => visitor },
+      };
+    },
+    /** From now on the remote MCP server names the evil authorization server; what was cached has expired. */
+    moveToEvil() {
+      authorizationServer = evil.issuer;
+      passed += hour;
+    },
+  };
+}
+
+describe('T4: after the resource has moved to another authorization server', () => {
+  it('control: before the move the code is exchanged, and the tokens are stored with their issuer', async () => {
+    const { authorize, authorizationFlow, current, subject, stored, tokenSets } = setUp();
+    const { elicitation, answer } = await authorize();
+    await authorizationFlow.answer(answer);
+    expect(await current(elicitation)).toMatchObject({ status: 'completed' });
+    const connection = await stored(samples.connectionIdFor(subject));
+    expect(await tokenSets.open(connection)).toMatchObject({ issuer: honest.issuer });
+  });
+
+  it('the gateway exchanges no code there', async () => {
+    const { authorize, authorizationFlow, moveToEvil, current, eventsNamed } = setUp();
+    const { elicitation, answer } = await authorize();
+    moveToEvil();
+    expect(await authorizationFlow.answer(answer)).toMatchObject({ result: 'settled' });
+    expect(receivedByEvil()).toEqual([]);
+    expect(await current(elicitation)).toMatchObject({ status: 'pending', trouble: 'provider_refused' });
+    expect(eventsNamed('callback.refused')).toMatchObject([{ reason: 'issuer_mismatch' }]);
+  });
+
+  it('the callback check refuses the answer before the code is held for the application', async () => {
+    const { authorize, authorizationFlow, moveToEvil, current } = setUp({ identityMode: 'external' });
+    const { elicitation, answer } = await authorize();
+    moveToEvil();
+    expect(await authorizationFlow.answer(answer)).toMatchObject({ result: 'settled' });
+    expect(await current(elicitation)).toMatchObject({ status: 'pending', trouble: 'provider_refused' });
+  });
+
+  it('the gateway does not exchange a code there that it held for the application', async () => {
+    const { authorize, authorizationFlow, moveToEvil, current, stores } = setUp({ identityMode: 'external' });
+    const { elicitation, answer } = await authorize();
+    expect(await authorizationFlow.answer(answer)).toMatchObject({ result: 'verify' });
+    moveToEvil();
+    const held = await current(elicitation);
+    if (held.status !== 'verifying') throw new Error(held.status);
+    const consumed = await stores.oneTime.consume(shardIn(held.elicitationId), held.attempt);
+    if (consumed.result !== 'taken') throw new Error(consumed.result);
+    expect(await authorizationFlow.finishVerified(held, consumed.record)).toMatchObject({
+      status: 'failed',
+      failure: 'provider_refused',
+    });
+    expect(receivedByEvil()).toEqual([]);
+  });
+
+  it.each(['the former issuer', 'no issuer, as older code stored them'])(
+    'the gateway refreshes no tokens there that it stored with %s; the user must authorize again',
+    async stored => {
+      const { connect, tokenRefresh, moveToEvil, stored: storedConnection } = setUp();
+      const issuer = stored === 'the former issuer' ? honest.issuer : undefined;
+      const connection = await connect({ tokens: { ...sampleTokens, redirectUri: redirectUri.href, issuer } });
+      moveToEvil();
+      expect(await tokenRefresh.refresh(connection)).toEqual({ result: 'changed' });
+      expect(receivedByEvil()).toEqual([]);
+      expect(await storedConnection(connection.connectionId)).toMatchObject({ lost: { reason: 'refused' } });
+    },
+  );
+
+  it.each(['the former issuer', 'no issuer, as older code stored them'])(
+    'the gateway revokes no tokens there that it stored with %s',
+    async stored => {
+      const { connect, revocationFlow, moveToEvil, eventsNamed } = setUp();
+      const issuer = stored === 'the former issuer' ? honest.issuer : undefined;
+      const connection = await connect({ tokens: { ...sampleTokens, redirectUri: redirectUri.href, issuer } });
+      moveToEvil();
+      expect(await revocationFlow.endGrant(connection)).toBe('pending');
+      expect(receivedByEvil()).toEqual([]);
+      expect(eventsNamed('revocation.postponed')).toMatchObject([{ reason: 'issuer_mismatch' }]);
+    },
+  );
+
+  it('the gateway does not poll there with a device code', async () => {
+    const { ask, deviceFlow, visitor, moveToEvil, current } = setUp({ flow: 'device' });
+    const elicitation = await ask();
+    await deviceFlow.begin(elicitation, visitor, browser, plan);
+    const shown = await deviceFlow.shown(await current(elicitation), browser);
+    if (shown === undefined) throw new Error('there is no attempt');
+    expect(await driveDevice(shown, 'alice')).toBe('approved');
+    moveToEvil();
+    expect(await deviceFlow.poll(await current(elicitation), browser)).toBe('settled');
+    expect(receivedByEvil()).toEqual([]);
+    expect(await current(elicitation)).toMatchObject({ status: 'pending', trouble: 'provider_refused' });
+  });
+});
+
+it('ends a connection without an issuer where the operator configured an issuer: it matches none', async () => {
+  const config = { name: 'github', displayName: 'GitHub', issuer: honest.issuer, clientId: 'postern' };
+  const providers = [providerConfigSchema.parse(config)];
+  const provider = createProviderRegistry({ providers, fetch, now: Date.now }).get('github');
+  const { connect, tokenRefresh, stored } = createFlowStage(provider ?? {});
+  honest.clearRequests();
+  const connection = await connect({ tokens: { ...sampleTokens, issuer: undefined } });
+  expect(await tokenRefresh.refresh(connection)).toEqual({ result: 'changed' });
+  expect(honest.requests('token')).toEqual([]);
+  expect(await stored(connection.connectionId)).toMatchObject({ lost: { reason: 'refused' } });
+});
