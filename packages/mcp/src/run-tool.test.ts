@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
+import { digest } from './digest.ts';
 import type { GatewayClient } from './gateway-client.ts';
 import { createEnvironment } from './options.ts';
+import type { RequestStateBinding } from './request-state.ts';
 import type { Environment } from './run.ts';
 import { runTool } from './run-tool.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
-import type { LegacySessionCall } from './tool-call.ts';
+import type { LegacySessionCall, ModernCall } from './tool-call.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
@@ -83,4 +85,45 @@ test("the stored status comes before an MCP client's refusal", async () => {
         : exampleElicitation({ status: 'completed', outcome: completed }),
   });
   expect(await outcome('push', async () => 'decline')).toEqual({ type: 'result', result: 'accept' });
+});
+
+test.each([
+  { change: { subject: 'bob' }, reason: 'other_subject' },
+  { change: { issuer: 'https://other.example.com' }, reason: 'other_subject' },
+  { change: { tool: 'delete_all' }, reason: 'other_tool' },
+  { change: { args: digest({ repository: 'other' }) }, reason: 'other_arguments' },
+])('S12: refuses a requestState that was sealed for another call, before the handler runs: $change', async p => {
+  const args = { repository: 'postern' };
+  const state = {
+    ...alice,
+    tool: 'outcome',
+    args: digest(args),
+    steps: [],
+    open: 'step',
+    phase: 'ask',
+    round: 1,
+  } as const;
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  let runs = 0;
+  const run = async (change: Partial<RequestStateBinding>) => {
+    const call: ModernCall = {
+      ...{ era: 'modern', toolName: 'outcome', args, declaresUrl: true, declaresForm: false, clientAnswer: undefined },
+      ...{
+        signal: new AbortController().signal,
+        authInfo: undefined,
+        mcpClientName: undefined,
+        reportProgress: undefined,
+      },
+      requestState: await environment.codec.seal({ ...state, steps: [], exp, ...change }),
+    };
+    return runTool(
+      environment,
+      call,
+      async () => ({ ...alice, input: alice }),
+      () => ++runs,
+    );
+  };
+  await expect(run(p.change)).rejects.toMatchObject({ reason: p.reason });
+  expect(runs).toBe(0);
+  expect(await run({})).toEqual({ type: 'result', result: 1 });
 });

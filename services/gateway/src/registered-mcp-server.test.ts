@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkOf, mayAsk, registerMcpServer } from './registered-mcp-server.ts';
+import { checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-server.ts';
 import { createAsksStage } from './testing/asks-stage.ts';
+import { createFlowStage } from './testing/flow-stage.ts';
 
 const { config } = createAsksStage().caller();
 const changed = (change: Partial<typeof config>) => registerMcpServer({ ...config, ...change });
@@ -21,6 +22,20 @@ describe('what an MCP server may (still) ask', () => {
   test('payments only where there are limits, everything else unless named', () => {
     const { payment: _, ...bare } = config;
     expect(registerMcpServer(bare).kinds).toEqual(['authorization', 'credential', 'confirmation', 'form']);
+  });
+});
+
+describe('S42: whose connections an MCP server may use', () => {
+  test.each([
+    ['its own', {}, true],
+    ['of another owner', { id: 'calendar' }, false],
+    ['of a group that it joined since', { group: 'office' }, false],
+    ['at a provider that the operator has withdrawn', { providers: [] }, false],
+    ['of an issuer that the operator has withdrawn', { issuers: ['https://other.example'] }, false],
+  ])('%s', async (_, change, may) => {
+    const stage = createFlowStage({});
+    const connection = await stage.connect();
+    expect(mayUse(registerMcpServer({ ...stage.caller().config, ...change }), connection)).toBe(may);
   });
 });
 

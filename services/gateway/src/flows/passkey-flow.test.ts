@@ -116,11 +116,16 @@ describe('a ceremony counts', () => {
     expect(await bench.flow.verify(dearer, form)).toEqual({ result: 'failed' });
   });
 
-  test('in its browser', () =>
-    refused(async ({ begin, flow, formOf }, asked) => {
-      const begun = await begin(asked, 'another browser');
-      return flow.verify(asked, formOf(begun, {}));
-    }));
+  test('in its browser: a valid assertion in another browser session approves nothing', async () => {
+    const bench = createBench();
+    const asked = await bench.stage.pay();
+    const { device } = await bench.enrol(asked);
+    const begun = await bench.begin(asked, 'another browser');
+    const assertion = device.get(begun.options);
+    expect(await bench.flow.verify(asked, bench.formOf(begun, assertion))).toEqual({ result: 'failed' });
+    const inItsOwn = bench.formOf(begun, assertion, 'another browser');
+    expect(await bench.flow.verify(asked, inItsOwn)).toMatchObject({ result: 'verified' });
+  });
 
   test('for its purpose: what adds a passkey approves nothing', () =>
     refused(async ({ begin, flow, formOf }, asked) => {

@@ -4,7 +4,7 @@ import { createFakeClock } from '@postern/testkit/clock';
 import { samples } from '@postern/testkit/contract';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { VaultError, type VaultErrorCode } from '@postern/vault';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { createEvents } from '../events.ts';
 import { createLogger } from '../logger.ts';
 import { createRevocationFlow } from './revocation-flow.ts';
@@ -18,10 +18,13 @@ const tokens: TokenSet = {
   tokenType: 'bearer',
   refreshToken: 'old-refresh-token',
   redirectUri: 'https://gate.example/callback/tracker/forge',
+  issuer: 'https://forge.example',
 };
 
-/** A connection whose token set cannot be sealed at first. */
-async function setUp(failures: readonly VaultErrorCode[]) {
+const REQUEST_LIMIT_MS = 10_000;
+
+/** A connection whose token set cannot be sealed at first, at a provider whose discovery takes this long on the fake clock. */
+async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs: 0 }) {
   const stores = createMemoryStores({ now: createFakeClock().now });
   const subject = samples.somebody();
   const pending = await samples.created(stores.elicitations, samples.ask(subject));
@@ -33,7 +36,10 @@ async function setUp(failures: readonly VaultErrorCode[]) {
 
   const asked: string[] = [];
   const provider = {
-    destinationHost: () => 'forge.example',
+    destinationHost: () => {
+      if (discovery.takesMs > 0) vi.advanceTimersByTime(discovery.takesMs);
+      return 'forge.example';
+    },
     revocationReach: 'token',
     refresh: async ({ refreshToken }) => {
       asked.push(refreshToken);
@@ -57,7 +63,7 @@ async function setUp(failures: readonly VaultErrorCode[]) {
     events: createEvents(createLogger({ level: 'silent' })),
     entropy: systemEntropy,
     now: Date.now,
-    requestLimitMs: 10_000,
+    requestLimitMs: REQUEST_LIMIT_MS,
   };
   const revocationFlow = createRevocationFlow(shared);
   const tokenRefresh = createTokenRefresh({ ...shared, config: { providers: [] }, revocationFlow });
@@ -96,4 +102,23 @@ it('draining waits for what is under way', async () => {
   void tokenRefresh.refresh(connection);
   await tokenRefresh.drain();
   expect((await stores.connections.read(connection.connectionId))?.sealedTokens).toBe('sealed');
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it('T10: a holder whose lease is used up by discovery sends no refresh request, so a rotating token is used once', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const discovery = { takesMs: REQUEST_LIMIT_MS / 4 + 1 };
+  const { connection, tokenRefresh, asked } = await setUp([], discovery);
+  expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'later', because: 'trouble' });
+  expect(asked).toEqual([]);
+});
+
+it('a holder with enough time left after discovery sends the refresh request', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const { connection, tokenRefresh, asked } = await setUp([], { takesMs: REQUEST_LIMIT_MS / 4 });
+  expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
+  expect(asked).toEqual(['old-refresh-token']);
 });

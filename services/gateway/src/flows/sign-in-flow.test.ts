@@ -1,0 +1,55 @@
+import { createOutboundFetch, createSignIn, identityProviderConfigSchema } from '@postern/authorization';
+import { driveAuthorization, type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { createFlowStage } from '../testing/flow-stage.ts';
+import { createSignInFlow } from './sign-in-flow.ts';
+
+// The identity provider accepts a code twice, so only the gateway prevents a second sign-in with the same answer.
+
+const fetch = createOutboundFetch({ allowLoopback: true });
+afterAll(() => fetch.close());
+
+let evil: EvilProvider;
+beforeEach(async () => {
+  evil = await startEvilProvider({ clientId: 'postern' });
+});
+afterEach(() => evil.close());
+
+/** A browser has come back from the identity provider with an answer. */
+async function setUp() {
+  const stage = createFlowStage({});
+  const config = identityProviderConfigSchema.parse({
+    name: 'example-id',
+    issuer: evil.issuer,
+    clientId: 'postern',
+    clientSecret: 'secret',
+  });
+  const signIn = createSignIn({ identityProvider: config, fetch, now: Date.now });
+  const identityProvider = { config, signIn };
+  const flow = createSignInFlow({ ...stage, identityProviders: [identityProvider] });
+  const { authorizationUrl, cookie } = await flow.start({ identityProvider, returnTo: 'me', again: false });
+  const callbackUrl = await driveAuthorization(authorizationUrl, 'alice');
+  return { ...stage, flow, callbackUrl, cookie };
+}
+
+it('S08: a replayed answer signs nobody in, although the browser kept the cookie and the code is accepted again', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in', returnTo: 'me' });
+  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toHaveLength(1);
+});
+
+it('S08: of ten simultaneous answers with the same state one signs in', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  const results = await Promise.all(Array.from({ length: 10 }, () => flow.finish(callbackUrl, [cookie])));
+  expect(results.filter(({ result }) => result === 'signed_in')).toHaveLength(1);
+  expect(evil.requests('token')).toHaveLength(1);
+});
+
+it.each(['no cookie', 'the cookie of another sign-in'])('S08: an answer with %s signs nobody in', async which => {
+  const { flow, callbackUrl } = await setUp();
+  const { cookie } = await setUp();
+  const cookies = which === 'no cookie' ? [undefined] : [cookie];
+  expect(await flow.finish(callbackUrl, cookies)).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toEqual([]);
+});
