@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { clientAuthenticationSchema, clientCredentialFaults } from './client-authentication-config.ts';
 import { clientKeySchema } from './client-key.ts';
 import { endpointUrlSchema, issuerSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
+import { clientCredentialRules } from './json-schema-rules.ts';
 
 /** Claims that people can change or that are given to somebody else later. None of them may identify a person. */
 const mutableClaims = new Set([
@@ -30,7 +31,8 @@ export const subjectClaimSchema = z
   .refine(
     value => value.split('+').every(claim => !isMutable(claim)),
     'must not name a claim that can change, such as email',
-  );
+  )
+  .meta({ not: { pattern: `(?:^|[+/:])(?:${[...mutableClaims].join('|')})(?:\\+|$)` } });
 
 const accessTokensSchema = z.strictObject({
   audience: z
@@ -58,6 +60,7 @@ export const identityProviderConfigSchema = z
       .array(scopeTokenSchema)
       .max(50)
       .refine(scopes => scopes.includes('openid'), 'must contain openid')
+      .meta({ contains: { type: 'string', const: 'openid' } })
       .default(['openid', 'profile', 'email']),
     displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
     accessTokens: accessTokensSchema.optional().describe('Absent: access tokens of this issuer are refused'),
@@ -75,7 +78,8 @@ export const identityProviderConfigSchema = z
     if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {
       fault(['accessTokens', 'audience'], 'must not be the clientId, which is the audience of ID tokens');
     }
-  });
+  })
+  .meta({ allOf: clientCredentialRules });
 
 export type IdentityProviderConfig = z.output<typeof identityProviderConfigSchema>;
 /** As the operator writes it, before defaults. */

@@ -42,6 +42,7 @@ export type {
   StartRequest,
 } from './provider.ts';
 export { type ProviderConfig, type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
+export { providerJsonSchema } from './provider-json-schema.ts';
 export { createProviderRegistry, type ProviderRegistry } from './provider-registry.ts';
 export { type ClientPresentation, clientDocument, clientKeySet } from './registration/client-presentation.ts';
 export type { ClientRegistrationStore } from './registration/client-registration-store.ts';

@@ -9,6 +9,9 @@ import { mcpResourceSchema } from './registration/mcp-resource-schema.ts';
 import { revocationConfigSchema } from './revocation-config.ts';
 import { tokenResponseConfigSchema } from './token-response-config.ts';
 
+/** What `z.httpUrl` accepts, but for spellings that no document has. */
+const httpUrlPattern = String.raw`^https?:\/\/(?:[^\s@\/?#]*@)?(?:[a-zA-Z0-9](?:[a-zA-Z0-9\-]*[a-zA-Z0-9])?\.)+[a-zA-Z]{2,}(?::\d+)?(?:[\/?#].*)?$`;
+
 const accountSchema = z.strictObject({
   from: z.enum(['id_token', 'userinfo', 'token_response']).describe('Which answer tells the connected account'),
   idClaim: z
@@ -28,6 +31,7 @@ const parametersSchema = (ours: ReadonlySet<string>) =>
   z
     .record(z.string().min(1).max(100), z.string().max(1000))
     .refine(record => Object.keys(record).every(name => !ours.has(name)), 'sets a protocol parameter')
+    .meta({ propertyNames: { type: 'string', minLength: 1, maxLength: 100, not: { enum: [...ours] } } })
     .default({});
 
 const providerMembers = z
@@ -39,7 +43,12 @@ const providerMembers = z
       .record(z.string().min(1).max(40), z.string().min(1).max(500))
       .optional()
       .describe('What the preset leaves open, e.g. domain: acme.okta.com'),
-    documentation: z.httpUrl().max(2000).optional().describe("The provider's own documentation"),
+    documentation: z
+      .httpUrl()
+      .max(2000)
+      .meta({ pattern: httpUrlPattern })
+      .optional()
+      .describe("The provider's own documentation"),
     flow: z.enum(['redirect', 'device']).default('redirect').describe('device: RFC 8628, where there is no redirect'),
 
     mcpResource: mcpResourceSchema
@@ -84,11 +93,17 @@ const providerMembers = z
       .string()
       .regex(/^[a-z_]{1,40}$/)
       .refine(name => name === 'scope' || !protocolParameters.has(name), 'is another protocol parameter')
+      .meta({ not: { enum: [...protocolParameters].filter(name => name !== 'scope') } })
       .default('scope')
       .describe('Carries the scopes in requests; user_scope where scope means those of a bot'),
     requestScopeSeparator: separatorSchema.describe('Between scopes in requests'),
     resources: z
-      .array(z.url().refine(value => !value.includes('#'), 'must not have a fragment'))
+      .array(
+        z
+          .url()
+          .refine(value => !value.includes('#'), 'must not have a fragment')
+          .meta({ pattern: '^[A-Za-z][A-Za-z0-9+.-]*:[^#]+$' }),
+      )
       .max(50)
       .default([])
       .describe('Resource indicators (RFC 8707) that may be requested'),
@@ -132,9 +147,7 @@ const providerMembers = z
   .superRefine((config, context) => {
     for (const { member, message } of providerConfigFaults(config))
       context.addIssue({ code: 'custom', path: [member], message });
-  })
-  // For editors: what else is needed may come from a preset.
-  .meta({ required: ['name'] });
+  });
 
 /**
  * A third-party authorization server at which Postern is registered as OAuth client. Presets are expanded before anything is

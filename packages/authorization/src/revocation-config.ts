@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { isEndpointUrl } from './config-values.ts';
+import { endpointUrlPattern, isEndpointUrl } from './config-values.ts';
+import { revocationRules } from './json-schema-rules.ts';
 import { oauthErrorCodeSchema, successSchema } from './token-response-config.ts';
 
 /** Stands for the client id in a path, as in `https://api.example/applications/{clientId}/grant`. */
@@ -16,7 +17,8 @@ const revocationEndpointSchema = z
   .refine(
     value => !/^[a-z]+:\/\/[^/]*[{}]/i.test(value) && !/[{}]/.test(value.replaceAll(clientIdPlaceholder, '')),
     'may contain {clientId} in its path, and no other placeholder',
-  );
+  )
+  .meta({ pattern: endpointUrlPattern(String.raw`[\/?](?:[^#{}]|\{clientId\})*`) });
 
 /** How a provider is told that a grant is over. */
 export const revocationConfigSchema = z
@@ -67,6 +69,7 @@ export const revocationConfigSchema = z
     if (config.body === 'none' && config.authentication !== 'bearer')
       fault('body', 'must carry the token unless it is the authorization');
     if (config.method === 'GET' && config.body !== 'none') fault('body', 'must be none with GET');
-  });
+  })
+  .meta({ allOf: revocationRules });
 
 export type RevocationConfig = z.output<typeof revocationConfigSchema>;

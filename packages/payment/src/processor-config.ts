@@ -12,6 +12,7 @@ const stripeConfigSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' })
     .refine(name => name !== 'none', { error: '`none` means that no processor takes the money' })
+    .meta({ not: { const: 'none' } })
     .describe('Part of the webhook address; MCP servers name it in their requests.'),
   displayName: z.string().min(1).max(40).default('Stripe').describe('Shown to people.'),
   secretKey: z
@@ -26,6 +27,9 @@ const stripeConfigSchema = z.strictObject({
   apiUrl: z
     .url()
     .refine(isLoopbackUrl, { error: 'must be a loopback address' })
+    .meta({
+      pattern: String.raw`^https?:\/\/(?:[^\s\/?#]*@)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:[\/?#].*)?$`,
+    })
     .transform(value => new URL(value).origin)
     .optional()
     .describe('For tests: an imitation of the API on this machine.'),

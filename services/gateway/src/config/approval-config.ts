@@ -20,6 +20,7 @@ export const paymentPolicySchema = z.strictObject({
   maxAmount: z
     .record(currency, minorUnits.min(1))
     .refine(limits => Object.keys(limits).length > 0, { error: 'needs at least one currency' })
+    .meta({ minProperties: 1 })
     .describe('Greatest amount of one payment by currency, in minor units. Other currencies are refused.'),
   passkeyAbove: z
     .record(currency, minorUnits.min(0))
@@ -76,7 +77,8 @@ export const credentialCheckSchema = z
   })
   .refine(check => [check.bearer, check.basic, check.header].filter(way => way !== undefined).length === 1, {
     error: 'needs exactly one of bearer, basic and header',
-  });
+  })
+  .meta({ oneOf: ['bearer', 'basic', 'header'].map(way => ({ required: [way] })) });
 
 const jwk = z
   .string()

@@ -1,15 +1,82 @@
+import { providerConfigSchema, providerJsonSchema } from '@postern/authorization';
 import { z } from 'zod';
 import { configSchema } from './config-schema.ts';
+import { REFERENCE_PATTERN } from './interpolate.ts';
 
 /** Where it is published, beside the package. */
 export const configJsonSchemaUrl = new URL('../../postern.config.schema.json', import.meta.url);
 
-/** The JSON Schema of `postern.config.yaml` for editors. */
-export function configJsonSchema(): unknown {
-  return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12', unrepresentable: 'any' });
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Where a schema holds a schema, a list of schemas, or schemas by name. Not `if` and `not`: they decide, they do not permit. */
+const nested: ReadonlySet<string> = new Set(['items', 'additionalProperties', 'contains', 'then', 'else']);
+const nestedLists: ReadonlySet<string> = new Set(['anyOf', 'allOf', 'oneOf']);
+const constraints = ['pattern', 'format', 'maxLength', 'enum', 'const', 'not'];
+
+/** The JSON Schema of `postern.config.yaml` for editors: what may be written down, before references are filled in. */
+export function configJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(configSchema, {
+    io: 'input',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      const { properties } = jsonSchema;
+      if (zodSchema === providerConfigSchema && isSchemas(properties))
+        Object.assign(jsonSchema, providerJsonSchema({ ...jsonSchema, properties }));
+      // A reference may become either tag of a discriminated union.
+      if (zodSchema._zod.def.type === 'union' && jsonSchema.oneOf !== undefined) {
+        jsonSchema.anyOf = jsonSchema.oneOf;
+        delete jsonSchema.oneOf;
+      }
+      // An annotation only, and stricter than the gateway where a validator checks it. Patterns say the same.
+      delete jsonSchema.format;
+    },
+  });
+  return {
+    ...withReferences(z.record(z.string(), z.unknown()).parse(schema)),
+    $defs: {
+      reference: {
+        description:
+          '${env:NAME} is replaced by that environment variable, ${file:path} by the trimmed content of that file.',
+        type: 'string',
+        pattern: REFERENCE_PATTERN,
+      },
+    },
+  };
 }
 
 /** As it is published. */
 export function configJsonSchemaText(): string {
   return `${JSON.stringify(configJsonSchema(), undefined, 2)}\n`;
+}
+
+/** Wherever a text is checked, a text with a reference in it may stand as well. */
+function withReferences(schema: JsonSchema): JsonSchema {
+  const visited = Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [keyword, visit(keyword, value)]),
+  );
+  const { description, default: fallback, ...rest } = visited;
+  if (rest['type'] !== 'string' || !constraints.some(keyword => keyword in rest)) return visited;
+  return {
+    ...(description !== undefined && { description }),
+    ...(fallback !== undefined && { default: fallback }),
+    anyOf: [rest, { $ref: '#/$defs/reference' }],
+  };
+}
+
+function visit(keyword: string, value: unknown): unknown {
+  if (nested.has(keyword) && isSchema(value)) return withReferences(value);
+  if (nestedLists.has(keyword) && Array.isArray(value))
+    return value.map(item => (isSchema(item) ? withReferences(item) : item));
+  if (keyword === 'properties' && isSchemas(value))
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withReferences(item)]));
+  return value;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isSchemas(value: unknown): value is Readonly<Record<string, JsonSchema>> {
+  return isSchema(value) && Object.values(value).every(isSchema);
 }

@@ -5,7 +5,7 @@ import type { JWK } from 'jose';
 import { z } from 'zod';
 import { definedOnly } from '../defined-only.ts';
 import { deliveryAlgorithm } from '../flows/sealed-delivery.ts';
-import { isAddressRange } from './address-range.ts';
+import { addressRangePattern, isAddressRange } from './address-range.ts';
 import {
   confirmationPolicySchema,
   credentialCheckSchema,
@@ -13,7 +13,7 @@ import {
   receiptsConfigSchema,
 } from './approval-config.ts';
 import { slug, webUrl } from './config-values.ts';
-import { isLoopbackUrl } from './loopback.ts';
+import { isLoopbackUrl, loopbackHostPattern } from './loopback.ts';
 import { overloadConfigSchema, stopConfigSchema } from './overload-config.ts';
 import { publicKeyFault } from './public-key-fault.ts';
 import { redisConfigSchema } from './redis-config.ts';
@@ -29,6 +29,7 @@ const publicUrlSchema = z
   .refine(value => new URL(value).pathname === '/' && !/[?#]/.test(value), {
     error: 'must be an origin without path, query or fragment',
   })
+  .meta({ pattern: String.raw`^(?:https:\/\/[^\s\/?#]+|http:\/\/${loopbackHostPattern}(?::\d+)?)\/?$` })
   .transform(value => new URL(value).origin);
 
 /** A file of our own origin, served by whatever stands before the gateway. */
@@ -42,14 +43,20 @@ const apiKeySchema = z.strictObject({
   expires: z.iso.datetime({ offset: true }).optional().describe('After this moment the key is refused.'),
 });
 
+/** Members of private keys only (RFC 7518 section 6). */
+const publicJwk = { not: { required: ['d'] } };
+
 /** Public keys only: a JWKS with a private member would put a secret where none belongs. */
 const jwksSchema = z.strictObject({
   keys: z
     .array(
-      z.looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) }).superRefine((jwk, context) => {
-        const fault = publicKeyFault(jwk);
-        if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-      }),
+      z
+        .looseObject({ kty: z.enum(['RSA', 'EC', 'OKP']), kid: z.string().min(1) })
+        .superRefine((jwk, context) => {
+          const fault = publicKeyFault(jwk);
+          if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+        })
+        .meta(publicJwk),
     )
     .min(1),
 });
@@ -61,6 +68,7 @@ const encryptionKeySchema = z
     kid: z.string().min(1).optional(),
     use: z.literal('enc').optional(),
   })
+  .meta(publicJwk)
   // Every absent member stays absent, as jose and Node expect of a JWK.
   .transform((jwk): JWK => ({ ...definedOnly(jwk) }))
   .superRefine((jwk, context) => {
@@ -144,6 +152,9 @@ const mcpServerSchema = z
   .refine(server => server.apiKeys.length > 0 || server.jwks !== undefined, {
     error: 'needs apiKeys or jwks',
     path: ['apiKeys'],
+  })
+  .meta({
+    anyOf: [{ required: ['jwks'] }, { required: ['apiKeys'], properties: { apiKeys: { type: 'array', minItems: 1 } } }],
   });
 
 const vaultKeySchema = z.strictObject({
@@ -154,6 +165,7 @@ const vaultKeySchema = z.strictObject({
       error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
     })
     .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
+    .meta({ pattern: '^[A-Za-z0-9+/_-]{43}=?$' })
     .transform(value => new Uint8Array(Buffer.from(value, 'base64'))),
 });
 
@@ -184,6 +196,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       otlpEndpoint: z
         .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+        .meta({ pattern: String.raw`^https?:\/\/[^\s\/?#]+` })
         .describe(
           'An OpenTelemetry collector; /v1/traces is added. Spans hold ids and codes, no secrets and no people.',
         ),
@@ -195,7 +208,10 @@ export const configSchema = z.strictObject({
     .describe('Traces. Absent: none.'),
   trustProxy: z
     .array(
-      z.string().refine(isAddressRange, { error: 'must be an address or a CIDR range, and not the whole internet' }),
+      z
+        .string()
+        .refine(isAddressRange, { error: 'must be an address or a CIDR range, and not the whole internet' })
+        .meta({ pattern: addressRangePattern }),
     )
     .default([])
     .describe('Addresses or CIDR ranges whose X-Forwarded-For is believed. Never the public URL.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isLoopbackUrl } from './loopback.ts';
+import { isLoopbackUrl, loopbackHostPattern } from './loopback.ts';
 
 /** A name of our own: part of paths, never shown to people. */
 export const slug = z
@@ -16,4 +16,5 @@ export const webUrl = z
   .refine(value => new URL(value).username === '' && new URL(value).password === '', {
     error: 'must not carry a user name',
   })
-  .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' });
+  .refine(value => !value.includes('*'), { error: 'wildcards are not allowed' })
+  .meta({ pattern: String.raw`^(?:https:\/\/[^\s@\/?#*]+|http:\/\/${loopbackHostPattern}(?::\d+)?)(?:[\/?#][^*]*)?$` });

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError, type ConfigFault } from './config-error.ts';
 
+/** A text with at least one reference, for JSON Schema. */
+export const REFERENCE_PATTERN: string = String.raw`\$\{(?:env|file):[^}]+\}`;
 const REFERENCE = /\$\{(env|file):([^}]+)\}/g;
 
 /**

@@ -3,9 +3,12 @@ import { durabilityProfiles } from '@postern/store-redis';
 import { z } from 'zod';
 import type { ConfigFault } from './config-error.ts';
 
-const redisUrl = z.string().refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
-  error: 'must be a redis:// or rediss:// URL',
-});
+const redisUrl = z
+  .string()
+  .refine(value => ['redis:', 'rediss:'].includes(URL.parse(value)?.protocol ?? ''), {
+    error: 'must be a redis:// or rediss:// URL',
+  })
+  .meta({ pattern: '^rediss?:' });
 
 const sentinelSchema = z.strictObject({
   nodes: z
@@ -19,16 +22,22 @@ const sentinelSchema = z.strictObject({
   password: z.string().min(1).optional(),
 });
 
-const tlsSchema = z.strictObject({
-  caFile: z.string().min(1).optional().describe('Authority that Redis is signed by, instead of those of this machine.'),
-  certFile: z.string().min(1).optional().describe('Own certificate, where Redis asks for one.'),
-  keyFile: z.string().min(1).optional(),
-  servername: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Name that every certificate must be for, where Redis is reached by addresses that they do not name.'),
-});
+const tlsSchema = z
+  .strictObject({
+    caFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Authority that Redis is signed by, instead of those of this machine.'),
+    certFile: z.string().min(1).optional().describe('Own certificate, where Redis asks for one.'),
+    keyFile: z.string().min(1).optional(),
+    servername: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Name that every certificate must be for, where Redis is reached by addresses that they do not name.'),
+  })
+  .meta({ dependentRequired: { certFile: ['keyFile'], keyFile: ['certFile'] } });
 
 const durabilitySchema = z.strictObject({
   profile: z
@@ -46,29 +55,37 @@ const durabilitySchema = z.strictObject({
     .describe('Profile ha: how long they may take. What takes longer is answered with 503, safe to repeat.'),
 });
 
-export const redisConfigSchema = z.strictObject({
-  url: redisUrl.optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
-  cluster: z.array(redisUrl).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
-  sentinel: sentinelSchema.optional().describe('Sentinels that know where the master is.'),
-  tls: tlsSchema.optional().describe('For rediss:// addresses.'),
-  durability: durabilitySchema.prefault({}),
-  prefix: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })
-    .default('postern'),
-  assumeDurable: z
-    .boolean()
-    .default(false)
-    .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
-  recordLayout: z
-    .literal(recordLayouts)
-    .default(RECORD_LAYOUT)
-    .describe(
-      'How elicitations are written. Default: as the release before reads them too. 2 takes half the memory; set it when every ' +
-        'replica runs this release.',
-    ),
-  directory: z.string().default('.postern/redis').describe('Where the private Redis keeps its append-only file.'),
-});
+export const redisConfigSchema = z
+  .strictObject({
+    url: redisUrl.optional().describe('redis:// or rediss://; absent: a private Redis beside the gateway.'),
+    cluster: z.array(redisUrl).min(1).optional().describe('redis:// URLs of some nodes of a Redis Cluster.'),
+    sentinel: sentinelSchema.optional().describe('Sentinels that know where the master is.'),
+    tls: tlsSchema.optional().describe('For rediss:// addresses.'),
+    durability: durabilitySchema.prefault({}),
+    prefix: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })
+      .default('postern'),
+    assumeDurable: z
+      .boolean()
+      .default(false)
+      .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
+    recordLayout: z
+      .literal(recordLayouts)
+      .default(RECORD_LAYOUT)
+      .describe(
+        'How elicitations are written. Default: as the release before reads them too. 2 takes half the memory; set it when every ' +
+          'replica runs this release.',
+      ),
+    directory: z.string().default('.postern/redis').describe('Where the private Redis keeps its append-only file.'),
+  })
+  .meta({
+    allOf: [
+      ['url', 'cluster'],
+      ['url', 'sentinel'],
+      ['cluster', 'sentinel'],
+    ].map(required => ({ not: { required } })),
+  });
 
 export type RedisConfig = z.infer<typeof redisConfigSchema>;
 

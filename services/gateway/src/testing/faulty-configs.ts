@@ -1,0 +1,209 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { hashOf, sampleConfig, sampleMcpServer } from './sample-config.ts';
+
+export const withServer = (server: object) => ({ ...sampleConfig(), mcpServers: [{ ...sampleMcpServer, ...server }] });
+
+export const groupOf = (...identities: object[]) => ({
+  ...sampleConfig(),
+  mcpServers: identities.map((identity, at) => ({
+    ...sampleMcpServer,
+    id: `server-${at}`,
+    apiKeys: [{ hash: hashOf(`key-${at}`) }],
+    group: 'office',
+    identity,
+  })),
+});
+
+const withKey = (key: string) => sampleConfig({ vault: { keys: [{ kid: 'first', key }] } });
+
+const jwkOf = (bits: number) =>
+  generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' }) as { kty: 'RSA' };
+
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+export const publicEcKey = ec.publicKey.export({ format: 'jwk' });
+
+function withWebhooks(...webhooks: readonly object[]) {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  return withServer({
+    webhooks: webhooks.map(webhook => ({ id: 'hook', url: 'https://hooks.example', secrets: [secret], ...webhook })),
+  });
+}
+
+/** Documents with one fault each: what it is, the document, the paths that the gateway names. */
+export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
+  ['nothing', undefined, ['']],
+  ['a list', [], ['']],
+  ['an unknown field', { ...sampleConfig(), publicURL: 'https://gate.example' }, ['']],
+  ['an unknown field deeper down', withServer({ apikey: 'x' }), ['mcpServers[0]']],
+  ['a public URL that is none', sampleConfig({ publicUrl: 'gate' }), ['publicUrl']],
+  ['http off loopback', sampleConfig({ publicUrl: 'http://gate.example' }), ['publicUrl']],
+  ['http on a look-alike of loopback', sampleConfig({ publicUrl: 'http://127.0.0.1.example' }), ['publicUrl']],
+  ['another scheme', sampleConfig({ publicUrl: 'ftp://gate.example' }), ['publicUrl']],
+  ['a public URL with a path', sampleConfig({ publicUrl: 'https://gate.example/x' }), ['publicUrl']],
+  ['a public URL with a query', sampleConfig({ publicUrl: 'https://gate.example/?x' }), ['publicUrl']],
+  ['a port out of range', sampleConfig({ listen: { port: 70_000 } }), ['listen.port']],
+  ['a proxy by name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
+  ['a proxy that is everybody', sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }), ['trustProxy[1]']],
+  ['a Redis by http', sampleConfig({ redis: { url: 'http://redis:6379' } }), ['redis.url']],
+  [
+    'two ways to Redis',
+    sampleConfig({ redis: { url: 'redis://one', sentinel: { nodes: ['redis://two'], masterName: 'postern' } } }),
+    ['redis'],
+  ],
+  [
+    'Sentinels that do not agree on how to sign in',
+    sampleConfig({ redis: { sentinel: { nodes: ['redis://:a@one', 'redis://:b@two'], masterName: 'postern' } } }),
+    ['redis.sentinel.nodes'],
+  ],
+  ['TLS for an address without it', sampleConfig({ redis: { url: 'redis://one', tls: {} } }), ['redis.tls']],
+  [
+    'a certificate without its key',
+    sampleConfig({ redis: { url: 'rediss://one', tls: { certFile: 'one.crt' } } }),
+    ['redis.tls'],
+  ],
+  [
+    'replicas of a private Redis',
+    sampleConfig({ redis: { durability: { profile: 'ha' } } }),
+    ['redis.durability.profile'],
+  ],
+  ['a Redis cluster by name', sampleConfig({ redis: { cluster: ['redis'] } }), ['redis.cluster[0]']],
+  ['a Redis and a cluster', sampleConfig({ redis: { url: 'redis://a', cluster: ['redis://b'] } }), ['redis']],
+  ['a prefix that takes over the hash tag', sampleConfig({ redis: { prefix: 'a:{b}' } }), ['redis.prefix']],
+  ['no vault key', sampleConfig({ vault: { keys: [] } }), ['vault.keys']],
+  ['a short vault key', withKey(randomBytes(16).toString('base64')), ['vault.keys[0].key']],
+  ['a long vault key', withKey(randomBytes(33).toString('base64')), ['vault.keys[0].key']],
+  ['a vault key of zeros', withKey(Buffer.alloc(32).toString('base64')), ['vault.keys[0].key']],
+  ['a vault key of a few letters', withKey(Buffer.from('abcd'.repeat(8)).toString('base64')), ['vault.keys[0].key']],
+  ['a password as vault key', withKey('correct horse battery staple'), ['vault.keys[0].key']],
+  ['no MCP server', sampleConfig({ mcpServers: [] }), ['mcpServers']],
+  ['an MCP server without credential', withServer({ apiKeys: [] }), ['mcpServers[0].apiKeys']],
+  ['an API key in clear', withServer({ apiKeys: [{ hash: 'pk_clear' }] }), ['mcpServers[0].apiKeys[0].hash']],
+  [
+    'an expiry without zone',
+    withServer({ apiKeys: [{ hash: hashOf('x'), expires: '2026-01-01' }] }),
+    ['mcpServers[0].apiKeys[0].expires'],
+  ],
+  ['a wildcard return URL', withServer({ returnUrls: ['https://*.example/back'] }), ['mcpServers[0].returnUrls[0]']],
+  ['a plain return URL', withServer({ returnUrls: ['http://app.example/'] }), ['mcpServers[0].returnUrls[0]']],
+  ['a script as return URL', withServer({ returnUrls: ['javascript:alert(1)'] }), ['mcpServers[0].returnUrls[0]']],
+  ['a return URL of a made-up scheme', withServer({ returnUrls: ['x://localhost/'] }), ['mcpServers[0].returnUrls[0]']],
+  [
+    'a script that looks like loopback',
+    withServer({ returnUrls: ['javascript://localhost/%0aalert(1)'] }),
+    ['mcpServers[0].returnUrls[0]'],
+  ],
+  ['a return URL with a user', withServer({ returnUrls: ['https://a@app.example/'] }), ['mcpServers[0].returnUrls[0]']],
+  ['an MCP endpoint that is no URL', withServer({ url: 'tracker' }), ['mcpServers[0].url']],
+  ['an unknown kind', withServer({ kinds: ['everything'] }), ['mcpServers[0].kinds[0]']],
+  ['an unknown provider', withServer({ providers: ['forge', 'nowhere'] }), ['mcpServers[0].providers']],
+  ['an issuer nobody signs in at', withServer({ issuers: ['https://other.example'] }), ['mcpServers[0].issuers']],
+  ['no issuer', withServer({ issuers: [] }), ['mcpServers[0].issuers']],
+  ['loopback identity in public', withServer({ identity: { mode: 'loopback' } }), ['mcpServers[0].identity']],
+  [
+    'loopback identity for the whole network',
+    { ...withServer({ identity: { mode: 'loopback' } }), publicUrl: 'http://localhost', listen: { host: '0.0.0.0' } },
+    ['mcpServers[0].identity'],
+  ],
+  [
+    'a group of two identity modes',
+    groupOf({ mode: 'login' }, { mode: 'external', verifyUrl: 'https://app.example/verify' }),
+    ['mcpServers[1].group'],
+  ],
+  [
+    'a group of two applications',
+    groupOf(
+      { mode: 'external', verifyUrl: 'https://app.example/verify' },
+      { mode: 'external', verifyUrl: 'https://other.example/verify' },
+    ),
+    ['mcpServers[1].group'],
+  ],
+  [
+    'a plain verify URL',
+    withServer({ identity: { mode: 'external', verifyUrl: 'http://app.example' } }),
+    ['mcpServers[0].identity.verifyUrl'],
+  ],
+  [
+    'a private JWK',
+    withServer({ jwks: { keys: [{ ...ec.privateKey.export({ format: 'jwk' }), kid: 'a' }] } }),
+    ['mcpServers[0].jwks.keys[0]'],
+  ],
+  [
+    'a shared secret as JWK',
+    withServer({ jwks: { keys: [{ kty: 'oct', k: 'c2VjcmV0', kid: 'a' }] } }),
+    ['mcpServers[0].jwks.keys[0].kty'],
+  ],
+  ['half a JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
+  ['a short RSA key', withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
+  ['an MCP server twice', sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }), ['mcpServers']],
+  [
+    'an API key of two MCP servers',
+    sampleConfig({ mcpServers: [sampleMcpServer, { ...sampleMcpServer, id: 'other' }] }),
+    ['mcpServers'],
+  ],
+  [
+    'a key name twice',
+    sampleConfig({
+      vault: { keys: [1, 2].map(() => ({ kid: 'first', key: randomBytes(32).toString('base64') })) },
+    }),
+    ['vault.keys'],
+  ],
+  [
+    'a passkey for what is never paid',
+    withServer({ payment: { maxAmount: { EUR: 1 }, passkeyAbove: { USD: 1 } } }),
+    ['mcpServers[0].payment.passkeyAbove.USD'],
+  ],
+  ['payments that nobody takes', withServer({ kinds: ['payment'] }), ['mcpServers[0].payment']],
+  [
+    'a processor that is not there',
+    withServer({ payment: { maxAmount: { EUR: 1 }, processors: ['none', 'cash'] } }),
+    ['mcpServers[0].payment.processors'],
+  ],
+  [
+    'a passkey at an address',
+    {
+      ...sampleConfig({ publicUrl: 'http://127.0.0.1:8080' }),
+      mcpServers: [{ ...sampleMcpServer, payment: { maxAmount: { EUR: 1 }, passkeyAbove: { EUR: 0 } } }],
+    },
+    ['mcpServers[0].payment.passkeyAbove'],
+  ],
+  [
+    'a check in two ways',
+    withServer({
+      credentialChecks: { a: { url: 'https://a.example', bearer: 'x', header: { name: 'x', field: 'x' } } },
+    }),
+    ['mcpServers[0].credentialChecks.a'],
+  ],
+  [
+    'a check in the clear',
+    withServer({ credentialChecks: { a: { url: 'http://a.example', bearer: 'x' } } }),
+    ['mcpServers[0].credentialChecks.a.url'],
+  ],
+  ['a webhook that is not signed', withWebhooks({ secrets: [] }), ['mcpServers[0].webhooks[0].secrets']],
+  [
+    'a webhook with a short secret',
+    withWebhooks({ secrets: ['whsec_c2hvcnQ='] }),
+    ['mcpServers[0].webhooks[0].secrets[0]'],
+  ],
+  [
+    'a webhook with a public key',
+    withWebhooks({ signingKeys: ['whpk_'] }),
+    ['mcpServers[0].webhooks[0].signingKeys[0]'],
+  ],
+  ['a webhook in the clear', withWebhooks({ url: 'http://hooks.example' }), ['mcpServers[0].webhooks[0].url']],
+  ['a webhook to this machine', withWebhooks({ url: 'https://localhost/' }), ['mcpServers[0].webhooks[0].url']],
+  ['two webhooks of one name', withWebhooks({}, {}), ['mcpServers[0].webhooks']],
+  ['a colour that is CSS', sampleConfig({ branding: { accent: 'red;}' } }), ['branding.accent']],
+  ['a logo of a third party', sampleConfig({ branding: { logoPath: '//evil.example/x.png' } }), ['branding.logoPath']],
+  [
+    'metrics on the public port, whatever the host',
+    sampleConfig({ listen: { host: '0.0.0.0', port: 9000 }, metrics: { host: '127.0.0.1', port: 9000 } }),
+    ['metrics.port'],
+  ],
+  [
+    'e-mail as subject',
+    sampleConfig({
+      identityProviders: [{ name: 'example-id', issuer: 'https://id.example', clientId: 'c', subjectClaim: 'email' }],
+    }),
+    ['identityProviders[0].subjectClaim'],
+  ],
+];

@@ -1,0 +1,52 @@
+const issuer = 'https://id.example';
+const clientId = 'postern';
+const registered = { displayName: 'Odd', issuer, clientId };
+const endpoints = {
+  authorizationEndpoint: `${issuer}/authorize`,
+  tokenEndpoint: `${issuer}/token`,
+};
+
+/** Members beside the name of a provider, with one fault each. */
+export const faultyProviders: readonly (readonly [fault: string, provider: object])[] = [
+  ['nothing else', {}],
+  ['no displayName', { issuer, clientId }],
+  ['no clientId', { displayName: 'Odd', issuer }],
+  ['neither issuer nor endpoints', { displayName: 'Odd', clientId }],
+  ['a misspelt member', { ...registered, clientid: 'x' }],
+  ['null without a preset', { ...registered, revocation: null }],
+  ['scope names without a preset', { ...registered, scopes: ['read'] }],
+  ['scopes: null without a preset', { ...registered, scopes: null }],
+  ['presetValues without a preset', { ...registered, presetValues: { host: 'id.example' } }],
+  ['an unknown preset', { preset: 'gitbub', clientId }],
+  ['a preset without clientId', { preset: 'github', clientSecret: 's' }],
+  ['a preset without its values', { preset: 'keycloak', clientId }],
+  ['a preset with half of its values', { preset: 'keycloak', clientId, presetValues: { host: 'id.example' } }],
+  [
+    'a value that the preset does not know',
+    { preset: 'github', clientId, clientSecret: 's', presetValues: { host: 'x' } },
+  ],
+  ['a number as preset value', { preset: 'okta', clientId, presetValues: { domain: 5 } }],
+  ['a plain endpoint', { ...registered, userinfoEndpoint: 'http://id.example/me' }],
+  ['an endpoint with a fragment', { ...registered, userinfoEndpoint: 'https://id.example/#me' }],
+  ['an endpoint with a user', { ...registered, userinfoEndpoint: 'https://a:b@id.example/' }],
+  ['an issuer with a query', { displayName: 'Odd', clientId, issuer: `${issuer}?x` }],
+  ['half of the endpoints', { ...registered, tokenEndpoint: `${issuer}/token` }],
+  ['the other half of the endpoints', { ...registered, authorizationEndpoint: `${issuer}/authorize` }],
+  ['discovery beside endpoints', { ...registered, ...endpoints, discovery: 'oidc' }],
+  ['keys beside discovery', { ...registered, jwksUri: `${issuer}/keys` }],
+  ['a secret and a key', { ...registered, clientSecret: 's', clientKey: '{}' }],
+  ['a secret where none is used', { ...registered, clientSecret: 's', clientAuthentication: 'none' }],
+  ['no secret where one is used', { ...registered, clientAuthentication: 'client_secret_post' }],
+  ['no key where one is used', { ...registered, clientAuthentication: 'private_key_jwt' }],
+  ['an unknown way to authenticate', { ...registered, clientAuthentication: 'basic' }],
+  ['a scope with a space', { ...registered, defaultScopes: ['read write'] }],
+  ['words without English', { ...registered, scopes: { read: { de: 'Lesen' } } }],
+  ['a protocol parameter', { ...registered, authorizationParameters: { state: 'x' } }],
+  ['a scope parameter that is another one', { ...registered, scopeParameter: 'nonce' }],
+  ['a lifetime as text', { ...registered, tokenResponse: { lifetimeSeconds: '3600' } }],
+  ['a lifetime of zero', { ...registered, tokenResponse: { lifetimeSeconds: 0 } }],
+  ['a method without style custom', { ...registered, revocation: { method: 'DELETE' } }],
+  ['style custom without endpoint', { ...registered, revocation: { style: 'custom' } }],
+  ['a placeholder in a host', { ...registered, revocation: { endpoint: 'https://{clientId}.example/' } }],
+  ['a resource with a fragment', { ...registered, resources: ['https://api.example/#x'] }],
+];
