@@ -1,17 +1,30 @@
 import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@postern/gateway';
+import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { type AnyKind, allKinds, approvalForm, approve, askKind } from '../support/every-kind.ts';
+import { ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
+import { storedElicitation } from '../support/stored-elicitation.ts';
 import { askFor, createApi, keyOf } from '../support/world.ts';
+
+type McpServerConfig = GatewayConfig['mcpServers'][number];
+type Change = Partial<McpServerConfig> | ((before: McpServerConfig) => Partial<McpServerConfig>);
 
 const RETURN_URL = 'https://tracker.example/done';
 const stack = new AsyncDisposableStack();
 let stage: Stage;
-
+let stripe: FakeStripe;
 beforeAll(async () => {
+  stripe = await startFakeStripe();
+  stack.defer(() => stripe.close());
+  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   stage = stack.use(
     await startStage({
-      mcpServer: { returnUrls: [RETURN_URL] },
+      config: { processors },
+      mcpServer: { payment, kinds: [...allKinds], returnUrls: [RETURN_URL] },
       otherMcpServers: [{ id: 'wiki', identity: { mode: 'external', verifyUrl: 'http://localhost:1/verify' } }],
     }),
   );
@@ -19,16 +32,16 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 /** The gateway after the operator has changed what the MCP server is registered with. */
-async function changedTo(change: Partial<GatewayConfig['mcpServers'][number]>): Promise<Gateway> {
+async function changedTo(change: Change): Promise<Gateway> {
   const { config } = stage.world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
+  const mcpServers = config.mcpServers.map(mcpServer => ({
+    ...mcpServer,
+    ...(typeof change === 'function' ? change(mcpServer) : change),
+  }));
   return stack.use(
     await startGateway(
-      {
-        ...config,
-        listen: { host: '127.0.0.1', port: 0 },
-        mcpServers: config.mcpServers.map(mcpServer => ({ ...mcpServer, ...change })),
-      },
+      { ...config, listen: { host: '127.0.0.1', port: 0 }, mcpServers },
       { logger: createLogger({ level: 'silent' }) },
     ),
   );
@@ -41,25 +54,138 @@ function movedTo({ address }: Gateway, { cookies }: RawBrowser): RawBrowser {
   return moved;
 }
 
-describe('what an MCP server is no longer allowed', () => {
+const withPayment =
+  (change: Partial<NonNullable<McpServerConfig['payment']>>): Change =>
+  ({ payment }) =>
+    payment === undefined ? {} : { payment: { ...payment, ...change } };
+
+const without = (kind: AnyKind) => allKinds.filter(other => other !== kind);
+
+const withdrawn: readonly (readonly [string, AnyKind, Change])[] = [
+  ...allKinds.map(kind => [`the kind ${kind}`, kind, { kinds: without(kind) }] as const),
+  ['its provider', 'authorization', { providers: [] }],
+  ['payments', 'payment', { payment: undefined, kinds: ['form'] }],
+  ['the processor', 'payment', withPayment({ processors: ['stripe-main'] })],
+  ['the currency', 'payment', withPayment({ maxAmount: { JPY: 100_000 } })],
+  ['payments that high', 'payment', withPayment({ maxAmount: { EUR: 2489 } })],
+  ['its issuer', 'form', { issuers: ['https://other.example'] }],
+  ['its issuer', 'authorization', { issuers: ['https://other.example'] }],
+];
+
+describe('T30, S39: what an MCP server is no longer allowed', () => {
+  it.each(withdrawn)('withdrawing %s ends links of the kind %s that were issued before', async (_, kind, change) => {
+    const gateway = await changedTo(change);
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await approvalForm(raw, elicitationId, kind);
+    const before = await storedElicitation(stage, elicitationId);
+    const later = movedTo(gateway, raw);
+    expect((await later.get(`/e/${elicitationId}`)).status).toBe(404);
+    expect((await later.post(`/e/${elicitationId}/accept`, { form })).status).toBe(404);
+    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    // Where it is still allowed, the very same form agrees.
+    expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(303);
+  });
+
+  it('a button is enough no longer: the passkey is asked for from now on', async () => {
+    const gateway = await changedTo(withPayment({ passkeyAbove: { EUR: 0 } }));
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    expect(await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).toMatchObject({
+      status: 303,
+      location: `/e/${elicitationId}/passkey`,
+    });
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('a shorter time since the sign-in holds for pages that are open', async () => {
+    const gateway = await changedTo(withPayment({ freshSignInSeconds: 0 }));
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    const raw = await visitorFor(stage, user, elicitationId);
+    const form = await raw.acceptForm(elicitationId);
+    expect((await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
+    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('payments: a passkey ceremony under way approves nothing any more', async () => {
+    const gateway = await changedTo({ kinds: ['form'] });
+    const user = stage.subject();
+    const amount = { currency: 'JPY', minorUnits: 101 };
+    const items = [{ label: 'x', unitMinorUnits: 101 }];
+    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none', amount, items }));
+    const raw = await visitorFor(stage, user, elicitationId);
+    const page = await ceremonyOf(raw, elicitationId);
+    const created = new SoftwareAuthenticator(stage.world.publicUrl).create(page.options);
+    const form = { ...page.form, response: JSON.stringify(created) };
+    expect((await movedTo(gateway, raw).post(page.action, { form })).status).toBe(404);
+    expect((await ceremonyOf(raw, elicitationId)).mode).toBe('register');
+  });
+
+  it('what was given while it was allowed is still redeemed', async () => {
+    const gateway = await changedTo({ kinds: ['form'], payment: undefined });
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, 'payment');
+    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId);
+    const redeemed = await createApi(gateway.address, keyOf('tracker')).redeem(elicitationId);
+    expect(redeemed).toMatchObject({ status: 200, body: { kind: 'payment' } });
+  });
+
+  it.each(['credential', 'form'] as const)('%s: what was typed before is kept from it', async kind => {
+    const gateway = await changedTo({ kinds: without(kind) });
+    const user = stage.subject();
+    const { elicitationId } = await askKind(stage, user, kind);
+    await approve(await visitorFor(stage, user, elicitationId), elicitationId, kind);
+    const later = createApi(gateway.address, keyOf('tracker'));
+    expect((await later.redeem(elicitationId)).status).toBe(404);
+    expect((await stage.api.redeem(elicitationId)).status).toBe(200);
+  });
+
+  it('a lasting credential can be read no longer', async () => {
+    const gateway = await changedTo({ kinds: without('credential') });
+    const user = stage.subject();
+    const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
+    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const id = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+    const later = createApi(gateway.address, keyOf('tracker'));
+    expect((await later.credential(id)).status).toBe(404);
+    expect((await later.removeCredential(id)).status).toBe(404);
+    expect((await stage.api.credential(id)).status).toBe(200);
+  });
+
+  it('a credential of a group that it left is neither read, listed nor deleted by it', async () => {
+    const user = stage.subject();
+    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
+    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const credentialId = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+    const moved = createApi((await changedTo({ group: 'others' })).address, keyOf('tracker'));
+    expect((await moved.credential(credentialId)).status).toBe(404);
+    expect((await moved.removeCredential(credentialId)).status).toBe(404);
+    expect((await moved.credentials(subject)).body).toEqual({ credentials: [] });
+    expect((await stage.api.credential(credentialId)).status).toBe(200);
+  });
+});
+
+describe('T30: an authorization that an MCP server is no longer allowed', () => {
   it.each([
     ['a provider', { providers: [] }],
     ['an issuer', { issuers: ['https://other.example'] }],
-  ])('%s: links that are out already end, before and after the person agreed', async (_, change) => {
+  ])('%s: the answer of the provider is not exchanged', async (_, change) => {
     const gateway = await changedTo(change);
     const user = stage.subject();
     const person = stage.raw();
     const asked = await stage.ask(user);
     await person.signIn(asked.elicitationId, user);
-    const token = await person.csrfToken(asked.elicitationId);
     const callback = await person.decideAtProvider(await person.accept(asked.elicitationId), 'alice');
     stage.world.provider.clearRequests();
 
-    const later = movedTo(gateway, person);
-    expect((await later.get(`/e/${asked.elicitationId}`)).status).toBe(404);
-    const form = { csrf_token: token };
-    expect((await later.post(`/e/${asked.elicitationId}/accept`, { form })).status).toBe(404);
-    await later.get(callback);
+    await movedTo(gateway, person).get(callback);
     expect(stage.world.provider.requests('token')).toHaveLength(0);
     expect((await stage.api.read(asked.elicitationId)).body.status).toBe('pending');
   });
