@@ -1,0 +1,65 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Writable } from 'node:stream';
+import { createLogger, loadConfig, startGateway } from '@postern/gateway';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { documentedConfigs, shippedConfigs } from './support/documented-configs.ts';
+import { filledConfig } from './support/filled-config.ts';
+
+const gatewayFolder = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), '..');
+const schema = z
+  .looseObject({ properties: z.record(z.string(), z.unknown()) })
+  .parse(JSON.parse(readFileSync(join(gatewayFolder, 'postern.config.schema.json'), 'utf8')));
+const validate = new Ajv2020({ strict: true, strictRequired: false, allErrors: true }).compile(schema);
+const configs = [...shippedConfigs, ...documentedConfigs(new Set(Object.keys(schema.properties)))];
+
+let redis: RedisServer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-docs-'));
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis?.[Symbol.asyncDispose]();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+test('there are configurations', () => {
+  expect(configs.length).toBeGreaterThan(20);
+});
+
+describe.each(configs.map(({ title, document }) => [title, document] as const))('%s', (title, document) => {
+  test('is valid by the published schema', () => {
+    validate(document);
+    expect(validate.errors ?? []).toEqual([]);
+  });
+
+  test('starts a gateway', async () => {
+    const filled = filledConfig(document, folder);
+    const path = join(folder, `${title.replaceAll(/\W/g, '-')}.yaml`);
+    writeFileSync(path, JSON.stringify(filled.document));
+    const config = loadConfig(path, filled.env);
+    const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+    await using gateway = await startGateway(
+      {
+        ...config,
+        // Names and addresses of the example's network are not here; everything else is as it is written down.
+        listen: { host: '127.0.0.1', port: 0 },
+        metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
+        redis: {
+          ...config.redis,
+          ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
+          durability: { ...config.redis.durability, profile: 'single' },
+        },
+      },
+      { logger: createLogger({ level: 'error', destination: silent }) },
+    );
+    expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  });
+});
