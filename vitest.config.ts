@@ -1,9 +1,17 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+import { isShortRun } from './test/support/run-size.ts';
+
+/** Tests that are slow by nature. `test` leaves them out; `test --all` and a named path run them. */
+const slow = isShortRun ? ['**/*.all.test.ts'] : [];
 
 export default defineConfig({
   test: {
     pool: 'forks',
     maxWorkers: 2,
+    // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker.
+    isolate: false,
+    // Node.js strips the types itself: nothing is transformed.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
@@ -12,7 +20,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{packages,services}/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'infra/**/*.test.ts'],
-          exclude: ['**/*.integration.test.ts', '**/node_modules/**'],
+          exclude: [...configDefaults.exclude, ...slow, '**/*.integration.test.ts'],
         },
       },
       {
@@ -20,6 +28,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{packages,services}/*/src/**/*.integration.test.ts'],
+          exclude: [...configDefaults.exclude, ...slow],
         },
       },
       {
@@ -27,7 +36,7 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**'],
+          exclude: [...configDefaults.exclude, ...slow],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -1,9 +1,10 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -15,12 +16,11 @@ beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { KWD: 100 } });
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ config: { processors }, mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } } }),
   ]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await stripe?.close();
 });

@@ -1,9 +1,10 @@
 import { ConfigError, type GatewayConfigInput, parseConfig } from '@postern/gateway';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
-import { launchBrowser, newPerson } from '../support/browser.ts';
+import { newPerson } from '../support/browser.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { hashOf, keyOf } from '../support/world.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe);
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({
       config: { processors },
       mcpServer: {
@@ -55,7 +56,6 @@ beforeAll(async () => {
   raw = await visitorFor(stage, user, (await issueFor(stage, user, paymentOf())).elicitationId);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await stripe?.close();
 });

@@ -1,7 +1,8 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, stageUsers, startStage } from '../support/stage.ts';
 
@@ -12,16 +13,13 @@ let otherIssuer: TestProvider;
 let ahead = 0;
 
 beforeAll(async () => {
-  browser = await launchBrowser();
+  browser = await sharedBrowser();
   // Its users have the names of the other issuer's users.
   otherIssuer = await startOpenIdProvider({
     name: 'Other ID',
     users: stageUsers,
     consent: 'skip',
     clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [] }],
-  }).catch(async error => {
-    await browser.close();
-    throw error;
   });
   stage = await startStage({
     now: () => Date.now() + ahead,
@@ -42,7 +40,6 @@ afterEach(() => {
   stage.world.provider.clearRequests();
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await otherIssuer?.close();
 });

@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import {
   connected,
   connectionEntriesIn,
@@ -23,7 +24,7 @@ let ahead = 0;
 beforeAll(async () => {
   application = await startExternalApplication();
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({
       now: () => Date.now() + ahead,
       otherMcpServers: [
@@ -46,7 +47,6 @@ afterEach(() => {
   Object.assign(stage.world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await application?.[Symbol.asyncDispose]();
 });

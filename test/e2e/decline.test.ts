@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 const RETURN_URL = 'https://tracker.example/back';
@@ -8,10 +9,9 @@ let browser: Browser;
 let stage: Stage;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([launchBrowser(), startStage({ mcpServer: { returnUrls: [RETURN_URL] } })]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ mcpServer: { returnUrls: [RETURN_URL] } })]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

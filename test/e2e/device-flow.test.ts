@@ -1,8 +1,9 @@
 import type { GatewayConfigInput } from '@postern/gateway';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { driveDevice, tokenDigest } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { connectionIdOf, signInForMe, textOf } from '../support/connections.ts';
 import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
@@ -23,7 +24,7 @@ const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
 
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ provider: { deviceFlow: true }, config: byDevice, now: () => Date.now() + ahead }),
   ]);
 });
@@ -34,7 +35,6 @@ afterEach(() => {
   stage.world.provider.onExchange(undefined);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 const TTL_SECONDS = 60;
@@ -14,10 +15,9 @@ const pass = (seconds: number) => {
 };
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([launchBrowser(), startStage({ now: () => Date.now() + ahead })]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ now: () => Date.now() + ahead })]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

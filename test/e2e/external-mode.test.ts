@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, launchBrowser, newPerson } from '../support/browser.ts';
+import { atProvider, newPerson } from '../support/browser.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -14,7 +15,7 @@ let ahead = 0;
 beforeAll(async () => {
   application = await startExternalApplication();
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({
       now: () => Date.now() + ahead,
       mcpServer: { identity: { mode: 'external', verifyUrl: application.verifyUrl } },
@@ -31,7 +32,6 @@ afterEach(() => {
   stage.world.provider.clearRequests();
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await application?.[Symbol.asyncDispose]();
 });

@@ -1,19 +1,19 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, visitorFor } from '../support/asks.ts';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 let browser: Browser;
 let stage: Stage;
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
   ]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,8 +1,9 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, deletion, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
 import { agedCookie, ageSignIn } from '../support/sign-in-age.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -14,7 +15,7 @@ let stage: Stage;
 beforeAll(async () => {
   const { payment } = paymentConfig();
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({
       mcpServer: { payment, confirmation: { freshSignInSeconds: 60 } },
       otherMcpServers: [
@@ -25,7 +26,6 @@ beforeAll(async () => {
   ]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

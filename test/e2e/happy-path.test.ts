@@ -1,16 +1,16 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, connect, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 let browser: Browser;
 let stage: Stage;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { atProvider, newPerson, signIn } from '../support/browser.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { type Stage, startStage } from '../support/stage.ts';
@@ -17,7 +18,7 @@ let user: string;
 
 beforeAll(async () => {
   proxy = await startTlsProxy();
-  [browser, stage] = await Promise.all([launchBrowser(), startStage({ publicUrl: proxy.origin })]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ publicUrl: proxy.origin })]);
   proxy.leadTo(stage.world.gateways[0]?.address ?? '');
   user = stage.subject();
   elicitationId = (await stage.ask(user)).elicitationId;
@@ -25,7 +26,6 @@ beforeAll(async () => {
   await signedIn.signIn(elicitationId, user);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await proxy?.[Symbol.asyncDispose]();
 });

@@ -1,7 +1,8 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor } from '../support/asks.ts';
-import { launchBrowser, newPerson, type Person, signIn } from '../support/browser.ts';
+import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 /** Either the API refuses it, or the page shows it as the plain text it is. */
@@ -96,7 +97,7 @@ let person: Person;
 let user: string;
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ mcpServer: { payment: { maxAmount: { EUR: 1000 } }, limits: { elicitationsPerSubject: 10_000 } } }),
   ]);
   user = stage.subject();
@@ -108,7 +109,6 @@ beforeAll(async () => {
   await stage.api.cancel(elicitationId);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

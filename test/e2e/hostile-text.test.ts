@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launchBrowser, newPerson, type Person, signIn } from '../support/browser.ts';
+import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor } from '../support/world.ts';
 
@@ -50,7 +51,7 @@ let user: string;
 
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
   ]);
   user = stage.subject();
@@ -62,7 +63,6 @@ beforeAll(async () => {
   await stage.api.cancel(elicitationId);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,7 +1,8 @@
 import { ConfigError, parseConfig } from '@postern/gateway';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, launchBrowser, newPerson } from '../support/browser.ts';
+import { connect, newPerson } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor, hashOf, keyOf } from '../support/world.ts';
 
@@ -10,12 +11,11 @@ let stage: Stage;
 
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ mcpServer: { identity: { mode: 'loopback' } }, otherMcpServers: [{ id: 'plain' }] }),
   ]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { atProvider, newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -11,10 +12,9 @@ let browser: Browser;
 let stage: Stage;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,18 +1,18 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 let browser: Browser;
 let stage: Stage;
 beforeAll(async () => {
   const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 } });
-  [browser, stage] = await Promise.all([launchBrowser(), startStage({ mcpServer: { payment } })]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ mcpServer: { payment } })]);
 });
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

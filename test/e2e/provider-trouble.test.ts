@@ -1,7 +1,8 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, connect, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 let browser: Browser;
@@ -17,7 +18,7 @@ beforeAll(async () => {
   delete noPkce.metadata['code_challenge_methods_supported'];
   plainPkce.metadata['code_challenge_methods_supported'] = ['plain'];
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({
       mcpServer: { providers: ['forge', 'evil', 'no-pkce', 'plain-pkce'] },
       config: ({ base }) => ({
@@ -39,7 +40,6 @@ beforeAll(async () => {
 });
 afterEach(() => stage.world.provider.clearFaults());
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await Promise.all([evil, noPkce, plainPkce].map(provider => provider?.close()));
 });

@@ -1,17 +1,17 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, launchBrowser, newPerson, signIn } from '../support/browser.ts';
+import { atProvider, newPerson, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
 let browser: Browser;
 let stage: Stage;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([launchBrowser(), startStage()]);
+  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
 });
 afterEach(() => stage.world.provider.clearRequests());
 afterAll(async () => {
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
 });
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
 import { issueFor } from '../support/asks.ts';
-import { launchBrowser, newPerson, type Person, signIn } from '../support/browser.ts';
+import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { watchServedText } from '../support/served-text.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 
@@ -14,14 +15,13 @@ let served: ReturnType<typeof watchServedText>;
 beforeAll(async () => {
   api = await startApiToCheck();
   [browser, stage] = await Promise.all([
-    launchBrowser(),
+    sharedBrowser(),
     startStage({ mcpServer: { credentialChecks: { checked: { url: api.url, bearer: 'password' } } } }),
   ]);
   served = watchServedText(stage.world.gateways[0]?.address ?? '');
 });
 afterAll(async () => {
   served?.[Symbol.dispose]();
-  await browser?.close();
   await stage?.[Symbol.asyncDispose]();
   await api?.[Symbol.asyncDispose]();
 });

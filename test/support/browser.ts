@@ -1,25 +1,4 @@
-import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-
-const CANDIDATES = [process.env['CHROMIUM_PATH'], '/usr/bin/chromium', '/usr/bin/chromium-browser'];
-
-/** Debian's chromium, kept from calling home. */
-export async function launchBrowser(): Promise<Browser> {
-  const executablePath = CANDIDATES.find(path => path !== undefined && existsSync(path));
-  if (executablePath === undefined) throw new Error('chromium is not installed (apt-get install chromium)');
-  return chromium.launch({
-    executablePath,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
-}
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 
 /** A person with a browser of their own. */
 export interface Person extends AsyncDisposable {

@@ -1,7 +1,8 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostileStrings } from './hostile-strings.ts';
-import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { type PageServer, servePages } from './page-server.ts';
 import { confirmationPage } from './pages/confirmation-page.ts';
 import { paymentPage } from './pages/payment-page.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
@@ -36,12 +37,11 @@ let browser: Browser;
 let pageServer: PageServer;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await sharedBrowser();
   pageServer = await servePages({ extraPages: hostilePages });
 });
 
 afterAll(async () => {
-  await browser.close();
   await pageServer[Symbol.asyncDispose]();
 });
 

@@ -1,7 +1,8 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FormFieldView } from './field-views.ts';
-import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { type PageServer, servePages } from './page-server.ts';
 import { formPage } from './pages/form-page.ts';
 import { sampleForm } from './sample-entry-views.ts';
 
@@ -34,14 +35,13 @@ let browser: Browser;
 let pageServer: PageServer;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await sharedBrowser();
   pageServer = await servePages({
     extraPages: { answered: context => formPage(context, { ...sampleForm, form: { fields: answered } }) },
   });
 });
 
 afterAll(async () => {
-  await browser.close();
   await pageServer[Symbol.asyncDispose]();
 });
 

@@ -1,8 +1,5 @@
-/** For tests: the sample pages behind real headers on loopback, and a chromium to look at them. */
-import { accessSync, constants } from 'node:fs';
+/** For tests: the sample pages behind real headers on loopback. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { delimiter, join } from 'node:path';
-import { type Browser, chromium } from 'playwright-core';
 import type { Locale } from './locale.ts';
 import { pageHeaders, passkeyPageHeaders } from './page-headers.ts';
 import { passkeyScript } from './passkey-script.ts';
@@ -95,38 +92,4 @@ function close(httpServer: Server): Promise<void> {
     httpServer.close(error => (error === undefined ? resolve() : reject(error)));
     httpServer.closeAllConnections();
   });
-}
-
-/** Starts the chromium of `CHROMIUM_PATH`, or the one on the search path. */
-export function launchChromium(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? findOnPath(['chromium', 'chromium-browser', 'google-chrome']),
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  });
-}
-
-function findOnPath(names: readonly string[]): string {
-  const candidates = (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .flatMap(folder => names.map(name => join(folder, name)));
-  const found = candidates.find(isExecutable);
-  if (found === undefined) throw new Error(`none of ${names.join(', ')} is on the search path; set CHROMIUM_PATH`);
-  return found;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostileStrings } from './hostile-strings.ts';
 import { locales } from './locale.ts';
-import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { type PageServer, servePages } from './page-server.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
@@ -31,12 +32,11 @@ let browser: Browser;
 let pageServer: PageServer;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await sharedBrowser();
   pageServer = await servePages({ branding, extraPages: { ...hostilePages, 'inline-style': stylePage, bad: badPage } });
 });
 
 afterAll(async () => {
-  await browser.close();
   await pageServer[Symbol.asyncDispose]();
 });
 

@@ -1,6 +1,7 @@
+import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium, type PageServer, servePages } from './page-server.ts';
+import { type PageServer, servePages } from './page-server.ts';
 import { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
 import { samplePasskeyView } from './sample-approval-views.ts';
 import type { PageContext } from './views.ts';
@@ -28,7 +29,7 @@ let pageServer: PageServer;
 let excluded: string | undefined;
 
 beforeAll(async () => {
-  browser = await launchChromium();
+  browser = await sharedBrowser();
   pageServer = await servePages({
     extraPages: {
       'passkey-real-assert': pageOf({ optionsJson: JSON.stringify(requestOptions) }),
@@ -43,7 +44,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await browser.close();
   await pageServer[Symbol.asyncDispose]();
 });
 

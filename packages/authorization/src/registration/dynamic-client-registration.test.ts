@@ -1,22 +1,14 @@
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { canaries, failureCodeOf } from '../failure-of.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { createMemoryRegistrationStore } from './memory-registration-store-fixture.ts';
-import {
-  clientKey,
-  fetch,
-  otherRedirectUri,
-  RegistrationEndpoint,
-  redirectUri,
-  replica,
-} from './registration-fixture.ts';
+import { clientKey, otherRedirectUri, RegistrationEndpoint, redirectUri, replica } from './registration-fixture.ts';
 
 let endpoint: RegistrationEndpoint;
 beforeEach(async () => {
   endpoint = await new RegistrationEndpoint().start();
 });
 afterEach(() => endpoint.close());
-afterAll(() => fetch.close());
 
 describe('whose a registration is', () => {
   it('A6, S16: of one redirect URI', async () => {

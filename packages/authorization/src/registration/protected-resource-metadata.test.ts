@@ -1,12 +1,11 @@
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { failureCodeOf } from '../failure-of.ts';
 import { createOutboundFetch } from '../outbound-fetch.ts';
 import { withoutNetwork } from '../outbound-fetch-fixture.ts';
 import { createProtectedResources } from './protected-resource-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
-afterAll(() => fetch.close());
 
 let listener: HttpListener | undefined;
 afterEach(async () => {

@@ -4,17 +4,16 @@ import {
   hostileRegistrationClientUris,
   startEvilProvider,
 } from '@postern/testkit/providers';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { canaries, failureCodeOf, failureOf } from '../failure-of.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
-import { clientKey, fetch, jwksUri, RegistrationEndpoint, redirectUri, replica } from './registration-fixture.ts';
+import { clientKey, jwksUri, RegistrationEndpoint, redirectUri, replica } from './registration-fixture.ts';
 
 let endpoint: RegistrationEndpoint;
 beforeEach(async () => {
   endpoint = await new RegistrationEndpoint().start();
 });
 afterEach(() => endpoint.close());
-afterAll(() => fetch.close());
 
 describe('what is asked for', () => {
   it('one redirect URI, code and refresh token, a secret where nothing else is said', async () => {

@@ -19,7 +19,6 @@ import { createRemoteRegistrations } from './remote-registration.ts';
 
 const { state } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
-afterAll(() => fetch.close());
 
 const presentation: ClientPresentation = {
   describe: ({ pathname }) => ({ clientName: pathname.includes('/issues/') ? 'Issue Tracker' : 'Wiki' }),

@@ -1,0 +1,44 @@
+/** The chromium of this machine, one per process. */
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium } from 'playwright-core';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+
+let shared: Promise<Browser> | undefined;
+
+/**
+ * The browser that all test files of a worker share. Open a context of your own in it and close that context; the browser itself
+ * ends with the process.
+ */
+export async function sharedBrowser(): Promise<Browser> {
+  shared ??= launch();
+  const browser = await shared;
+  if (browser.isConnected()) return browser;
+  // A crash of chromium fails the tests that met it, not those that follow.
+  shared = launch();
+  return shared;
+}
+
+function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env['CHROMIUM_PATH'] ?? findOnPath(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      // Without these, chromium calls home.
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+function findOnPath(): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const found = folders.flatMap(folder => NAMES.map(name => join(folder, name))).find(existsSync);
+  if (found === undefined) throw new Error('chromium is not on the PATH: install it, or set CHROMIUM_PATH');
+  return found;
+}
