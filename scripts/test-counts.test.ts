@@ -1,22 +1,24 @@
 import { expect, test } from 'vitest';
-import { countTests } from './test-counts.ts';
+import { type CountedModule, countTests, readTestCounts } from './test-counts.ts';
 
-const totals = { numPassedTests: 3, numFailedTests: 1, numPendingTests: 2, numTodoTests: 1 };
+const moduleOf = (isOk: boolean, ...states: string[]): CountedModule => ({
+  ok: () => isOk,
+  children: { allTests: () => states.map(state => ({ result: () => ({ state }) })) },
+});
 
-test('takes the totals of the report', () => {
-  const testResults = [{ status: 'failed', assertionResults: [{ status: 'passed' }, { status: 'failed' }] }];
-  expect(countTests({ ...totals, testResults })).toEqual({ passed: 3, failed: 1, skipped: 3 });
+test('counts passed, failed and skipped tests of all modules', () => {
+  const modules = [moduleOf(false, 'passed', 'failed', 'skipped'), moduleOf(true, 'passed', 'pending')];
+  expect(countTests(modules)).toEqual({ passed: 2, failed: 1, skipped: 2 });
 });
 
 test('counts a file that fails outside of its tests as a failure', () => {
-  const testResults = [
-    { status: 'failed', assertionResults: [] },
-    { status: 'failed', assertionResults: [{ status: 'passed' }] },
-    { status: 'passed', assertionResults: [{ status: 'passed' }] },
-  ];
-  expect(countTests({ ...totals, numFailedTests: 0, testResults }).failed).toBe(2);
+  expect(countTests([moduleOf(false), moduleOf(false, 'passed'), moduleOf(true, 'passed')]).failed).toBe(2);
 });
 
-test('refuses a report that it does not understand', () => {
-  expect(() => countTests({ tests: 12 })).toThrow();
+test('counts errors that no test caught as failures', () => {
+  expect(countTests([moduleOf(true, 'passed')], 2)).toEqual({ passed: 1, failed: 2, skipped: 0 });
+});
+
+test('reads zero counts when vitest wrote none', () => {
+  expect(readTestCounts('/nowhere/counts.json')).toEqual({ passed: 0, failed: 0, skipped: 0 });
 });

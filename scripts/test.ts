@@ -1,22 +1,25 @@
-/** `pnpm test [vitest arguments]`: vitest, and one closing line that counts. */
+/** `pnpm test [--all] [path] [vitest arguments]`: vitest, and one closing line that counts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
+import { testRunOf } from './test-arguments.ts';
 import { readTestCounts } from './test-counts.ts';
 
+const { size, vitestArguments } = testRunOf(process.argv.slice(2));
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+const counts = join(folder, 'counts.json');
 try {
-  const report = join(folder, 'report.json');
-  const exitCode = await runNode([
-    join(root, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-    ...process.argv.slice(2),
-  ]);
-  const { passed, failed, skipped } = readTestCounts(report);
+  const exitCode = await runNode(
+    [
+      join(root, 'node_modules/vitest/vitest.mjs'),
+      'run',
+      `--reporter=${join(root, 'scripts/test-counts.ts')}`,
+      ...vitestArguments,
+    ],
+    { env: { ...process.env, POSTERN_TEST_RUN: size, POSTERN_TEST_COUNTS: counts } },
+  );
+  const { passed, failed, skipped } = readTestCounts(counts);
   if (skipped > 0) console.log(`${skipped} skipped`);
   if (exitCode !== 0 && failed === 0) console.log(`vitest ended with exit code ${exitCode}; its output above says why`);
   if (passed + failed === 0) console.log('no test ran');

@@ -9,8 +9,7 @@ const bin = (path: string) => join(root, 'node_modules', path);
 const checks: readonly Check[] = [
   { name: 'lint', command: [bin('@biomejs/biome/bin/biome'), 'ci', '--error-on-warnings'] },
   { name: 'typecheck', command: [bin('typescript/bin/tsc')] },
-  { name: 'architecture', command: [bin('vitest/vitest.mjs'), 'run', 'scripts/architecture.test.ts'] },
-  { name: 'test', command: ['scripts/test.ts'] },
+  { name: 'test --all', command: ['scripts/test.ts', '--all'] },
   { name: 'demo --unattended', command: ['scripts/demo.ts', '--unattended'] },
   { name: 'conformance', command: ['test/conformance/main.ts'] },
 ];
