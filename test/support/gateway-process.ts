@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { GatewayConfigInput } from '@postern/gateway';
+import { endingWithParent, freePort } from '@postern/testkit/processes';
 import { endWithUs } from './end-with-us.ts';
-import { freePort } from './world.ts';
 
 /** A gateway as operators run it: a process of its own with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -57,7 +57,7 @@ export async function startGatewayProcess(
   const [program = '', ...args] = [...launcher, process.execPath, main, path];
   const start = async () => {
     const stderr = onLine === undefined ? 'inherit' : 'pipe';
-    const started = endWithUs(spawn(program, args, { env, stdio: ['ignore', 'pipe', stderr] }));
+    const started = endWithUs(spawn(...endingWithParent(program, args), { env, stdio: ['ignore', 'pipe', stderr] }));
     // From now on: while it is still starting it can be killed as well.
     child = started;
     if (started.stderr !== null && onLine !== undefined) createInterface(started.stderr).on('line', onLine);

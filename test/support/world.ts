@@ -1,6 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { Writable } from 'node:stream';
 import type {
   AccessTokenRequest,
@@ -18,6 +16,7 @@ import type {
   RemovedConnectionBody,
 } from '@postern/api';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
+import { freePort } from '@postern/testkit/processes';
 import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 
@@ -99,14 +98,7 @@ export const BOB = 'bob';
 export const keyOf = (mcpServerId: string): string => `pk_${mcpServerId}_only-for-tests-0123456789`;
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
 
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
+export { freePort };
 
 /** The API of the gateway at an address, as the MCP server with this key sees it. */
 export function createApi(base: string, apiKey: string) {

@@ -1,4 +1,5 @@
 import { type RedisServer, type RedisServerOptions, redisCli, startRedis, untilSeen } from './redis-server.ts';
+import { startAll } from './start-all.ts';
 
 export interface RedisClusterOptions extends Omit<RedisServerOptions, 'place'> {
   /** Of each of the three masters. Default 0. */
@@ -45,7 +46,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
     ...(options.args ?? []),
   ];
   const numbers = Array.from({ length: MASTERS * (1 + replicasPerMaster) }, (_, number) => number);
-  const nodes = await Promise.all(
+  const nodes = await startAll(
     numbers.map(number => {
       const place = placeOf(number);
       return startRedis({ ...options, args, ...(place === undefined ? {} : { place }) });

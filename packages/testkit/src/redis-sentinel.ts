@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
 import {
-  freePort,
   type RedisPlace,
   type RedisServer,
   type RedisServerOptions,
@@ -12,6 +11,7 @@ import {
   tlsArguments,
   untilSeen,
 } from './redis-server.ts';
+import { startAll } from './start-all.ts';
 
 export interface RedisSentinelOptions extends Omit<RedisServerOptions, 'place'> {
   /** Default 2. */
@@ -53,18 +53,18 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
   await using stack = new AsyncDisposableStack();
   const first = stack.use(await startRedis(nodeOptions(options, placeOf(0), [])));
   const follow = ['--replicaof', first.host, String(first.port)];
-  const others = await Promise.all(
-    Array.from({ length: replicas }, async (_, at) =>
-      stack.use(await startRedis(nodeOptions(options, placeOf(at + 1), follow))),
-    ),
+  const others = await startAll(
+    Array.from({ length: replicas }, (_, at) => startRedis(nodeOptions(options, placeOf(at + 1), follow))),
   );
+  for (const other of others) stack.use(other);
   const nodes = [first, ...others];
   await untilSeen(async () => (await onlineReplicas(first)) === replicas);
-  const sentinels = await Promise.all(
-    Array.from({ length: count }, async (_, at) =>
-      stack.use(await startSentinel(options, first, Math.floor(count / 2) + 1, options.placeOfSentinel?.(at))),
+  const sentinels = await startAll(
+    Array.from({ length: count }, (_, at) =>
+      startSentinel(options, first, Math.floor(count / 2) + 1, options.placeOfSentinel?.(at)),
     ),
   );
+  for (const sentinel of sentinels) stack.use(sentinel);
   const askSentinels = async (...command: readonly string[]) => {
     for (const sentinel of sentinels) {
       const answer = await sentinel.ask(...command).catch(() => '');
@@ -144,14 +144,12 @@ async function startSentinel(
 ): Promise<RedisServer> {
   const { tls, access, sentinelAccess, downAfterMs = 1_000 } = options;
   const dir = await mkdtemp(join(tmpdir(), 'postern-sentinel-'));
-  const port = await freePort();
   const file = join(dir, 'sentinel.conf');
   const own = access === undefined ? undefined : (access.sentinel ?? admin);
   const monitor = (setting: string, ...values: readonly (string | number)[]) =>
     ['sentinel', setting, MASTER_NAME, ...values].join(' ');
   if (sentinelAccess !== undefined) await writeFile(join(dir, 'users.acl'), aclFileOf(sentinelAccess));
-  await writeFile(
-    file,
+  const configuration = (port: number) =>
     [
       ...asLines(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
       `bind ${place.host}`,
@@ -162,10 +160,12 @@ async function startSentinel(
       monitor('failover-timeout', Math.max(downAfterMs * 3, 3_000)),
       ...(own === undefined ? [] : [monitor('auth-user', own.name), monitor('auth-pass', own.password)]),
       '',
-    ].join('\n'),
-  );
-  const run = { args: [file, '--sentinel'], dir, host: place.host, port, place, tls, access: sentinelAccess };
-  return runRedis(run);
+    ].join('\n');
+  const args = async (port: number) => {
+    await writeFile(file, configuration(port));
+    return [file, '--sentinel'];
+  };
+  return runRedis({ args, dir, place, tls, access: sentinelAccess });
 }
 
 /** Among themselves. */

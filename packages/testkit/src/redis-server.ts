@@ -1,14 +1,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
+import { endingWithParent } from './end-with-parent.ts';
 import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
 import type { RedisTls } from './redis-tls.ts';
+import { type ReservedPort, reservePort } from './reserved-port.ts';
 
 /** Where a node runs. A launcher such as `['ip', 'netns', 'exec', 'a']` puts it into a network namespace. */
 export interface RedisPlace {
@@ -39,6 +41,8 @@ export interface RedisServer extends AsyncDisposable {
   readonly pid: number | undefined;
   /** Ends the process as a crash would; the data stays for `restart`. */
   kill(): Promise<void>;
+  /** Ends the process as an operator would, with SIGTERM. */
+  stop(): Promise<void>;
   /** Starts again on the same port with the same data. */
   restart(): Promise<void>;
   /** Freezes the process: it accepts connections and answers nothing. */
@@ -49,7 +53,8 @@ export interface RedisServer extends AsyncDisposable {
 }
 
 const PATIENCE_MS = 30_000;
-const PAUSE_MS = 25;
+const MOST_PORTS = 10;
+const MOST_LINES = 200;
 /** Where every look is a process of its own. */
 const CLI_PAUSE_MS = 100;
 /** A test process that ends without disposing must not leave a server behind. */
@@ -64,58 +69,88 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const dir = await mkdtemp(join(tmpdir(), 'postern-redis-'));
   const { place = LOOPBACK, tls, access } = options;
   const { host } = place;
-  const port = await freePort();
-  const args = [
+  const args = (port: number) => [
     ...(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
     ...['--bind', host, '--dir', dir, '--save', '', '--appendonly', options.appendonly ?? 'yes'],
-    // A replica is given a copy at once: nobody else will come.
+    // A replica gets its copy at once, without waiting for further replicas.
     ...['--appendfsync', 'everysec', '--repl-diskless-sync-delay', '0'],
     ...(access === undefined ? [] : ['--aclfile', join(dir, 'users.acl'), ...replicaArguments(access.replica)]),
     ...(options.args ?? []),
   ];
   if (access !== undefined) await writeFile(join(dir, 'users.acl'), aclFileOf(access));
-  return runRedis({ args, dir, host, port, place, tls, access });
+  return runRedis({ args, dir, place, tls, access });
 }
 
 export interface RedisRun {
-  readonly args: readonly string[];
+  /** Arguments of redis-server on that port. */
+  readonly args: (port: number) => readonly string[] | Promise<readonly string[]>;
   readonly dir: string;
-  readonly host: string;
-  readonly port: number;
   readonly place: RedisPlace;
   readonly tls: RedisTls | undefined;
   readonly access: RedisAccess | undefined;
+  /** Default: `reservePort`. */
+  readonly choosePort?: () => Promise<ReservedPort>;
 }
 
-/** Runs one redis-server, whatever it is told to be. The directory is gone when it is disposed of. */
+/**
+ * Runs redis-server on a port of its own, and on another one when a program has taken that port meanwhile. The directory is removed
+ * when the server is disposed of.
+ */
 export async function runRedis(run: RedisRun): Promise<RedisServer> {
-  const { args, dir, host, port, place, access } = run;
+  try {
+    for (let tries = 1; ; tries += 1) {
+      const reserved = await (run.choosePort ?? reservePort)();
+      try {
+        return await runOn(reserved, run);
+      } catch (error) {
+        reserved[Symbol.dispose]();
+        if (!(error instanceof PortTakenError) || tries === MOST_PORTS) throw error;
+      }
+    }
+  } catch (error) {
+    await rm(run.dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: RedisRun): Promise<RedisServer> {
+  const { port } = reserved;
+  const reach: RedisReach = { host: place.host, port, tls, access };
+  const [program = '', ...words] = [...(place.launcher ?? []), 'redis-server', ...(await args(port))];
+  const command = endingWithParent(program, words);
   let child: ChildProcess | undefined;
 
-  async function restart(): Promise<void> {
-    const [command = '', ...before] = [...(place.launcher ?? []), 'redis-server'];
-    const started = spawn(command, [...before, ...args], { stdio: 'ignore' });
+  async function start(): Promise<void> {
+    const started = spawn(...command, { stdio: ['ignore', 'pipe', 'ignore'] });
     child = started;
-    const failed = once(started, 'error').then(([error]) => Promise.reject(error));
-    const ended = once(started, 'exit').then(() => Promise.reject(new Error('redis-server ended at once.')));
-    // Both may come after everybody has stopped waiting for the start.
-    failed.catch(() => undefined);
-    ended.catch(() => undefined);
-    await Promise.race([until(() => answers(run)), failed, ended]);
+    await untilReady(started);
   }
 
-  async function kill(): Promise<void> {
+  async function restart(): Promise<void> {
+    // Another program may hold the port for a moment; clients know this one, so no other will do.
+    for (let waitedMs = 0; ; waitedMs += CLI_PAUSE_MS) {
+      try {
+        return await start();
+      } catch (error) {
+        if (!(error instanceof PortTakenError) || waitedMs >= PATIENCE_MS) throw error;
+        await delay(CLI_PAUSE_MS);
+      }
+    }
+  }
+
+  async function end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const ending = child;
     child = undefined;
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = once(ending, 'exit');
-    ending.kill('SIGKILL');
+    ending.kill(signal);
     await exited;
   }
 
   async function dispose(): Promise<void> {
     running.delete(killNow);
-    await kill();
+    await end('SIGKILL');
+    reserved[Symbol.dispose]();
     // A rewrite of the append-only file can outlive its parent for a moment.
     await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
@@ -123,28 +158,69 @@ export async function runRedis(run: RedisRun): Promise<RedisServer> {
   const killNow = () => void child?.kill('SIGKILL');
   running.add(killNow);
   try {
-    await restart();
+    await start();
   } catch (error) {
-    await dispose();
+    running.delete(killNow);
+    await end('SIGKILL');
     throw error;
   }
   return {
-    url: urlOf(run, access?.user),
-    host,
+    url: urlOf(reach, access?.user),
+    host: place.host,
     port,
     get pid() {
       return child?.pid;
     },
-    kill,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
     restart,
     suspend: () => void child?.kill('SIGSTOP'),
     resume: () => void child?.kill('SIGCONT'),
-    ask: (...command) => redisCli(run, command),
+    ask: (...words) => redisCli(reach, words),
     [Symbol.asyncDispose]: dispose,
   };
 }
 
-export function urlOf({ host, port, tls }: Pick<RedisRun, 'host' | 'port' | 'tls'>, login: RedisLogin | undefined) {
+/** Another program listens on the port, or on that of the cluster bus. */
+class PortTakenError extends Error {
+  override name = 'PortTakenError';
+}
+
+/**
+ * Resolves when this very process has loaded its data and takes commands: it says so in its output. A connection to the port would
+ * not tell, because another Redis may have taken it.
+ */
+async function untilReady(child: ChildProcess): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const said: string[] = [];
+  child.once('error', reject);
+  child.once('close', () => {
+    const last = said.slice(-5).join('\n');
+    const isTaken = /Address already in use|Failed listening on port/.test(said.join('\n'));
+    reject(isTaken ? new PortTakenError(last) : new Error(`redis-server ended at its start.\n${last}`));
+  });
+  // Read to the end of the process, so that its output never blocks it.
+  createInterface({ input: child.stdout ?? Readable.from([]) }).on('line', line => {
+    if (said.length < MOST_LINES) said.push(line);
+    if (/Ready to accept connections|Sentinel ID is/.test(line)) resolve();
+  });
+  const timer = setTimeout(() => reject(new Error(`Redis did not become ready.\n${said.join('\n')}`)), PATIENCE_MS);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** How a server is reached. */
+export interface RedisReach {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: RedisTls | undefined;
+  readonly access: RedisAccess | undefined;
+}
+
+export function urlOf({ host, port, tls }: Pick<RedisReach, 'host' | 'port' | 'tls'>, login: RedisLogin | undefined) {
   const url = new URL(`${tls === undefined ? 'redis' : 'rediss'}://${host}:${port}`);
   if (login !== undefined) {
     url.username = login.name;
@@ -166,10 +242,7 @@ function replicaArguments(login: RedisLogin = admin): readonly string[] {
 }
 
 /** As who may do everything. */
-export async function redisCli(
-  { host, port, tls, access }: Pick<RedisRun, 'host' | 'port' | 'tls' | 'access'>,
-  command: readonly string[],
-): Promise<string> {
+export async function redisCli({ host, port, tls, access }: RedisReach, command: readonly string[]): Promise<string> {
   const { ca, cert, key } = tls ?? {};
   const secured = ca && cert && key ? ['--tls', '--cacert', ca.file, '--cert', cert.file, '--key', key.file] : [];
   const signedIn = access === undefined ? [] : ['--user', admin.name, '--no-auth-warning'];
@@ -185,40 +258,11 @@ export async function redisCli(
   return stdout;
 }
 
-export async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
-  listener.close();
-  await once(listener, 'close');
-  // A cluster node also listens 10000 ports higher.
-  return port + 10_000 > 65_535 ? freePort() : port;
-}
-
-async function until(condition: () => Promise<boolean>, pauseMs = PAUSE_MS): Promise<void> {
-  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += pauseMs) {
+/** For conditions that redis-cli is asked about. */
+export async function untilSeen(condition: () => Promise<boolean>): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += CLI_PAUSE_MS) {
     if (await condition()) return;
-    await delay(pauseMs);
+    await delay(CLI_PAUSE_MS);
   }
   throw new Error('Redis did not become ready.');
-}
-
-/** For conditions that redis-cli is asked about. */
-export const untilSeen = (condition: () => Promise<boolean>) => until(condition, CLI_PAUSE_MS);
-
-/** Answers PING, or asks for a password; either way it has loaded its data. */
-function answers({ host, port, tls }: RedisRun): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const ping = () => void socket.write('PING\r\n');
-  const socket =
-    tls === undefined
-      ? connect(port, host, ping)
-      : connectTls({ port, host, ca: tls.ca.pem, cert: tls.cert.pem, key: tls.key.pem }, ping);
-  socket.once('data', data => {
-    resolve(/^(\+PONG|-NOAUTH)/.test(data.toString()));
-    socket.destroy();
-  });
-  socket.once('error', () => resolve(false));
-  socket.once('close', () => resolve(false));
-  return promise;
 }

@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { freePort } from '@postern/testkit/processes';
 import { startRedis } from '@postern/testkit/redis';
 import { type InsideReport, insideReportSchema } from '../children/inside.ts';
 import { machineNow, type WaiterCommand, type WaiterReport, waiterReportSchema } from '../children/waiters.ts';
 import { type Bench, redisOptions } from '../support/bench.ts';
-import { type Child, freePort, readiness, root, startChild } from '../support/child.ts';
+import { type Child, readiness, root, startChild } from '../support/child.ts';
 import {
   apiHeaders,
   askBody,

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { GatewayConfigInput } from '@postern/gateway';
-import { type Child, freePort, startChild } from './child.ts';
+import { freePort } from '@postern/testkit/processes';
+import { type Child, startChild } from './child.ts';
 import { FORGE_CLIENT } from './forge.ts';
 import { HttpConnection, httpRequest } from './http-connection.ts';
 

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@postern/testkit/processes';
 import { z } from 'zod';
-import { type Child, freePort, startChild } from './child.ts';
+import { type Child, startChild } from './child.ts';
 import { type HttpAnswer, HttpConnection, headerOf, httpRequest } from './http-connection.ts';
 
 export interface OfficialExample extends AsyncDisposable {

@@ -1,0 +1,9 @@
+/** Starts all of them at once. When one fails, the others are disposed of, also those that are still starting, and its error is thrown. */
+export async function startAll<T extends AsyncDisposable>(starts: readonly Promise<T>[]): Promise<readonly T[]> {
+  const outcomes = await Promise.allSettled(starts);
+  const started = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const failed = outcomes.find(outcome => outcome.status === 'rejected');
+  if (failed === undefined) return started;
+  await Promise.all(started.map(each => each[Symbol.asyncDispose]()));
+  throw failed.reason;
+}
