@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createRedisStores } from '@postern/store-redis';
+import { freePort } from '@postern/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startEmbeddedRedis } from './embedded-redis.ts';
 import { StartError } from './start-error.ts';
@@ -43,6 +45,19 @@ describe('the private Redis', () => {
     expect(new URL(again.url).password).not.toBe(password);
     await using stores = await createRedisStores({ url: again.url });
     expect(await stores.idempotency.begin(claim)).toEqual({ result: 'replay', response: 'kept' });
+  });
+
+  it('takes another port when a program has taken the first one meanwhile', async () => {
+    const program = createServer().listen(0, '127.0.0.1');
+    await once(program, 'listening');
+    const address = program.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const free = await freePort();
+    const ports = [address.port, free];
+    await using redis = await startEmbeddedRedis(join(directory, 'taken'), async () => ports.shift() ?? free);
+    program.close();
+    expect(new URL(redis.url).port).toBe(String(free));
+    await using _stores = await createRedisStores({ url: redis.url });
   });
 
   it('says what is missing when there is no redis-server', async () => {

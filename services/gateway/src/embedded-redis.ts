@@ -3,23 +3,46 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { claimRedisDirectory } from './redis-directory.ts';
+import { claimRedisDirectory, type RedisDirectory } from './redis-directory.ts';
 import { StartError } from './start-error.ts';
 
 export interface EmbeddedRedis extends AsyncDisposable {
   readonly url: string;
 }
 
+const MOST_PORTS = 5;
+
 /**
  * The default where no Redis is configured: a private redis-server beside the gateway, on a free loopback port, with an
  * append-only file and a password that nobody else learns (its configuration goes in through standard input).
  * @throws StartError that says what to install when there is no redis-server, or who else uses the directory.
  */
-export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRedis> {
+export async function startEmbeddedRedis(directory: string, choosePort = freePort): Promise<EmbeddedRedis> {
   using stack = new DisposableStack();
   const home = stack.use(await claimRedisDirectory(directory));
-  const port = await freePort();
   const password = randomBytes(32).toString('hex');
+  const { child, port } = await startOnFreePort(home, password, choosePort);
+  const claim = stack.move();
+  return {
+    url: `redis://:${password}@127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      await stop(child);
+      claim.dispose();
+    },
+  };
+}
+
+/** Another program may take a port after it was found free, so it is chosen again then. */
+async function startOnFreePort(home: RedisDirectory, password: string, choosePort: () => Promise<number>) {
+  for (let tries = 1; ; tries += 1) {
+    const port = await choosePort();
+    const outcome = await started(home, password, port);
+    if (outcome !== 'port_taken') return { child: outcome, port };
+    if (tries === MOST_PORTS) throw new StartError('The private Redis found no free port on the loopback address.');
+  }
+}
+
+async function started(home: RedisDirectory, password: string, port: number): Promise<ChildProcess | 'port_taken'> {
   const child = spawn('redis-server', ['-'], {
     stdio: ['pipe', 'pipe', 'ignore'],
     // A process group of its own: Ctrl-C in a terminal must not end it before the gateway has finished.
@@ -34,10 +57,10 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
       ),
     );
     child.once('exit', code =>
-      reject(new StartError(`The private Redis ended with code ${code} at start (directory ${directory}).`)),
+      reject(new StartError(`The private Redis ended with code ${code} at start (directory ${home.path}).`)),
     );
   });
-  // Handled here as well, because a child may die after everybody has stopped waiting for its start.
+  // Handled here as well, because the child may end long after its start.
   failed.catch(() => undefined);
   // Writing to a child that could not start fails too; `failed` says why.
   child.stdin.on('error', () => undefined);
@@ -54,27 +77,21 @@ export async function startEmbeddedRedis(directory: string): Promise<EmbeddedRed
       'save ""',
     ].join('\n'),
   );
-  const url = `redis://:${password}@127.0.0.1:${port}`;
-  // When the output ends without that word, the child is about to be reported as ended.
-  if (!(await Promise.race([isReady(child.stdout), failed]))) await failed;
-  const claim = stack.move();
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      await stop(child);
-      claim.dispose();
-    },
-  };
+  // When the output ends without either, the child is about to be reported as ended.
+  const said = await Promise.race([whatItSays(child.stdout), failed]);
+  if (said === undefined) await failed;
+  return said === 'port_taken' ? said : child;
 }
 
-/** redis-server says so itself; what it says afterwards is not kept. */
-async function isReady(output: Readable): Promise<boolean> {
+/** Reads the output of redis-server up to what it says about its start. What follows is not kept. */
+async function whatItSays(output: Readable): Promise<'ready' | 'port_taken' | undefined> {
   for await (const line of createInterface({ input: output })) {
-    if (!line.includes('Ready to accept connections')) continue;
+    const isReady = line.includes('Ready to accept connections');
+    if (!isReady && !line.includes('Address already in use')) continue;
     output.resume();
-    return true;
+    return isReady ? 'ready' : 'port_taken';
   }
-  return false;
+  return undefined;
 }
 
 async function freePort(): Promise<number> {
