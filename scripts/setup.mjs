@@ -7,7 +7,8 @@
  * checked. A requirement after `--if-possible` is installed where this user may do that; otherwise a line names it and the
  * command continues without it.
  *
- * Runs on the machine's own Node.js, version 18 or newer, before the pinned one can: plain JavaScript without dependencies.
+ * setup.sh runs it on the machine's own Node.js, version 18 or newer, before the pinned one can run: plain JavaScript without
+ * dependencies.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, realpathSync } from 'node:fs';
