@@ -18,12 +18,12 @@ import type {
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
 import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
-import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { leaseRedis, type RedisServer, startRedis } from '@postern/testkit/redis';
 
 type McpServerInput = GatewayConfigInput['mcpServers'][number];
 
 export interface WorldOptions {
-  /** Default: one on a port of its own that ends with the world. */
+  /** Default: one of its own, empty, that the worker hands to its next world. */
   readonly redisUrl?: string;
   /** Its own Redis is killed: nothing that it has said yes to may depend on how busy the disk is. */
   readonly isRedisKilled?: boolean;
@@ -156,7 +156,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server =
     options.redisUrl === undefined
-      ? stack.use(await startRedis({ args: options.isRedisKilled ? ['--appendfsync', 'always'] : [] }))
+      ? stack.use(options.isRedisKilled ? await startRedis({ args: ['--appendfsync', 'always'] }) : await leaseRedis())
       : undefined;
   const redisUrl = options.redisUrl ?? server?.url ?? '';
   const ports = await Promise.all(Array.from({ length: options.replicas ?? 1 }, freePort));
