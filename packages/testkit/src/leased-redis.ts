@@ -29,6 +29,7 @@ export async function leaseRedis(): Promise<RedisServer> {
       return server.pid;
     },
     kill: spoil(server.kill),
+    stop: spoil(server.stop),
     restart: spoil(server.restart),
     suspend() {
       isReusable = false;
