@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isInert, plainText } from './plain-text.ts';
+import { isInert, plainName, plainText } from './plain-text.ts';
 
 const text = plainText(40);
 
@@ -15,6 +15,10 @@ describe('S31 plain text', () => {
     '<b>not markup here</b>',
   ])('accepts %j', value => {
     expect(text.parse(value)).toBe(value.normalize('NFC'));
+  });
+
+  it('answers with the normal form, so that one text has one spelling', () => {
+    expect(text.parse(' Cafe\u0301 ')).toBe('Caf\u00e9');
   });
 
   it.each([
@@ -54,5 +58,17 @@ describe('S31 plain text', () => {
         if (parsed.success) expect(isInert(parsed.data)).toBe(true);
       }),
     );
+  });
+});
+
+describe('S31: a name', () => {
+  const name = plainName(40);
+
+  it.each(['P\u0430ypal', '\u0410pple Store', 'Amaz\u03bfn'])('refuses a word of two alphabets: %j', value => {
+    expect(name.safeParse(value).success).toBe(false);
+  });
+
+  it.each(['Paypal', '\u041c\u043e\u0441\u043a\u0432\u0430 Shop', 'Caf\u00e9 \u6771\u4eac'])('accepts %j', value => {
+    expect(name.parse(value)).toBe(value);
   });
 });

@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert';
 import { inspect } from 'node:util';
 import { AuthorizationError } from './authorization-error.ts';
 
@@ -23,10 +24,12 @@ export async function failureOf(attempt: Promise<unknown> | (() => unknown), sec
   } catch (thrown) {
     error = thrown;
   }
-  if (!(error instanceof AuthorizationError)) throw new Error(`expected an AuthorizationError, got ${String(error)}`);
+  if (!(error instanceof AuthorizationError)) {
+    throw new AssertionError({ message: `expected an AuthorizationError, got ${String(error)}` });
+  }
   const printed = inspect(error, { depth: 10, showHidden: true });
   for (const secret of [...Object.values(canaries), ...secrets]) {
-    if (printed.includes(secret)) throw new Error(`the error shows ${secret}`);
+    if (printed.includes(secret)) throw new AssertionError({ message: `the error shows ${secret}` });
   }
   return error;
 }

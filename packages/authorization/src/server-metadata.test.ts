@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { failureCodeOf } from './failure-of.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 import { withoutNetwork } from './outbound-fetch-fixture.ts';
-import { createMetadataCache } from './server-metadata.ts';
+import { assertPkceSupport, createMetadataCache } from './server-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
@@ -73,5 +73,31 @@ describe('createMetadataCache', () => {
     const found = createMetadataCache({ fetch: answering, now: () => 0 }).get(issuer, 'oidc');
     if (code === undefined) expect(await found).toMatchObject({ token_endpoint });
     else expect(await failureCodeOf(found)).toBe(code);
+  });
+});
+
+describe('S14: assertPkceSupport', () => {
+  const endpoints = { authorization_endpoint: 'https://as.example/auth', token_endpoint: 'https://as.example/token' };
+  const failureWith = (methods: string[] | undefined, allowMissing: boolean) => {
+    const metadata = { issuer: 'https://as.example', ...endpoints };
+    const listed = methods === undefined ? metadata : { ...metadata, code_challenge_methods_supported: methods };
+    return failureCodeOf(() => assertPkceSupport(listed, allowMissing));
+  };
+
+  it.each([
+    [['plain'], false],
+    [['plain'], true],
+    [[], true],
+    [['s256'], false],
+    [undefined, false],
+  ])('refuses the methods %j, where missing ones are allowed: %s', async (methods, allowMissing) => {
+    expect(await failureWith(methods, allowMissing)).toBe('pkce_unsupported');
+  });
+
+  it('accepts S256, and missing methods where the operator allows them', () => {
+    const metadata = { issuer: 'https://as.example', ...endpoints };
+    const listed = { ...metadata, code_challenge_methods_supported: ['plain', 'S256'] };
+    expect(() => assertPkceSupport(listed, false)).not.toThrow();
+    expect(() => assertPkceSupport(metadata, true)).not.toThrow();
   });
 });

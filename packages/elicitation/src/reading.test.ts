@@ -21,7 +21,7 @@ async function refusal(call: Promise<unknown>) {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof Error)) throw new Error('Expected a refusal.');
+  if (!(error instanceof Error)) expect.fail('Expected a refusal.');
   return { ...error, name: error.name, message: error.message, cause: error.cause };
 }
 

@@ -74,6 +74,14 @@ describe('S12 the codec of requestState', () => {
     expect(await reason(codec.open(sealed))).toBe('malformed');
   });
 
+  test('refuses a state that was sealed as something else under the same key', async () => {
+    const { CompactEncrypt } = await import('jose');
+    const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(state)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: 'something-else', kid: 'a' })
+      .encrypt(key('a', 1).key);
+    expect(await reason(codec.open(sealed))).toBe('malformed');
+  });
+
   test('refuses an expired state, from the very second', async () => {
     expect(await reason(codec.open(await codec.seal({ ...state, exp: now() / 1000 })))).toBe('expired');
     expect(await reason(codec.open(await codec.seal({ ...state, exp: now() / 1000 + 1 })))).toBe('opened');

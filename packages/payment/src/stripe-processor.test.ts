@@ -107,6 +107,11 @@ describe('Stripe', () => {
     returnUrl: 'https://gateway.example/e/el_1/charge',
     cancelUrl: 'https://gateway.example/e/el_1',
   };
+  /** Stripe, but for these members of every answer. */
+  const altering =
+    (change: object): ProcessorFetch =>
+    async (url, init) =>
+      Response.json({ ...((await (await fetch(url, init)).json()) as object), ...change });
   const failureOf = (promise: Promise<unknown>) =>
     promise.then(
       () => undefined,
@@ -228,6 +233,20 @@ describe('Stripe', () => {
     const named = world.processorWith({ checkoutHost: 'pay.shop.example' });
     expect(named.destinationHost).toBe('pay.shop.example');
     await expect(named.open(ask)).rejects.toMatchObject({ code: 'refused', processorCode: 'other_checkout_host' });
+  });
+
+  test.each([
+    [{ amount_total: 1051 }, { code: 'refused', processorCode: 'other_amount' }],
+    [{ currency: 'usd' }, { code: 'refused', processorCode: 'other_amount' }],
+  ])('T30: leads nobody to a page that asks for another sum: %o', async (change, failure) => {
+    await expect(world.processorWith({}, { fetch: altering(change) }).open(ask)).rejects.toMatchObject(failure);
+  });
+
+  test('an answer about another session says nothing about this one', async () => {
+    const { reference } = await world.processor.open(ask);
+    const confused = world.processorWith({}, { fetch: altering({ id: 'cs_other', payment_status: 'paid' }) });
+    const failure = { code: 'unavailable', processorCode: 'invalid_answer' };
+    await expect(confused.status(reference)).rejects.toMatchObject(failure);
   });
 
   test('reports what was taken when that is not what was asked for', async () => {

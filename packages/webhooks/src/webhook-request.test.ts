@@ -46,7 +46,7 @@ it('keeps id and body over attempts; time and signature are of the attempt', () 
 
 it('is verified by the reference library with either secret while they are exchanged', () => {
   const { headers, body } = webhookRequest(event, secrets.map(hmacSigner), Date.now());
-  for (const secret of secrets) expect(new Webhook(secret).verify(body, { ...headers })).toMatchObject({ data: {} });
+  for (const secret of secrets) expect(() => new Webhook(secret).verify(body, { ...headers })).not.toThrow();
   const alone = webhookRequest(event, [hmacSigner(newSecret)], Date.now());
   expect(() => new Webhook(oldSecret).verify(alone.body, { ...alone.headers })).toThrow();
 });

@@ -205,3 +205,11 @@ describe('waiting for somebody else', () => {
     },
   );
 });
+
+it('S42: releases no access token to an MCP server that does not own the connection', async () => {
+  const stage = setUp();
+  const { connectionId } = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+  const stranger = stage.take(stage.caller('calendar'), connectionId, {}, never);
+  await expect(stranger).rejects.toMatchObject({ code: 'not_found' });
+  expect(await stage.take(stage.caller(), connectionId, {}, never)).toMatchObject({ accessToken: 'access-token-1' });
+});

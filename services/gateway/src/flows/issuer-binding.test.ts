@@ -144,16 +144,31 @@ function setUp(p: { flow?: 'redirect' | 'device'; identityMode?: 'login' | 'exte
   };
 }
 
-describe('T4: after the resource has moved to another authorization server', () => {
-  it('control: before the move the code is exchanged, and the tokens are stored with their issuer', async () => {
-    const { authorize, authorizationFlow, current, subject, stored, tokenSets } = setUp();
+describe('before the resource moves, the recorded issuer is the current one', () => {
+  it('the gateway exchanges the code, stores the tokens with their issuer, refreshes and revokes them', async () => {
+    const { authorize, authorizationFlow, current, subject, stored, tokenSets, ...flows } = setUp();
     const { elicitation, answer } = await authorize();
     await authorizationFlow.answer(answer);
     expect(await current(elicitation)).toMatchObject({ status: 'completed' });
     const connection = await stored(samples.connectionIdFor(subject));
     expect(await tokenSets.open(connection)).toMatchObject({ issuer: honest.issuer });
+    expect(await flows.tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
+    expect(await flows.revocationFlow.endGrant(await stored(connection.connectionId))).toBe('revoked');
   });
 
+  it('the gateway polls with the device code', async () => {
+    const { ask, deviceFlow, visitor, current } = setUp({ flow: 'device' });
+    const elicitation = await ask();
+    await deviceFlow.begin(elicitation, visitor, browser, plan);
+    const shown = await deviceFlow.shown(await current(elicitation), browser);
+    if (shown === undefined) throw new Error('there is no attempt');
+    expect(await driveDevice(shown, 'alice')).toBe('approved');
+    expect(await deviceFlow.poll(await current(elicitation), browser)).toBe('settled');
+    expect(await current(elicitation)).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('T4: after the resource has moved to another authorization server', () => {
   it('the gateway exchanges no code there', async () => {
     const { authorize, authorizationFlow, moveToEvil, current, eventsNamed } = setUp();
     const { elicitation, answer } = await authorize();

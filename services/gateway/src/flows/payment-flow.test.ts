@@ -243,3 +243,11 @@ describe('a webhook', () => {
     expect(bench.refunds()).toEqual([]);
   });
 });
+
+test('S36: terms that were altered in the store are not charged', async () => {
+  const { flow, scripted, approved } = await createBench();
+  const amount = { currency: 'EUR', minorUnits: 9_900 };
+  const altered = { ...approved, request: { ...approved.request, terms: { ...approved.request.terms, amount } } };
+  await expect(flow.open(altered)).rejects.toThrow(TypeError);
+  expect(scripted.references()).toEqual([]);
+});

@@ -7,6 +7,7 @@ import { VaultError, type VaultErrorCode } from '@postern/vault';
 import { afterEach, expect, it, vi } from 'vitest';
 import { createEvents } from '../events.ts';
 import { createLogger } from '../logger.ts';
+import { createFlowStage } from '../testing/flow-stage.ts';
 import { createRevocationFlow } from './revocation-flow.ts';
 import { createTokenRefresh } from './token-refresh.ts';
 import type { TokenSet } from './token-set.ts';
@@ -72,7 +73,7 @@ async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs:
 
 it('T10: a key service that is away for a moment does not cost the tokens that were just issued', async () => {
   const { stores, connection, tokenRefresh, asked, sealed } = await setUp(['key_service_unavailable']);
-  expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
+  await expect(tokenRefresh.refresh(connection)).resolves.toMatchObject({ result: 'refreshed' });
   expect(asked).toEqual(['old-refresh-token']);
   expect(sealed).toMatchObject([{ accessToken: 'new-access-token', refreshToken: 'new-refresh-token' }]);
   expect(await stores.connections.read(connection.connectionId)).toMatchObject({
@@ -121,4 +122,23 @@ it('a holder with enough time left after discovery sends the refresh request', a
   const { connection, tokenRefresh, asked } = await setUp([], { takesMs: REQUEST_LIMIT_MS / 4 });
   expect(await tokenRefresh.refresh(connection)).toMatchObject({ result: 'refreshed' });
   expect(asked).toEqual(['old-refresh-token']);
+});
+
+it('S24: tokens that arrive after the person has disconnected are revoked at the provider', async () => {
+  const revoked: (string | undefined)[] = [];
+  const stage = createFlowStage({
+    destinationHost: () => 'github.example',
+    revocationReach: 'token',
+    async refresh() {
+      await stage.stores.connections.remove({ connectionId: connection.connectionId });
+      return { accessToken: 'too-late', tokenType: 'bearer', refreshToken: 'refresh-too-late', scopes: ['repo'] };
+    },
+    async revoke({ refreshToken }) {
+      revoked.push(refreshToken);
+      return 'revoked';
+    },
+  });
+  const connection = await stage.connect();
+  expect(await stage.tokenRefresh.refresh(connection)).toEqual({ result: 'changed' });
+  expect(revoked).toEqual(['refresh-too-late']);
 });

@@ -27,7 +27,9 @@ const unreachable = { name: 'OutboundError', code: 'outbound_unreachable', host:
 it('sends no more to one host than may be under way, and leaves the others alone', async () => {
   const { asked, limited, timesFull } = createHosts(2);
   const slow = [limited('https://slow.example/token'), limited('https://slow.example/other')];
-  await expect(limited('https://slow.example/token')).rejects.toMatchObject(unreachable);
+  const tooMany = limited('https://slow.example/token');
+  expect(asked).toHaveLength(2);
+  await expect(tooMany).rejects.toMatchObject(unreachable);
   const other = limited(new URL('https://other.example/'));
   expect(asked.map(({ url }) => url)).toEqual([
     'https://slow.example/token',

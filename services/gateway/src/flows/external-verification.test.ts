@@ -1,0 +1,122 @@
+import { digestOf, newVerificationId, shardIn, systemEntropy } from '@postern/elicitation';
+import { samples } from '@postern/testkit/contract';
+import { describe, expect, it, vi } from 'vitest';
+import { registerMcpServer } from '../registered-mcp-server.ts';
+import { createFlowStage, ofAuthorization, signedInAs } from '../testing/flow-stage.ts';
+import { createExternalVerification } from './external-verification.ts';
+
+// S10. With a real application and real browsers: test/e2e/external-mode.test.ts.
+
+const verifyUrl = 'https://app.example/verify';
+const browser = digestOf('the browser that opened the link');
+
+async function setUp() {
+  const stage = createFlowStage({}, { mcpServer: { identity: { mode: 'external', verifyUrl } } });
+  const finishVerified = vi.fn(async elicitation => elicitation);
+  const flow = createExternalVerification({ ...stage, authorizationFlow: { finishVerified } as never });
+  async function ask() {
+    const request = samples.ask(stage.subject, { coalescingDigest: samples.operation() });
+    const elicitation = { ...request.elicitation, identityMode: 'external' } as const;
+    return ofAuthorization(await samples.created(stage.stores.elicitations, { ...request, elicitation }));
+  }
+  const elicitation = await ask();
+  const opened = async (of = elicitation) =>
+    (await flow.opening(verifyUrl, of, browser, undefined)).searchParams.get('verificationId') ?? '';
+  return {
+    ...stage,
+    ...{ flow, ask, elicitation, opened, finishVerified },
+    /** The application has verified the person; the browser comes back with this ticket. */
+    async ticket(): Promise<string> {
+      const request = { verificationId: await opened(), subject: stage.subject };
+      const { continueUrl } = await flow.verify(stage.caller(), elicitation.elicitationId, request);
+      return new URL(continueUrl).searchParams.get('ticket') ?? '';
+    },
+    /** The provider has answered, and its code is held. */
+    async held(): Promise<string> {
+      const { elicitationId, mcpServerId, request } = elicitation;
+      const visitor = { ...signedInAs(stage.subject), vouchedBy: mcpServerId };
+      const attempt = digestOf('attempt');
+      const record = { digest: attempt, elicitationId, mcpServerId, provider: request.provider, sealed: 'sealed' };
+      await stage.service.accept(elicitationId, visitor, { record, ttlMs: 60_000 }, request.scopes);
+      const verificationId = newVerificationId(shardIn(elicitationId), systemEntropy);
+      const held = { digest: digestOf(verificationId), elicitationId, mcpServerId, sealed: 'sealed' };
+      await stage.service.hold(elicitationId, attempt, { record: held, ttlMs: 60_000 });
+      return verificationId;
+    },
+  };
+}
+
+describe('S10: when the link is opened', () => {
+  it('the ticket signs the person in, once, in the browser that asked', async () => {
+    const { flow, ticket, subject, elicitation } = await setUp();
+    const sealed = await ticket();
+    expect(await flow.redeemTicket(sealed, browser)).toMatchObject({
+      browserSession: { subject, origin: { vouchedBy: 'issue-tracker' } },
+      elicitationId: elicitation.elicitationId,
+    });
+    expect(await flow.redeemTicket(sealed, browser)).toBeUndefined();
+  });
+
+  it.each([undefined, digestOf('another browser')])('a ticket is used up by another browser: %s', async by => {
+    const { flow, ticket } = await setUp();
+    const sealed = await ticket();
+    expect(await flow.redeemTicket(sealed, by)).toBeUndefined();
+    expect(await flow.redeemTicket(sealed, browser)).toBeUndefined();
+  });
+
+  it('a ticket ends after a minute', async () => {
+    const { flow, ticket, clock } = await setUp();
+    const sealed = await ticket();
+    clock.advance(60_000);
+    expect(await flow.redeemTicket(sealed, browser)).toBeUndefined();
+  });
+
+  it('the application may not name another person', async () => {
+    const { flow, caller, elicitation, opened } = await setUp();
+    const request = { verificationId: await opened(), subject: samples.somebody() };
+    const verified = flow.verify(caller(), elicitation.elicitationId, request);
+    await expect(verified).rejects.toMatchObject({ code: 'wrong_person' });
+  });
+
+  it('a verification of another elicitation does not count', async () => {
+    const { flow, caller, elicitation, ask, opened, subject } = await setUp();
+    const request = { verificationId: await opened(await ask()), subject };
+    const verified = flow.verify(caller(), elicitation.elicitationId, request);
+    await expect(verified).rejects.toMatchObject({ code: 'verification_unknown' });
+  });
+
+  it('an MCP server of another identity mode may not verify', async () => {
+    const { flow, caller, elicitation, opened, subject } = await setUp();
+    const login = registerMcpServer({ ...caller().config, identity: { mode: 'login' } });
+    const verified = flow.verify(login, elicitation.elicitationId, { verificationId: await opened(), subject });
+    await expect(verified).rejects.toMatchObject({ code: 'identity_mode_mismatch' });
+  });
+
+  it('another MCP server may not verify', async () => {
+    const { flow, caller, elicitation, opened, subject } = await setUp();
+    const request = { verificationId: await opened(), subject };
+    const verified = flow.verify(caller('calendar'), elicitation.elicitationId, request);
+    await expect(verified).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('S10: when the provider has answered', () => {
+  it('the code is used once, after the application has named the person', async () => {
+    const { flow, caller, elicitation, held, subject, finishVerified } = await setUp();
+    const request = { verificationId: await held(), subject };
+    await flow.verify(caller(), elicitation.elicitationId, request);
+    expect(finishVerified).toHaveBeenCalledOnce();
+    const again = flow.verify(caller(), elicitation.elicitationId, request);
+    await expect(again).rejects.toMatchObject({ code: 'verification_unknown' });
+    expect(finishVerified).toHaveBeenCalledOnce();
+  });
+
+  it('for another person the code is never used, and the elicitation fails', async () => {
+    const { flow, caller, elicitation, held, finishVerified, service } = await setUp();
+    const request = { verificationId: await held(), subject: samples.somebody() };
+    const verified = flow.verify(caller(), elicitation.elicitationId, request);
+    await expect(verified).rejects.toMatchObject({ code: 'wrong_person' });
+    expect(finishVerified).not.toHaveBeenCalled();
+    expect(await service.find(elicitation.elicitationId)).toMatchObject({ status: 'failed', failure: 'wrong_person' });
+  });
+});
