@@ -1,4 +1,7 @@
-/** `pnpm verify`: every check, one after the other, and a summary with one line for each. */
+/**
+ * `pnpm verify`: every check, one after the other, and a summary with one line for each. `pnpm verify --mutations [filter]`
+ * shows instead that the tests find the faults of `scripts/mutations`.
+ */
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
 
@@ -13,6 +16,12 @@ const checks: readonly Check[] = [
   { name: 'demo --unattended', command: ['scripts/demo.ts', '--unattended'] },
   { name: 'conformance', command: ['test/conformance/main.ts'] },
 ];
+
+const args = process.argv.slice(2);
+if (args.includes('--mutations')) {
+  const filters = args.filter(argument => argument !== '--mutations');
+  process.exit(await runNode(['scripts/mutations/main.ts', ...filters], { stdio: ['ignore', 'inherit', 'inherit'] }));
+}
 
 const summary: string[] = [];
 let failures = 0;

@@ -1,0 +1,16 @@
+/** A fault that is put into one line that security or correctness depends on, to show that a test finds it. */
+export type Fault = {
+  /** What the fault takes away. Unique in the list. */
+  readonly name: string;
+  /** The acceptance id, the section of a specification, or the rule that the fault breaks. */
+  readonly breaks: string;
+  /** Relative to the repository, like all paths here. */
+  readonly file: string;
+  /** Occurs exactly once in the file. */
+  readonly original: string;
+  readonly replacement: string;
+  /** Test files that must find the fault: the narrowest ones, because starting them takes most of the time. */
+  readonly foundBy: readonly string[];
+  /** Runs only the tests whose name contains this text. For files that are slow otherwise. */
+  readonly only?: string;
+};

@@ -1,0 +1,29 @@
+import type { Fault } from './fault.ts';
+import { grantsFaults } from './faults/grants.ts';
+import { lifecycleFaults } from './faults/lifecycle.ts';
+import { oauthFaults } from './faults/oauth.ts';
+import { operationFaults } from './faults/operation.ts';
+import { outboundFaults } from './faults/outbound.ts';
+import { pagesFaults } from './faults/pages.ts';
+import { paymentsFaults } from './faults/payments.ts';
+import { samePersonFaults } from './faults/same-person.ts';
+import { secretsFaults } from './faults/secrets.ts';
+import { signInFaults } from './faults/sign-in.ts';
+import { storeFaults } from './faults/store.ts';
+import { tenancyFaults } from './faults/tenancy.ts';
+
+/** Every fault, by the area that it is about. A new check comes with its fault. */
+export const faults: readonly Fault[] = [
+  ...samePersonFaults,
+  ...lifecycleFaults,
+  ...storeFaults,
+  ...tenancyFaults,
+  ...oauthFaults,
+  ...signInFaults,
+  ...grantsFaults,
+  ...outboundFaults,
+  ...paymentsFaults,
+  ...secretsFaults,
+  ...pagesFaults,
+  ...operationFaults,
+];
