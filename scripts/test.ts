@@ -3,10 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root, runNode } from './child.ts';
+import { setupIfPossible } from './setup.mjs';
 import { testRunOf } from './test-arguments.ts';
 import { readTestCounts } from './test-counts.ts';
 
 const { size, vitestArguments } = testRunOf(process.argv.slice(2));
+// Without it the images are not built, and the test of the images says so.
+if (process.argv.includes('--all')) await setupIfPossible(['debootstrap']);
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
 const counts = join(folder, 'counts.json');
 try {

@@ -1,0 +1,133 @@
+/**
+ * The images and the Compose files, without a container engine: every step of infra/Dockerfile runs in a copy of the build context,
+ * in a minimal Debian with Node.js; the services run in folders, as the Compose files say. Node.js and Redis are those of the npm
+ * package and of Debian, in the place of the official images.
+ */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { startNetwork, whyNoNamespaces } from '../faults/support/namespaces.ts';
+import { copyContext } from './build-context.ts';
+import { readComposeProject } from './compose-project.ts';
+import { runProgram, whyNoDebianFolders } from './debian-folder.ts';
+import { readDockerfile } from './dockerfile.ts';
+import { exampleValues } from './example-values.ts';
+import { type Builder, createBuilder, type Image } from './image-builder.ts';
+import { startProject } from './project.ts';
+import { repository } from './repository.ts';
+import { makeNodeBase, makeRedisImage } from './stand-ins.ts';
+
+/** Prints what a process of the container may do: its user, its capabilities and no-new-privileges, where it can write. */
+const CONFINEMENT = `id -u
+sed -n -E 's/^(CapEff|CapBnd|NoNewPrivs):\\t//p' /proc/self/status | paste -s -d ' '
+for folder in /app /tmp; do if touch $folder/probe 2>/dev/null; then echo writable; else echo read-only; fi; done`;
+/** Only ends a build that would never end: it depends on the network. */
+const BUILD_MS = 1_200_000;
+const reason = whyNoDebianFolders() ?? (await whyNoNamespaces());
+const { values, apiKey } = exampleValues('infra/.env.example');
+const catalogSchema = z.object({ catalog: z.object({ node: z.string() }) });
+
+describe.skipIf(reason !== undefined)(reason === undefined ? 'images' : `images (not here: ${reason})`, () => {
+  let work = '';
+  let builder: Builder;
+  let redis: Image;
+
+  beforeAll(async () => {
+    work = await mkdtemp(join(tmpdir(), 'postern-images-'));
+    const { catalog } = catalogSchema.parse(parse(await readFile(join(repository, 'pnpm-workspace.yaml'), 'utf8')));
+    const base = join(work, 'node');
+    await makeNodeBase(base, catalog.node);
+    redis = await makeRedisImage(join(work, 'redis'));
+    const context = join(work, 'context');
+    copyContext(repository, context);
+    builder = createBuilder(readDockerfile(await readFile(join(repository, 'infra/Dockerfile'), 'utf8')), {
+      context,
+      work: join(work, 'stages'),
+      makeBase: async (_image, folder) => void (await runProgram('cp', ['--archive', base, folder])),
+    });
+    await mkdir(join(work, 'stages'));
+  }, BUILD_MS);
+  afterAll(() => rm(work, { recursive: true, force: true }));
+
+  const imageOf = async (name: string) => (name === 'redis:7-bookworm' ? redis : await builder.build(name));
+
+  test.concurrent.each(['gateway', 'demo'])(
+    'every build step of the image %s succeeds',
+    async target => {
+      await builder.build(target);
+    },
+    BUILD_MS,
+  );
+
+  test.each([
+    ['docker-compose.yml', ['docker-compose.yml'], values],
+    [
+      'infra/compose.ha.yml',
+      ['docker-compose.yml', 'infra/compose.ha.yml'],
+      { ...values, ...exampleValues('infra/.env.ha.example').values },
+    ],
+  ])(
+    '%s: the gateway becomes healthy, answers requests and exits with 0 on SIGTERM',
+    async (name, files, filledIn) => {
+      await using stack = new AsyncDisposableStack();
+      const network = stack.use(await startNetwork());
+      const services = readComposeProject(files, filledIn);
+      const project = stack.use(
+        await startProject(services, { network, imageOf, work: await mkdtemp(join(work, 'run-')) }),
+      );
+      // All of them, not only those that the gateway waits for.
+      for (const store of Object.keys(services).filter(it => /^(?:redis|sentinel)/.test(it)))
+        await project.start(store);
+      const gateway = await project.start('gateway');
+      const url = `http://${gateway.address}:8080`;
+
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      expect(
+        z.object({ openapi: z.string() }).parse(await (await fetch(`${url}/openapi.json`)).json()).openapi,
+      ).toMatch(/^3/);
+      expect((await fetch(`http://${gateway.address}:9464/metrics`)).status).toBe(200);
+      const issued = await fetch(`${url}/v1/elicitations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          kind: 'authorization',
+          subject: { issuer: values['IDENTITY_PROVIDER_ISSUER'], subject: name },
+          message: 'Connect GitHub',
+          authorization: { provider: 'github', scopes: ['repo'] },
+        }),
+      });
+      expect(issued.status).toBe(201);
+      const [uid, capabilities, root, tmp] = (await gateway.run(['sh', '-c', CONFINEMENT])).trim().split('\n');
+      expect({ uid, capabilities, root, tmp }).toEqual({
+        uid: '1000',
+        capabilities: '0000000000000000 0000000000000000 1',
+        root: 'read-only',
+        tmp: 'writable',
+      });
+      const status = await gateway.run(['node', 'services/gateway/src/cli/postern.ts', 'vault', 'status']);
+      expect(status).toContain('key-1');
+      expect(gateway.countTasks()).toBeLessThan(services['gateway']?.pids_limit ?? 0);
+      expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+    },
+    BUILD_MS,
+  );
+
+  test(
+    'the demo becomes healthy and exits with 0 on SIGTERM',
+    async () => {
+      await using stack = new AsyncDisposableStack();
+      const network = stack.use(await startNetwork());
+      const services = readComposeProject(['docker-compose.yml'], exampleValues('infra/demo.env').values);
+      const project = stack.use(
+        await startProject(services, { network, imageOf, work: await mkdtemp(join(work, 'run-')) }),
+      );
+      const demo = await project.start('demo');
+      expect(demo.countTasks()).toBeLessThan(services['demo']?.pids_limit ?? 0);
+      expect(await demo.stop()).toEqual({ code: 0, signal: null });
+    },
+    BUILD_MS,
+  );
+});
