@@ -9,7 +9,7 @@ import type { PageDeps } from './page-routes.ts';
 export function createConnectView({ deps, browser, views }: PageDeps) {
   const decisionView = createDecisionView({ browser, views });
 
-  /** While the provider's metadata cannot be read, the host of its issuer, which the operator wrote down. */
+  /** While the provider's metadata cannot be read, the host that the operator configured. */
   async function destinationHost(provider: string): Promise<string> {
     try {
       return (await deps.providers.get(provider)?.destinationHost()) ?? views.issuerHost(provider);

@@ -116,10 +116,10 @@ export function createPageViews(p: {
 
     mcpServerName: (mcpServerId: string): string => p.mcpServers.get(mcpServerId)?.config.name ?? mcpServerId,
 
-    /** Host of the provider as configured. */
+    /** Host of the provider as configured; of the remote MCP server where only that is configured. */
     issuerHost(name: string): string {
       const config = providers.get(name);
-      const url = config?.authorizationEndpoint ?? config?.issuer;
+      const url = config?.authorizationEndpoint ?? config?.issuer ?? config?.mcpResource;
       if (url === undefined) throw new TypeError('the provider is not configured');
       return displayHost(new URL(url));
     },

@@ -1,0 +1,44 @@
+import { endlessAnswers } from '@postern/testkit/any-answer';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { outboundClients } from './outbound-clients.ts';
+import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
+
+/** Answers per client. */
+const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 20);
+const SEED = Number(process.env['FUZZ_SEED'] ?? 2);
+const DEADLINE_SECONDS = 2;
+
+const names = Object.entries(outboundClients).map(([name, client], at) => [name, at, client] as const);
+
+describe(`an outside party answers anything, at length (seed ${SEED})`, () => {
+  let play: OutboundPlay;
+  beforeAll(async () => {
+    play = await startOutboundPlay();
+  });
+  afterAll(() => play?.[Symbol.asyncDispose]());
+
+  const answers = answersBy(SEED);
+  it.each(names)('%s: finishes with an honest answer', { timeout: 300_000 }, async (name, at) => {
+    const from = (at * ANSWERS) % answers.length;
+    await play.run(name, [...answers.slice(from), ...answers], ANSWERS);
+  });
+});
+
+describe('an outside party never ends its answer', () => {
+  let play: OutboundPlay;
+  beforeAll(async () => {
+    play = await startOutboundPlay(DEADLINE_SECONDS);
+  });
+  afterAll(() => play?.[Symbol.asyncDispose]());
+
+  const endless = Object.entries(endlessAnswers);
+  // In the background a client has a deadline of its own, or only wants the status.
+  it.each(names.filter(([, , client]) => client.isInBackground === undefined))(
+    '%s: the gateway gives up at its deadline',
+    { timeout: 300_000 },
+    async (name, at) => {
+      // A challenge that does not come, and a body that is not read, are no failure: the answer is that there was none.
+      await play.run(name, [...endless.slice(at % endless.length), ...endless], 1);
+    },
+  );
+});

@@ -1,0 +1,96 @@
+import { anyAnswers, type Damage, whole } from '@postern/testkit/any-answer';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { jsonFaults } from '../faults/fuzz/json-faults.ts';
+import { seeded } from '../support/seeded-random.ts';
+import { type OutboundClient, outboundClients, type Seen, type Use } from './outbound-clients.ts';
+import { type OutboundWorld, startOutboundWorld } from './outbound-world.ts';
+
+/** Stands in every text of a damaged answer, and may show up neither in a log nor in a response. */
+export const CANARY = 'Canary-7Q2-Canary';
+
+export type NamedDamage = readonly [name: string, damage: Damage];
+
+/** A valid answer with one thing wrong, by a seed. */
+export function mutation(seed: number): NamedDamage {
+  const damage: Damage = ({ status, body }) => {
+    const text = String(body);
+    if (!/^\s*[[{]/.test(text)) return whole(status, CANARY);
+    const { odd, refused } = jsonFaults(text);
+    return whole(status, fc.sample(fc.oneof(odd, refused), { seed, numRuns: 1 })[0] ?? '');
+  };
+  return [`mutation ${seed}`, damage];
+}
+
+/** The fixed answers in an order by the seed, with a mutation after each. */
+export function answersBy(seed: number): readonly NamedDamage[] {
+  const random = seeded(seed);
+  return Object.entries(anyAnswers(CANARY))
+    .map(entry => [random.below(2 ** 31), entry] as const)
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, entry], at) => [entry, mutation(seed * 1_000 + at)]);
+}
+
+export interface OutboundPlay extends AsyncDisposable {
+  readonly world: OutboundWorld;
+  /** Lets the server of a client answer so, and checks what becomes of the gateway and of those who use it. */
+  run(name: string, answers: Iterable<NamedDamage>, limit: number): Promise<void>;
+}
+
+export async function startOutboundPlay(timeoutSeconds?: number): Promise<OutboundPlay> {
+  const world = await startOutboundWorld(timeoutSeconds);
+  const surprises: unknown[] = [];
+  const unfinished: [Use, NamedDamage][] = [];
+  const note = (error: unknown) => void surprises.push(error);
+  process.on('unhandledRejection', note);
+  process.on('uncaughtException', note);
+
+  async function damage(client: OutboundClient, use: Use, [name, answer]: NamedDamage): Promise<void> {
+    using order = world.machines[client.machine].answer(client.matches, answer);
+    const seen = await use.damaged();
+    const faults = seen.map(faultIn).filter(fault => fault !== undefined);
+    expect({ name, isAsked: order.count > 0, faults }).toEqual({ name, isAsked: true, faults: [] });
+  }
+
+  async function finish(use: Use, [name]: NamedDamage): Promise<void> {
+    await use.honest().catch((error: unknown) => {
+      throw new Error(`not finished after: ${name}`, { cause: error });
+    });
+    expect({ name, surprises }).toEqual({ name, surprises: [] });
+  }
+
+  return {
+    world,
+    async run(name, answers, limit) {
+      const client = outboundClients[name];
+      if (client === undefined) throw new TypeError(`no client ${name}`);
+      // An honest answer is kept, and then the server is not asked again: all damaged answers come first.
+      const { excludes } = client;
+      const isKeptAnswer = (answer: string) => client.isKept !== undefined && /^(honest, |mutation )/.test(answer);
+      const fits = [...answers].filter(([answer]) => !isKeptAnswer(answer) && excludes?.test(answer) !== true);
+      for (const answer of fits.slice(0, client.isInBackground ? Math.ceil(limit / 4) : limit)) {
+        const use = await client.prepare(world);
+        await damage(client, use, answer);
+        if (client.isKept) unfinished.push([use, answer]);
+        else await finish(use, answer);
+      }
+      if (client.isKept !== 'with next') for (const [use, answer] of unfinished.splice(0)) await finish(use, answer);
+      const log = world.stage.world.log();
+      expect({ name, isInLog: log.includes(CANARY) }).toEqual({ name, isInLog: false });
+      expect(log).not.toMatch(/"code":"internal_error"|unhandled|uncaught/);
+    },
+    async [Symbol.asyncDispose]() {
+      process.off('unhandledRejection', note);
+      process.off('uncaughtException', note);
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What is wrong with a response of the gateway, if anything. */
+function faultIn({ status, body }: Seen): string | undefined {
+  const text = typeof body === 'string' ? body : JSON.stringify(body ?? '');
+  if (status === 500 || status > 503 || text.includes('internal_error')) return `${status} ${text.slice(0, 200)}`;
+  if (text.includes(CANARY)) return 'repeats the answer';
+  return /\bat \S+ \(?(file:|node:|\/)/.test(text) ? 'has a stack' : undefined;
+}
