@@ -96,10 +96,17 @@ function nodeTransport(url: string): GatewayTransport {
       const abort = () => fail(signal?.reason);
       const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs);
       signal?.addEventListener('abort', abort, { once: true });
-      // After the end of the answer, or of what never became one.
-      outgoing.once('close', () => signal?.removeEventListener('abort', abort));
+      let isAnswered = false;
+      outgoing.once('close', () => {
+        signal?.removeEventListener('abort', abort);
+        // A switch of protocols (101) closes the connection without a response and without an error.
+        if (!isAnswered) fail(new TransportError('network'));
+      });
       outgoing.on('error', error => fail(new TransportError('network', networkCause(error))));
-      outgoing.once('response', incoming => onHead(incoming, done, fail));
+      outgoing.once('response', incoming => {
+        isAnswered = true;
+        onHead(incoming, done, fail);
+      });
       outgoing.end(body);
     });
   }
