@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+
 /** Values that have broken parsers, stores, pages and logs of others. */
 
 /** Markup that must never come back in a page as it was sent. */
@@ -99,3 +101,56 @@ export function asHeader(text: string, maxLength: number): string {
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
     .slice(0, maxLength);
 }
+
+const KIB = 1024;
+
+/** Of any code points, lone surrogates among them. (`fc.string` needs seconds of processor time for its alphabets.) */
+const anyText = fc
+  .array(fc.oneof(fc.nat({ max: 0xff }), fc.nat({ max: 0xffff }), fc.nat({ max: 0x10ffff })), { maxLength: 24 })
+  .map(codePoints => String.fromCodePoint(...codePoints));
+
+/** Texts that have broken other parsers, stores, pages and logs, and random ones. */
+export const oddText: fc.Arbitrary<string> = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom(...hostileTexts) },
+  { weight: 1, arbitrary: anyText },
+);
+
+export const oddHeader: fc.Arbitrary<string> = oddText.map(text => asHeader(text, 2 * KIB));
+
+/** Text within a URL, encoded correctly or not. Contains nothing that ends the request line. */
+export const oddInUrl: fc.Arbitrary<string> = fc.oneof(
+  { weight: 3, arbitrary: oddText.map(text => encodeURIComponent(text.toWellFormed()).slice(0, 3 * KIB)) },
+  {
+    weight: 1,
+    arbitrary: fc.array(fc.constantFrom(...hostileUrlParts), { maxLength: 10 }).map(parts => parts.join('')),
+  },
+);
+
+const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
+const manyKeys = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n}":${n}`).join(',')}}`;
+/** Rare, because their size is all there is to them. Those beyond the limit of a body are refused unread. */
+const heavy = [
+  nested('[', ']', 10_000),
+  nested('{"a":', '}', 8_000),
+  manyKeys(3_000),
+  manyKeys(100_000),
+  `[${'0,'.repeat(20_000)}0]`,
+  JSON.stringify('x'.repeat(60 * KIB)),
+  JSON.stringify('x'.repeat(KIB * KIB)),
+];
+
+/** JSON values that some parsers accept and that no caller means. */
+const odd = [
+  ...hostileNumbers.map(number => (Object.is(number, -0) ? '-0' : JSON.stringify(number))),
+  ...hostileConstants.map(value => JSON.stringify(value)),
+  ...unwrittenJson,
+  '\ufeff{}',
+];
+
+export const oddJson: fc.Arbitrary<string> = fc.oneof(
+  { weight: 60, arbitrary: oddText.map(text => JSON.stringify(text)) },
+  { weight: 80, arbitrary: fc.constantFrom(...odd) },
+  { weight: 20, arbitrary: fc.constantFrom('', ...brokenJson) },
+  { weight: 10, arbitrary: fc.jsonValue({ maxDepth: 2 }).map(value => JSON.stringify(value)) },
+  { weight: 1, arbitrary: fc.constantFrom(...heavy) },
+);

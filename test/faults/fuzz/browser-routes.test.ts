@@ -1,3 +1,4 @@
+import { describe } from 'vitest';
 import { fuzzRoutes, isForMachines } from './fuzz-routes.ts';
 
-await fuzzRoutes(route => !isForMachines(route));
+describe('S44, S47: damaged requests to a route for browsers', await fuzzRoutes(route => !isForMachines(route)));

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
-import { MARKUP } from '../../support/hostile-values.ts';
+import { MARKUP, oddHeader, oddInUrl, oddJson, oddText } from '../../support/hostile-values.ts';
 import type { Draft, Pair } from './draft.ts';
 import { jsonFaults } from './json-faults.ts';
-import { oddHeader, oddInUrl, oddJson, oddText } from './odd-values.ts';
 
 type Damage = fc.Arbitrary<(draft: Draft) => Draft>;
 
@@ -63,6 +62,16 @@ const inQuery: Damage = pairDamage.map(([at, how, by]) => draft => ({
 const manyInQuery: Damage = fc
   .array(pair, { maxLength: 6 })
   .map(pairs => draft => ({ ...draft, query: [...draft.query, ...pairs] }));
+
+/** A query member with a value that is never valid, among others. */
+export const withInvalidQuery = (name: string, value: string): Damage =>
+  fc.array(pair, { maxLength: 6 }).map(pairs => draft => ({
+    ...draft,
+    query: [...draft.query.filter(([known]) => known !== name), [name, value], ...pairs],
+  }));
+
+export const withHeader = (name: string, values: fc.Arbitrary<string>): Damage =>
+  values.map(value => draft => ({ ...draft, headers: { ...draft.headers, [name]: value } }));
 
 const inPath: Damage = fc
   .tuple(fc.nat({ max: 8 }), fc.nat({ max: 7 }), oddInUrl, fc.nat({ max: 10_000 }))
@@ -147,6 +156,8 @@ const withoutAuthority: Damage = fc
       ...(n === 0 ? { origin: 'https://evil.example' } : {}),
     },
     cookies: [],
+    // Whatever else is wrong, it is not said to a caller without a valid API key.
+    ...('authorization' in draft.headers ? { answeredBy: 401 } : {}),
   }));
 const withoutItsOnce: Damage = fc.tuple(oddInUrl, pairDamage).map(([value, [at, how, by]]) => draft => ({
   ...draft,
@@ -198,25 +209,38 @@ export function damaged(drafts: readonly Draft[], which: 'refused' | 'odd'): fc.
 
 function damagedOne(draft: Draft, which: 'refused' | 'odd'): fc.Arbitrary<Draft> {
   const by = (damage: Damage) => damage.map(change => change(draft));
-  const { body } = draft;
+  const { body, refusedBy } = draft;
+  const own = refusedBy === undefined ? [] : [{ weight: 1, arbitrary: by(refusedBy) }];
+  const faults = body.type === 'json' ? jsonFaults(body.json, draft.isValidJson) : undefined;
   if (which === 'odd') {
     const twice = fc.tuple(odd, odd).map(([one, other]) => other(one(draft)));
     const bodies =
-      body.type === 'json'
-        ? [{ weight: 3, arbitrary: jsonFaults(body.json).odd.map(json => ({ ...draft, body: { ...body, json } })) }]
-        : [];
+      faults === undefined ? [] : [{ weight: 3, arbitrary: faults.odd.map(json => withJson(draft, json)) }];
     return fc.oneof({ weight: 4, arbitrary: by(odd) }, { weight: 2, arbitrary: twice }, ...bodies);
   }
+  if (faults !== undefined) {
+    const faulty = faults.refused.map(json => withJson(draft, json));
+    return fc.oneof(
+      { weight: 4, arbitrary: faulty },
+      // No header makes it valid.
+      { weight: 1, arbitrary: fc.tuple(inHeaders, faulty).map(([change, each]) => change(each)) },
+      { weight: 1, arbitrary: by(withoutAuthority) },
+      { weight: 1, arbitrary: by(badMediaType) },
+      ...own,
+    );
+  }
   switch (body.type) {
-    case 'json':
-      return fc.oneof(
-        { weight: 2, arbitrary: jsonFaults(body.json).refused.map(json => ({ ...draft, body: { ...body, json } })) },
-        { weight: 1, arbitrary: by(withoutAuthority) },
-        { weight: 1, arbitrary: by(badMediaType) },
-      );
     case 'form':
-      return fc.oneof(...[withoutAuthority, foreignOrigin, badToken, unknownField, badMediaType].map(by));
+      return fc.oneof(
+        ...[foreignOrigin, badToken, unknownField, badMediaType].map(by),
+        ...(draft.isForAnyone ? [] : [by(withoutAuthority)]),
+      );
     default:
-      return by(draft.spends === undefined ? withoutAuthority : withoutItsOnce);
+      return fc.oneof(
+        { weight: 1, arbitrary: by(draft.spends === undefined ? withoutAuthority : withoutItsOnce) },
+        ...own,
+      );
   }
 }
+
+const withJson = (draft: Draft, json: string): Draft => ({ ...draft, body: { type: 'json', json } });

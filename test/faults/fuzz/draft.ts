@@ -1,3 +1,5 @@
+import type fc from 'fast-check';
+
 /** A request in parts, so that any of them can be damaged on its own. */
 export interface Draft {
   readonly method: string;
@@ -9,6 +11,14 @@ export interface Draft {
   /** A GET that takes something which is there once: the query member that names it. */
   readonly spends?: 'state' | 'ticket';
   readonly body: DraftBody;
+  /** Damage that this route must refuse, in addition to what every route refuses. */
+  readonly refusedBy?: fc.Arbitrary<(draft: Draft) => Draft>;
+  /** Whether a damaged JSON body is valid by the contract: such a body is no refused input. */
+  readonly isValidJson?: (json: string) => boolean;
+  /** Without a session it is answered as done, because nothing is left to do. */
+  readonly isForAnyone?: true;
+  /** The only status that may answer. */
+  readonly answeredBy?: number;
 }
 
 export type Pair = readonly [name: string, value: string];
@@ -25,6 +35,7 @@ export interface FuzzInput {
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: string | undefined;
+  readonly answeredBy: number | undefined;
 }
 
 const mediaTypes: Readonly<Record<DraftBody['type'], string | undefined>> = {
@@ -51,6 +62,7 @@ export function toInput(draft: Draft): FuzzInput {
       Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
     ),
     body: textOf(draft.body),
+    answeredBy: draft.answeredBy,
   };
 }
 

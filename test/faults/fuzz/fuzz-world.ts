@@ -8,6 +8,7 @@ import { connectAccount } from '../../support/person-at-gateway.ts';
 import type { RawBrowser } from '../../support/raw-browser.ts';
 import { type Stage, startStage } from '../../support/stage.ts';
 import { askFor, keyOf } from '../../support/world.ts';
+import { completeAsks } from './complete-asks.ts';
 import { type Dump, dumpQuickly } from './dump.ts';
 
 type Ask = Parameters<Stage['api']['issue']>[0];
@@ -44,7 +45,8 @@ export interface Standing {
   signIn: { readonly raw: RawBrowser; readonly state: string };
 }
 
-const DAY_S = 86_400;
+/** Longer than any run, so that nothing expires between two looks at Redis. */
+export const DAY_S = 86_400;
 
 export async function startFuzzWorld(): Promise<FuzzWorld> {
   await using stack = new AsyncDisposableStack();
@@ -129,6 +131,9 @@ async function prepare(stage: Stage, user: string): Promise<Standing> {
     signIn: { raw: stage.raw(), state: '' },
   };
   await refresh(stage, user, standing);
+  // Accepted without damage, so that each refusal is about the damage.
+  const subject = { issuer: stage.world.identityProvider.issuer, subject: stage.subject() };
+  for (const ask of completeAsks) await openFor(stage, { ...ask, subject, ttlSeconds: DAY_S } as Ask);
   return standing;
 }
 

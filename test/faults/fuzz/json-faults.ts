@@ -1,36 +1,60 @@
 import fc from 'fast-check';
-import { brokenJson } from '../../support/hostile-values.ts';
-import { oddJson, oddText } from './odd-values.ts';
+import { brokenJson, MARKUP, oddJson, oddText, unwrittenJson } from '../../support/hostile-values.ts';
 
 /** JSON with exactly one thing wrong. */
 export interface JsonFaults {
-  /** Cannot be valid, whatever the schema is, as long as it takes no unknown members. */
+  /** Cannot be valid under a schema that takes no unknown members; values of another type may be where the schema has a choice. */
   readonly refused: fc.Arbitrary<string>;
   /** Any member replaced by anything: now and then by something that is valid too. */
   readonly odd: fc.Arbitrary<string>;
 }
 
 type Path = readonly string[];
+const badTexts = ['', '\0', 'a\u202eb', '\ud800', 'a\nb', '\u{e0041}', 'x'.repeat(9000)].map(text =>
+  JSON.stringify(text),
+);
+const badNumbers = [-1, 1.5, 2 ** 53, 1e308, -(2 ** 31)].map(number => JSON.stringify(number));
+const unknownNames = ['unknown member', '__proto__', 'constructor', 'toString', 'kind ', '', '\0', MARKUP];
+/** Bodies that count as none. */
+const isEmpty = (json: string) => ['', 'null', '{}'].includes(json.trim());
 const HOLE = 'hole-for-something-else';
 const broken = fc.constantFrom(...brokenJson);
 const known = new Map<string, JsonFaults>();
 
 /** Every place is cut out once; what is put there later costs nothing but the joining of texts. */
-export function jsonFaults(json: string): JsonFaults {
-  const made = known.get(json) ?? makeFaults(json);
+export function jsonFaults(json: string, isValid: (json: string) => boolean = () => false): JsonFaults {
+  const made = known.get(json) ?? makeFaults(json, isValid);
   if (known.size > 200) known.clear();
   known.set(json, made);
   return made;
 }
 
-function makeFaults(json: string): JsonFaults {
+function makeFaults(json: string, isValid: (json: string) => boolean): JsonFaults {
   const valid: unknown = JSON.parse(json);
-  const holes = pathsOf(valid).map(path => {
+  const everyHole = [...pathsOf(valid)].map(([path, type]) => {
     const [before = '', after = ''] = JSON.stringify(withHole(valid, path)).split(`"${HOLE}"`);
-    return [before, after] as const;
+    return { before, after, type };
   });
-  const filled = (arbitrary: fc.Arbitrary<string>) =>
-    fc.tuple(fc.constantFrom(...holes), arbitrary).map(([[before, after], value]) => before + value + after);
+  const leaves = everyHole.filter(({ type }) => type !== 'object' && type !== 'array');
+  type Hole = (typeof everyHole)[number];
+  const filled = (arbitrary: fc.Arbitrary<string>, holes: readonly Hole[] = leaves) =>
+    holes.length === 0
+      ? []
+      : [fc.tuple(fc.constantFrom(...holes), arbitrary).map(([{ before, after }, value]) => before + value + after)];
+  const mistyped = fc
+    .tuple(fc.constantFrom(...everyHole), oddJson)
+    // A value of the same type may be valid; an object or a list is checked by its own members.
+    .filter(([{ type }, value]) => typeOfJson(value) !== type)
+    .map(([{ before, after }, value]) => before + value + after);
+  const ofType = (type: JsonType) => leaves.filter(hole => hole.type === type);
+  const wrong = fc
+    .oneof(
+      { weight: 3, arbitrary: mistyped },
+      ...filled(fc.constantFrom(...badTexts), ofType('string')),
+      ...filled(fc.constantFrom(...badNumbers), ofType('number')),
+      ...filled(fc.constantFrom(...unwrittenJson)),
+    )
+    .filter(text => !isEmpty(text) && !isValid(text));
   const inserts = [...json.matchAll(/\{/g)].map(({ index }) => index + 1).filter(at => !isInText(json, at - 1));
   const separator = (at: number) => (json[at] === '}' ? '' : ',');
   const inserted = (names: fc.Arbitrary<string>) =>
@@ -44,14 +68,15 @@ function makeFaults(json: string): JsonFaults {
   return {
     refused: isObject
       ? fc.oneof(
-          inserted(fc.constantFrom('"unknown member"', '"__proto__"', '"constructor"', '"kind "')),
-          filled(broken),
+          { weight: 4, arbitrary: wrong },
+          inserted(fc.constantFrom(...unknownNames).map(name => JSON.stringify(name))),
+          ...filled(broken),
           ...(doubled.length === 0 ? [] : [fc.constantFrom(...doubled)]),
           cut,
         )
       : broken,
     odd: fc.oneof(
-      { weight: 8, arbitrary: filled(oddJson) },
+      ...filled(oddJson).map(arbitrary => ({ weight: 8, arbitrary })),
       { weight: 2, arbitrary: inserted(oddText.map(text => JSON.stringify(text))) },
       { weight: 1, arbitrary: oddJson },
       {
@@ -64,9 +89,26 @@ function makeFaults(json: string): JsonFaults {
   };
 }
 
-function pathsOf(value: unknown, at: Path = []): Path[] {
-  if (typeof value !== 'object' || value === null) return [at];
-  return [at, ...Object.entries(value).flatMap(([name, child]) => pathsOf(child, [...at, name]))];
+type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null' | 'none';
+
+function typeOfJson(json: string): JsonType {
+  const [first = ''] = json.trimStart();
+  const types: Readonly<Record<string, JsonType>> = {
+    '{': 'object',
+    '[': 'array',
+    '"': 'string',
+    t: 'boolean',
+    f: 'boolean',
+    n: 'null',
+  };
+  return types[first] ?? (/[-0-9]/.test(first) ? 'number' : 'none');
+}
+
+/** Every place in a value, the whole of it and its objects and lists included. */
+function* pathsOf(value: unknown, at: Path = []): Generator<readonly [Path, JsonType]> {
+  yield [at, typeOfJson(JSON.stringify(value))];
+  if (typeof value === 'object' && value !== null)
+    for (const [name, child] of Object.entries(value)) yield* pathsOf(child, [...at, name]);
 }
 
 function withHole(value: unknown, [name, ...rest]: Path): unknown {

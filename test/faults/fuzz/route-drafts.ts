@@ -1,12 +1,16 @@
+import fc from 'fast-check';
+import { oddHeader, oddJson, oddText } from '../../support/hostile-values.ts';
 import type { RawBrowser } from '../../support/raw-browser.ts';
 import { acceptFormIn } from '../../support/raw-browser.ts';
 import type { RegisteredRoute } from '../../support/registered-routes.ts';
 import { keyOf } from '../../support/world.ts';
+import { completeAsks, isValidAsk } from './complete-asks.ts';
+import { withHeader, withInvalidQuery } from './damage.ts';
 import { type Draft, type DraftBody, encodePairs } from './draft.ts';
-import type { FuzzWorld } from './fuzz-world.ts';
+import { DAY_S, type FuzzWorld } from './fuzz-world.ts';
 
 /** What a route is asked with when nothing is wrong, as far as somebody has said so here. */
-type Part = Partial<Pick<Draft, 'query' | 'headers' | 'cookies' | 'body' | 'spends'>> & {
+type Part = Partial<Omit<Draft, 'method' | 'path' | 'answeredBy'>> & {
   /** Path parameters in their order. */
   readonly params?: readonly string[];
 };
@@ -22,13 +26,13 @@ export async function draftsFor(route: RegisteredRoute, world: FuzzWorld): Promi
   const described = await (
     describedParts[`${route.method === 'HEAD' ? 'GET' : route.method} ${route.path}`] ?? undescribed
   )(world, route);
-  return described.map(({ params = [], query = [], headers = {}, cookies = [], body = { type: 'none' }, spends }) => {
+  return described.map(({ params = [], ...part }) => {
     const left = [...params];
     const path = route.path
       .slice(1)
       .split('/')
       .map(segment => (segment.startsWith(':') ? (left.shift() ?? 'x') : segment));
-    return { method: route.method, path, query, headers, cookies, body, ...(spends === undefined ? {} : { spends }) };
+    return { method: route.method, path, query: [], headers: {}, cookies: [], body: { type: 'none' }, ...part };
   });
 }
 
@@ -91,6 +95,36 @@ async function ceremonies(world: FuzzWorld): Promise<Part[]> {
   ];
 }
 
+/** An event that Stripe has not signed, at any address of ours. */
+const unsigned = fc
+  .tuple(
+    fc.oneof(oddText, oddJson),
+    fc.constantFrom(
+      '',
+      't=1,v1=x',
+      `t=${Math.floor(Date.now() / 1000)},v1=${'a'.repeat(64)}`,
+      't=,v1=',
+      't=1,,v1=,0af',
+    ),
+    fc.constantFrom('stripe-main', 'none', 'x', '__proto__'),
+  )
+  .map(
+    ([text, signature, processor]) =>
+      (draft: Draft): Draft => ({
+        ...draft,
+        path: draft.path.with(-1, processor),
+        headers: { ...draft.headers, 'stripe-signature': signature },
+        body: { type: 'text', text: text.toWellFormed() },
+      }),
+  );
+
+/** Positions in the stream of events that were never given out. */
+const badPosition = fc.oneof(
+  oddHeader.map(text => `x${text}`),
+  fc.tuple(fc.maxSafeNat(), fc.maxSafeNat()).map(([time, count]) => `${time}-${count}x`),
+  fc.tuple(fc.bigInt({ min: 10n ** 15n, max: 10n ** 60n }), fc.nat()).map(([time, count]) => `${time}-${count}`),
+);
+
 function signedByStripe({ stripe, standing }: FuzzWorld): Part[] {
   const metadata = { elicitationId: standing.ended };
   // Not one that names a Checkout Session: of those the processor is asked, and told to come again where it cannot answer.
@@ -103,6 +137,7 @@ function signedByStripe({ stripe, standing }: FuzzWorld): Part[] {
         params: ['stripe-main'],
         headers: { ...headers },
         body: { type: 'text', text: Buffer.from(body).toString() } as const,
+        refusedBy: unsigned,
       };
     }),
   );
@@ -110,9 +145,14 @@ function signedByStripe({ stripe, standing }: FuzzWorld): Part[] {
 
 const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<readonly Part[]> | readonly Part[]>> = {
   'POST /v1/elicitations': ({ standing }) =>
-    [...standing.asks.values()].map(({ body }) => ({ headers: bearer(), body: jsonBody({ ...body, ttlSeconds: 60 }) })),
+    completeAsks.map(ask => ({
+      headers: bearer(),
+      body: jsonBody({ ...ask, subject: standing.asks.get('form')?.body.subject, ttlSeconds: DAY_S }),
+      // No damage to this one makes another valid request.
+      ...(ask.kind === 'authorization' ? {} : { isValidJson: isValidAsk }),
+    })),
   'GET /v1/elicitations/:elicitationId': ({ standing }) => [
-    { params: [standing.ended], headers: bearer(), query: [['wait', '0']] },
+    { params: [standing.ended], headers: bearer(), query: [['wait', '0']], refusedBy: withInvalidQuery('wait', 'x') },
     { params: [standing.external.elicitationId], headers: bearer() },
   ],
   'POST /v1/elicitations/:elicitationId/cancel': ({ standing }) =>
@@ -144,8 +184,9 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
         ['status', 'completed'],
         ['after', 'x'],
       ],
+      refusedBy: withInvalidQuery('after', 'x'),
     },
-    { headers: { ...bearer(), 'last-event-id': 'x-1' } },
+    { headers: { ...bearer(), 'last-event-id': 'x-1' }, refusedBy: withHeader('last-event-id', badPosition) },
   ],
   'GET /v1/connections': subjects,
   'GET /v1/credentials': subjects,
@@ -198,7 +239,8 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
   'GET /login/continue': ({ standing }) => [
     { query: [['ticket', 'a-ticket']], cookies: cookiesOf(standing.external.raw), spends: 'ticket' },
   ],
-  'POST /logout': world => plainForm(world, world.standing.person, '/me', []),
+  'POST /logout': async world =>
+    (await plainForm(world, world.standing.person, '/me', [])).map(part => ({ ...part, isForAnyone: true })),
   'GET /callback/:mcpServerId/:provider': ({ standing, stage }) => [
     {
       params: ['tracker', 'forge'],
@@ -262,6 +304,7 @@ function subjects({ stage, standing }: FuzzWorld): Part[] {
         ['provider', 'forge'],
         ['name', 'x'],
       ],
+      refusedBy: withInvalidQuery('issuer', '%00'),
     },
   ];
 }
