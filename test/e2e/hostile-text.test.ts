@@ -1,12 +1,31 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { issueFor } from '../support/asks.ts';
 import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
 import { askFor } from '../support/world.ts';
 
-/** What a hostile MCP server might say. Either the API refuses it or the page shows it as the plain text it is. */
+/** Texts of a hostile MCP server that the page shows as the plain text they are. */
 const texts = [
+  '<script>document.title = "owned"</script>',
+  '<img src=x onerror="document.title=1">',
+  '</dl></form><form action="//evil.example"><button>Yes',
+  '</textarea><input name="csrf_token">',
+  '"><svg/onload=alert(1)>',
+  "' autofocus onfocus='alert(1)",
+  '&lt;b&gt; &#60; &amp;amp;',
+  '{mcpServer} {amount} ${7*7} {{7*7}}',
+  '[Approve](https://evil.example) **bold**',
+  'Total €0.01 (already paid)',
+  'مرحبا 123 github.com',
+  '👩‍👩‍👧‍👦 family',
+  'Z͑ͫ̓ͪ̂ͫA̴L̠G̴O',
+  'constructor __proto__',
+];
+
+/** Longer ones, for a message. */
+const messages = [
   '<script>document.title = "owned"</script>',
   '<img src=x onerror="document.title=1">',
   '</blockquote></section><form action="https://evil.example"><button>Continue</button></form>',
@@ -30,7 +49,10 @@ const texts = [
   'Z͑ͫ̓ͪ̂ͫA̴L̠G̴O',
   'W'.repeat(300),
   'constructor __proto__ toString',
-  // Refused: what turns text around, hides it or breaks its line.
+];
+
+/** Refused: what turns text around, hides it or breaks its line. */
+const refused = [
   'invoice\u202Egnp.exe',
   '\u2066isolate\u2069',
   '\u200Fright',
@@ -42,61 +64,157 @@ const texts = [
   'private\uE000',
   'lone\uD800surrogate',
 ];
-const refused = texts.slice(-10);
+
+type Ask = Parameters<typeof issueFor>[2];
+const NEUTRAL = 'Plain';
+
+/** For each kind a request with a text of the MCP server in every place that has one, in the order of `places`. */
+const kinds = {
+  payment: {
+    places: ['payee', 'reference', 'item'],
+    ask: ([payee = NEUTRAL, reference = NEUTRAL, label = NEUTRAL]) => ({
+      kind: 'payment',
+      payment: {
+        payee: { name: payee },
+        reference,
+        items: [{ label, unitMinorUnits: 100 }],
+        amount: { currency: 'EUR', minorUnits: 100 },
+        processor: 'none',
+      },
+    }),
+  },
+  confirmation: {
+    places: ['title', 'label of a fact', 'fact'],
+    ask: ([title = NEUTRAL, label = NEUTRAL, value = NEUTRAL]) => ({
+      kind: 'confirmation',
+      confirmation: { title, facts: [{ type: 'text', label, value }] },
+    }),
+  },
+  credential: {
+    places: ['title', 'label', 'help', 'example'],
+    ask: ([title = NEUTRAL, label = NEUTRAL, help = NEUTRAL, example = NEUTRAL]) => ({
+      kind: 'credential',
+      credential: { name: 'key', title, fields: [{ name: 'key', label, help, example }] },
+    }),
+  },
+  form: {
+    places: ['title', 'question', 'description', 'option', 'title of an option', 'default'],
+    ask: ([
+      title = NEUTRAL,
+      question = NEUTRAL,
+      description = NEUTRAL,
+      option = NEUTRAL,
+      optionTitle = NEUTRAL,
+      preset = NEUTRAL,
+    ]) => ({
+      kind: 'form',
+      form: {
+        title,
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            a: { type: 'string', title: question },
+            b: { type: 'string', description },
+            c: { type: 'string', enum: [option, 'other'] },
+            d: { type: 'string', oneOf: [{ const: 'a', title: optionTitle }] },
+            e: { type: 'string', default: preset },
+          },
+        },
+      },
+    }),
+  },
+} satisfies Record<string, { places: readonly string[]; ask: (texts: readonly string[]) => Ask }>;
+const names = Object.keys(kinds) as (keyof typeof kinds)[];
+const everyPlace = names.flatMap(kind => kinds[kind].places.map((place, at) => [kind, place, at] as const));
 
 let browser: Browser;
 let stage: Stage;
 let person: Person;
 let user: string;
-
+const foreign: string[] = [];
 beforeAll(async () => {
   [browser, stage] = await Promise.all([
     sharedBrowser(),
-    startStage({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
+    startStage({ mcpServer: { payment: { maxAmount: { EUR: 1000 } }, limits: { elicitationsPerSubject: 10_000 } } }),
   ]);
   user = stage.subject();
   person = await newPerson(browser, user);
-  const { url, elicitationId } = await stage.ask(user);
+  const { url, elicitationId } = await issueFor(stage, user, kinds.payment.ask([]));
   await person.page.goto(url);
   await signIn(person.page, user);
   await person.page.locator('form[action$="/accept"]').waitFor();
   await stage.api.cancel(elicitationId);
+  person.page.on('request', request => {
+    if (!request.url().startsWith(stage.world.publicUrl)) foreign.push(request.url());
+  });
 });
 afterAll(async () => {
+  await person?.[Symbol.asyncDispose]();
   await stage?.[Symbol.asyncDispose]();
 });
 
 /** Names of all elements, in order: what a text that is only text cannot change. */
 const skeleton = () => person.page.locator('html *').evaluateAll(elements => elements.map(({ tagName }) => tagName));
 
-describe('S31: text of an MCP server stays text', () => {
-  it('shows each text as it is, inside its quotation, and nothing else changes', async () => {
-    const foreign: string[] = [];
-    person.page.on('request', request => {
-      if (!request.url().startsWith(stage.world.publicUrl)) foreign.push(request.url());
-    });
+describe('S31: every text of an MCP server stays text', () => {
+  it.each(names)('%s: shows each text in each place, and nothing else changes', async kind => {
+    const { page } = person;
+    const { ask, places } = kinds[kind];
     let expected: string[] | undefined;
-    for (const text of texts) {
-      const issued = await stage.api.issue(askFor(stage.world, user, { message: text, requestedBy: { tool: 'tool' } }));
-      if (refused.includes(text)) {
-        expect([text, issued.status]).toEqual([text, 400]);
-        continue;
-      }
-      expect([text, issued.status]).toEqual([text, 201]);
-      await person.page.goto(issued.body.url);
+    // Each round has another text in each place, so that after all rounds each place has shown each text.
+    for (const round of [-1, ...texts.keys()]) {
+      const chosen = round < 0 ? [] : places.map((_, at) => texts[(round + at) % texts.length] ?? '');
+      const { url, elicitationId } = await issueFor(stage, user, ask(chosen));
+      await page.goto(url);
       expected ??= await skeleton();
-      expect(await skeleton()).toEqual(expected);
-      expect(await person.page.locator('blockquote').textContent()).toBe(text.normalize('NFC'));
-      expect(await person.page.title()).not.toMatch(/owned|^1$/);
-      await stage.api.cancel(issued.body.elicitationId);
+      expect([chosen, await skeleton()]).toEqual([chosen, expected]);
+      const shown = await page.locator('body').textContent();
+      const values = await page
+        .locator('input, textarea, option')
+        .evaluateAll(elements => elements.map(element => ('value' in element ? String(element.value) : '')));
+      for (const text of chosen)
+        expect([text, [shown, ...values].some(part => part?.includes(text.normalize('NFC').trim()))]).toEqual([
+          text,
+          true,
+        ]);
+      expect(await page.title()).not.toMatch(/owned|^1$/);
+      await stage.api.cancel(elicitationId);
     }
     expect(foreign).toEqual([]);
   });
 
-  it.each(['tool', 'mcpClient'] as const)('refuses in %s what it refuses in a message', async field => {
-    for (const text of refused) {
-      const { status } = await stage.api.issue(askFor(stage.world, user, { requestedBy: { [field]: text } }));
-      expect([text, status]).toEqual([text, 400]);
+  it('authorization: shows each message as it is, inside its quotation, and nothing else changes', async () => {
+    let expected: string[] | undefined;
+    for (const message of messages) {
+      const { url, elicitationId } = await stage.ask(user, { message, requestedBy: { tool: 'tool' } });
+      await person.page.goto(url);
+      expected ??= await skeleton();
+      expect([message, await skeleton()]).toEqual([message, expected]);
+      expect(await person.page.locator('blockquote').textContent()).toBe(message.normalize('NFC'));
+      expect(await person.page.title()).not.toMatch(/owned|^1$/);
+      await stage.api.cancel(elicitationId);
     }
+    expect(foreign).toEqual([]);
+  });
+
+  it.each(everyPlace)(
+    '%s, %s: refuses text that is hidden, turned around or breaks its line',
+    async (kind, place, at) => {
+      const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+      // A default may have several lines, as an answer may.
+      for (const text of place === 'default' ? refused : [...refused, 'a\nb']) {
+        const chosen = kinds[kind].places.map((_, each) => (each === at ? text : NEUTRAL));
+        const { status } = await stage.api.call('POST', '/v1/elicitations', { ...kinds[kind].ask(chosen), subject });
+        expect([text, status]).toEqual([text, 400]);
+      }
+    },
+  );
+
+  it('authorization: refuses the same in its message and in the names of the client and the tool', async () => {
+    for (const text of refused)
+      for (const change of [{ message: text }, { requestedBy: { tool: text } }, { requestedBy: { mcpClient: text } }]) {
+        const { status } = await stage.api.issue(askFor(stage.world, user, change));
+        expect([text, status]).toEqual([text, 400]);
+      }
   });
 });
