@@ -7,7 +7,9 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { endingWithParent, freePort } from '@postern/testkit/processes';
+import { compiledGateway } from './compiled-gateway.ts';
 import { endWithUs } from './end-with-us.ts';
+import { warmUp } from './warm-up.ts';
 
 /** A gateway as operators run it: a process of its own with a configuration file. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -41,7 +43,7 @@ export interface GatewayProcessOptions {
 
 const main = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), 'main.ts');
 
-/** Starts one more replica of a configuration, on a port of its own. Resolves when it listens. @throws when it does not */
+/** Starts one more replica of a configuration, on a port of its own. Resolves when it serves pages. @throws when it does not */
 export async function startGatewayProcess(
   config: GatewayConfigInput,
   options: GatewayProcessOptions = {},
@@ -50,10 +52,11 @@ export async function startGatewayProcess(
   const directory = await mkdtemp(join(tmpdir(), 'postern-gateway-'));
   const path = join(directory, 'postern.config.yaml');
   const port = await freePort();
+  const address = `http://${host}:${port}`;
   // JSON is YAML.
   await writeFile(path, JSON.stringify({ ...config, listen: { host, port } }), { mode: 0o600 });
   const { REDIS_URL: _, ...inherited } = process.env;
-  const env = { ...inherited, ...options.env };
+  const env = { ...inherited, ...(await compiledGateway()), ...options.env };
   const [program = '', ...args] = [...launcher, process.execPath, main, path];
   const start = async () => {
     const stderr = onLine === undefined ? 'inherit' : 'pipe';
@@ -66,6 +69,7 @@ export async function startGatewayProcess(
         if (line.includes('"audit":true')) audited.push(line);
         onLine?.(line);
       });
+      await warmUp(address, config.publicUrl, () => started.exitCode !== null || started.signalCode !== null);
     } catch (error) {
       await kill(started);
       throw error;
@@ -81,7 +85,7 @@ export async function startGatewayProcess(
     throw error;
   }
   return {
-    address: `http://${host}:${port}`,
+    address,
     get pid() {
       return child?.pid;
     },
