@@ -9,6 +9,8 @@ import { startRecordedReceiver } from './traffic/recorded-receiver.ts';
 export interface FaultGatewayOptions extends Omit<GatewayProcessOptions, 'onLine'> {
   /** Changes what this one is started with. */
   readonly config?: (config: GatewayConfigInput) => GatewayConfigInput;
+  /** How often its supervisor starts it until it listens. Default 10: on a busy machine Redis may not answer a start in time. */
+  readonly startAttempts?: number;
   /** A fault proxy between this gateway and its Redis, which then must have a URL. */
   readonly hasRedisLink?: boolean;
 }
@@ -86,7 +88,6 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
       otherMcpServers: [{ id: 'files', name: 'File Store', limits, payment, webhooks: webhooksOf('files') }],
       config: () => ({
         limits: { pageRequestsPerMinute: PLENTY },
-        outbound: { timeoutSeconds: 2 },
         ...(redis === undefined ? {} : { redis }),
         ...options.config,
       }),
@@ -98,7 +99,10 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
   for (const receiver of receivers.values()) history.secret('webhook secret', receiver.secret);
 
   const gateways: FaultGateway[] = [];
-  async function startGateway(name: string, { config, hasRedisLink, ...started }: FaultGatewayOptions = {}) {
+  async function startGateway(
+    name: string,
+    { config, hasRedisLink, startAttempts = 10, ...started }: FaultGatewayOptions = {},
+  ) {
     let own = config?.(world.config) ?? world.config;
     const redisLink = hasRedisLink === true ? stack.use(await startRedisLink(run, own)) : undefined;
     if (redisLink !== undefined) own = { ...own, redis: { ...own.redis, url: urlThrough(redisLink, own) } };
@@ -109,7 +113,12 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
     };
     const note = (fault: string) => history.record({ who: 'harness', what: 'fault', fault, target: name });
     const gateway = stack.use(
-      await supervised(() => startGatewayProcess(own, { ...started, onLine }), { name, lines, note }),
+      await supervised(() => startGatewayProcess(own, { ...started, onLine }), {
+        name,
+        lines,
+        note,
+        attempts: startAttempts,
+      }),
     );
     const faulty: FaultGateway = {
       name,
@@ -138,7 +147,7 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
         await gateway.kill();
       },
       async restart() {
-        await supervised(() => gateway.restart(), { name, lines, note });
+        await supervised(() => gateway.restart(), { name, lines, note, attempts: startAttempts });
         note('restarted');
       },
       suspend() {
@@ -165,12 +174,15 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
   };
 }
 
-const START_ATTEMPTS = 3;
-
 /** As a supervisor does: what ends before it listens, for a Redis that did not answer in time, is started again. @throws with its last words */
 async function supervised<T>(
   start: () => Promise<T>,
-  p: { readonly name: string; readonly lines: readonly string[]; readonly note: (fault: string) => void },
+  p: {
+    readonly name: string;
+    readonly lines: readonly string[];
+    readonly note: (fault: string) => void;
+    readonly attempts: number;
+  },
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -178,7 +190,7 @@ async function supervised<T>(
     } catch (cause) {
       const words = p.lines.slice(-1).join('');
       p.note(`did not start: ${words.slice(0, 120)}`);
-      if (attempt === START_ATTEMPTS) throw new Error(`${p.name} did not start: ${words}`, { cause });
+      if (attempt === p.attempts) throw new Error(`${p.name} did not start: ${words}`, { cause });
     }
   }
 }

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const scenario = (run: (run: FaultRun) => Promise<void>): Scenario => ({ item: 'X1', name: 'made up', run });
-const execute = (made: Scenario) => runScenario(made, { seed: 3, isLong: false, directory });
+const execute = (made: Scenario) => runScenario(made, { seed: 3, isLong: false, isTimed: true, directory });
 
 /** Acknowledged, and never looked at again. */
 function recordLoss({ history }: FaultRun): void {

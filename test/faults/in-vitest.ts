@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'vitest';
+import { HANG_MS } from './hang.ts';
 import { missingNeeds } from './needs.ts';
 import { runScenario } from './runner.ts';
 import type { Scenario } from './scenario.ts';
@@ -16,7 +17,7 @@ export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce 
   const turns = createTurns(atOnce);
   describe.concurrent(`faults: ${group}`, () => {
     for (const scenario of scenarios) {
-      const { item, name, needs = [], directed, length, timeoutMs = 120_000 } = scenario;
+      const { item, name, needs = [], directed, length, timeoutMs = 2 * HANG_MS } = scenario;
       if (directed !== undefined || length === 'long') continue;
       // The bound of the run is its own; here it also waits for its turn.
       it(`${item}: ${name}`, { timeout: timeoutMs * scenarios.length }, async ({ skip, expect }) => {
@@ -24,7 +25,12 @@ export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce 
         if (missing.length > 0) skip(missing.join(', '));
         using _turn = await turns.take();
         const directory = join(tmpdir(), 'postern-faults');
-        const { reasons, historyPath } = await runScenario(scenario, { seed: SEED, isLong: false, directory });
+        const { reasons, historyPath } = await runScenario(scenario, {
+          seed: SEED,
+          isLong: false,
+          isTimed: false,
+          directory,
+        });
         expect(reasons, `seed ${SEED}, history ${historyPath}`).toEqual([]);
       });
     }

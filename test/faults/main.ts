@@ -53,7 +53,7 @@ const results: RunResult[] = [];
 for (const scenario of chosen) {
   // A directed test knows no seeds.
   for (const seed of scenario.directed === undefined ? seeds : seeds.slice(0, 1)) {
-    const result = await runScenario(scenario, { seed, isLong: values.long, directory });
+    const result = await runScenario(scenario, { seed, isLong: values.long, isTimed: true, directory });
     results.push(result);
     console.log(lineOf(result));
     for (const reason of result.reasons.slice(0, 20)) console.log(`      ${reason}`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { check, type Violation } from './checker.ts';
 import { runDirected } from './directed.ts';
+import { HANG_MS } from './hang.ts';
 import { openHistory } from './history.ts';
 import { missingNeeds } from './needs.ts';
 import { seededRandom } from './random.ts';
@@ -29,14 +30,18 @@ export interface RunResult {
 export interface RunOptions {
   readonly seed: number;
   readonly isLong: boolean;
+  readonly isTimed: boolean;
   /** Where histories go; kept of failures only. */
   readonly directory: string;
 }
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 2 * HANG_MS;
 
 /** Runs one scenario under one seed, and checks what was seen. Does not throw for what fails. */
-export async function runScenario(scenario: Scenario, { seed, isLong, directory }: RunOptions): Promise<RunResult> {
+export async function runScenario(
+  scenario: Scenario,
+  { seed, isLong, isTimed, directory }: RunOptions,
+): Promise<RunResult> {
   const began = performance.now();
   const measures: Measure[] = [];
   const result = (outcome: RunResult['outcome'], reasons: readonly string[], historyPath?: string): RunResult => ({
@@ -55,7 +60,7 @@ export async function runScenario(scenario: Scenario, { seed, isLong, directory 
   const history = openHistory({ path });
   const stack = new AsyncDisposableStack();
   const run: FaultRun = {
-    ...{ seed, isLong, history, stack },
+    ...{ seed, isLong, isTimed, history, stack },
     random: seededRandom(seed),
     measure: (name, value, unit) => void measures.push({ name, value, unit }),
   };
@@ -66,7 +71,7 @@ export async function runScenario(scenario: Scenario, { seed, isLong, directory 
     reasons.push(...messagesOf(error));
   }
   try {
-    await bounded(stack.disposeAsync(), 60_000);
+    await bounded(stack.disposeAsync(), HANG_MS);
   } catch (error) {
     reasons.push(...messagesOf(error).map(message => `at its end: ${message}`));
   }

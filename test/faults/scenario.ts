@@ -13,7 +13,7 @@ export interface Scenario {
   readonly length?: 'short' | 'long';
   /** A directed test that shows the item already; `vitest run` runs it anyway, `pnpm faults` as a child. */
   readonly directed?: { readonly file: string; readonly test: string };
-  /** The bound of one run. Default two minutes. */
+  /** The bound of one run. Default ten minutes, which only turns a hang into a failure. */
   readonly timeoutMs?: number;
   /** @throws when something that only this item promises does not hold. The invariants are checked afterwards. */
   run(run: FaultRun): Promise<void>;
@@ -30,6 +30,11 @@ export interface FaultRun {
   readonly history: History;
   /** Disposed by the runner, whatever came of the run, before the history is checked. */
   readonly stack: AsyncDisposableStack;
+  /**
+   * Whether bounds of time are part of the outcome. `pnpm faults` is run on a machine that has nothing else to do; a test also runs
+   * beside other work, so it measures and does not judge.
+   */
+  readonly isTimed: boolean;
   /** A figure for the report. */
   measure(name: string, value: number, unit: string): void;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createCondition } from '../support/condition.ts';
 import type { FaultWorld } from './fault-world.ts';
+import { HANG_MS } from './hang.ts';
 import type { FaultRun } from './scenario.ts';
 import { type TrafficKind, trafficKinds } from './traffic/asks.ts';
 import { type Caller, createCaller } from './traffic/caller.ts';
@@ -20,11 +21,11 @@ export interface TrafficOptions {
   /** Default: all. */
   readonly kinds?: readonly TrafficKind[];
   readonly shares?: Partial<FlowShares>;
-  /** How long a caller or a person waits for one answer. Default 5 s. */
+  /** How long a caller or a person waits for one answer. Default 15 s. */
   readonly timeoutMs?: number;
   /** The longest pause that a caller makes before a repeat; whoever tells it to come later is given up. Default 2 s. */
   readonly patienceMs?: number;
-  /** Repeats of a caller, and reloads of a person. Default 12. */
+  /** Repeats of a caller, and reloads of a person. Default 30. */
   readonly attempts?: number;
   /** Default 60; 10 lets those who walk away leave ends by time. */
   readonly ttlSeconds?: number;
@@ -41,8 +42,8 @@ export interface Traffic {
   readonly ended: number;
   /** Flows that were seen to complete. */
   readonly completed: number;
-  /** Resolves when so many more flows than now have ended. @throws after the bound, default 30 s, and when the traffic itself broke */
-  more(flows: number, withinMs?: number): Promise<void>;
+  /** Resolves when so many more flows than now have ended. @throws when they hang, and when the traffic itself broke */
+  more(flows: number): Promise<void>;
   /** Begins nothing more; resolves when what was under way is over. @throws when the traffic itself broke */
   stop(): Promise<void>;
   /**
@@ -53,9 +54,9 @@ export interface Traffic {
 }
 
 export async function startTraffic(run: FaultRun, options: TrafficOptions): Promise<Traffic> {
-  const { world, concurrency = 8, kinds = trafficKinds, ttlSeconds = 60, attempts = 12 } = options;
+  const { world, concurrency = 8, kinds = trafficKinds, ttlSeconds = 60, attempts = 30 } = options;
   const addresses = options.addresses ?? (() => world.gateways.map(({ address }) => address));
-  const { timeoutMs = 5_000, patienceMs = 2_000 } = options;
+  const { timeoutMs = 15_000, patienceMs = 2_000 } = options;
   const shares = { ...usualShares, ...options.shares };
   const callers = new Map(
     world.mcpServerIds.map(mcpServerId => [
@@ -135,11 +136,11 @@ export async function startTraffic(run: FaultRun, options: TrafficOptions): Prom
     get completed() {
       return completed;
     },
-    async more(flows, withinMs = 30_000) {
+    async more(flows) {
       const goal = ended + flows;
       const met = changed.until(() => ended >= goal || failures.length > 0);
       const bound = new AbortController();
-      const late = delay(withinMs, true, { signal: bound.signal }).catch(() => false);
+      const late = delay(HANG_MS, true, { signal: bound.signal }).catch(() => false);
       const isLate = await Promise.race([met.then(() => false), late, over.then(() => false)]);
       bound.abort();
       assertSound();

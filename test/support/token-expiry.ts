@@ -19,16 +19,31 @@ export function settleTokenSet(redisUrl: string, connectionId: string, now = Dat
   return setLifetime(redisUrl, connectionId, { from: now - MINUTE_MS });
 }
 
+/** Ends the lease of a refresh whose process has died, and wakes callers who wait for its end. */
+export async function endRefreshLease(redisUrl: string, connectionId: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  try {
+    await redis.hdel(keyOf(connectionId), 'lease');
+    await redis.publish('postern:wake', connectionId);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function keyOf(connectionId: string): string {
+  const id = parseConnectionId(connectionId);
+  if (id === undefined) throw new TypeError('not the id of a connection');
+  return `postern:{${shardIn(id)}}:cn:${id.slice(5)}`;
+}
+
 async function setLifetime(
   redisUrl: string,
   connectionId: string,
   { from, to }: { from: number; to?: number },
 ): Promise<void> {
-  const id = parseConnectionId(connectionId);
-  if (id === undefined) throw new TypeError('not the id of a connection');
+  const key = keyOf(connectionId);
   const redis = new Redis(redisUrl);
   try {
-    const key = `postern:{${shardIn(id)}}:cn:${id.slice(5)}`;
     const record = JSON.parse((await redis.hget(key, 'record')) ?? '') as { accessTokenExpiresAt?: number };
     const changed = to === undefined ? record : { ...record, accessTokenExpiresAt: to };
     await redis.hset(key, { record: JSON.stringify(changed), updatedAt: from });

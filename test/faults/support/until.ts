@@ -1,11 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { HANG_MS } from '../hang.ts';
 
 /**
  * Looks again and again until it holds; a look that throws counts as no.
  * @returns how long it took, in ms
  * @throws after `withinMs`, with what was waited for
  */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, withinMs = 30_000): Promise<number> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  withinMs = HANG_MS,
+): Promise<number> {
   const began = performance.now();
   let last: unknown;
   while (performance.now() - began < withinMs) {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { indexed, isTerminal } from '../checks/indexed.ts';
 import type { FaultWorld } from '../fault-world.ts';
+import { HANG_MS } from '../hang.ts';
 import type { SeededRandom } from '../random.ts';
 import type { FaultRun } from '../scenario.ts';
 import { type Call, type Caller, factsOf } from './caller.ts';
@@ -10,10 +11,8 @@ import type { Listening } from './listening.ts';
 export interface SettleOptions {
   /** Default: those of the traffic. */
   readonly replicas?: () => readonly string[];
-  /** How long the gateways may take to be ready again. Default 20 s. */
+  /** How long the gateways may take to be ready again. Default: until they hang. */
   readonly readyMs?: number;
-  /** How long until every end is announced. Default 60 s: a delivery in dead hands waits for twice its lock, and a busy machine adds to it. */
-  readonly announceMs?: number;
   /** Which end by time alone is waited for instead of being brought about. Default false. */
   readonly untilExpired?: boolean;
 }
@@ -32,7 +31,7 @@ const AT_ONCE = 12;
 export async function settleHistory(run: FaultRun, parts: Parts, options: SettleOptions): Promise<void> {
   const replicas = (options.replicas ?? parts.addresses)();
   const random = run.random.fork('settling');
-  await untilReady(replicas, options.readyMs ?? 20_000);
+  await untilReady(replicas, options.readyMs ?? HANG_MS);
   const mine = acknowledgedBy(run, parts.callers);
   await eachOf(mine, async ({ elicitationId, caller }) => {
     const read = await caller.read(elicitationId, random);
@@ -43,7 +42,7 @@ export async function settleHistory(run: FaultRun, parts: Parts, options: Settle
   const ends = await readFinals(run, mine, replicas);
   await takeStock(run, parts, { replicas, random });
   const began = performance.now();
-  const bound = began + (options.announceMs ?? 60_000);
+  const bound = began + HANG_MS;
   while (performance.now() < bound && !isAnnounced(run, parts, ends)) await delay(LOOK_MS);
   run.measure('announced after settling', performance.now() - began, 'ms');
 }
@@ -53,7 +52,7 @@ export async function untilReady(addresses: readonly string[], withinMs: number)
   const bound = performance.now() + withinMs;
   for (const address of addresses) {
     for (;;) {
-      const isReady = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(
+      const isReady = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(15_000) }).then(
         async answer => {
           await answer.body?.cancel();
           return answer.status === 200;

@@ -8,7 +8,7 @@ import type { FaultRun, Scenario } from '../../scenario.ts';
 import { flood, percentile } from '../../support/flood.ts';
 import { until } from '../../support/until.ts';
 
-const SHORT = 20_000;
+const SHORT = 5_000;
 const LONG = 1_000_000;
 const CONNECTIONS = 32;
 const LEGITIMATE = 200;

@@ -7,7 +7,8 @@ import { until } from '../../support/until.ts';
 import { askOf } from '../../traffic/asks.ts';
 import { startTraffic, type Traffic } from '../../traffic.ts';
 
-const STOP = { drainSeconds: 1, finishSeconds: 10 };
+/** Time enough on a busy machine to see that a gateway says it is stopping, and for every request under way. */
+const STOP = { drainSeconds: 4, finishSeconds: 60 };
 /** What callers may be refused with: all of it says that nothing was done, or is repeated under the same name. */
 const RETRYABLE = new Set(['unavailable', 'overloaded', 'rate_limited', 'idempotency_in_flight']);
 
@@ -32,7 +33,7 @@ async function waitAt(run: FaultRun, world: FaultWorld, traffic: Traffic, gatewa
   if (issued === undefined) throw new Error('nothing to wait for');
   const { elicitationId } = issued;
   const path = `/v1/elicitations/${elicitationId}?wait=55`;
-  return caller.call({ op: 'read', method: 'GET', path, elicitationId, timeoutMs: 60_000 }, gateway.address);
+  return caller.call({ op: 'read', method: 'GET', path, elicitationId, timeoutMs: 120_000 }, gateway.address);
 }
 
 /** Stops one replica as a supervisor does, while the other goes on. */

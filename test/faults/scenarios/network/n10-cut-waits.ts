@@ -3,6 +3,7 @@ import { type Way, ways } from '../../../support/verb-play.ts';
 import { startVerbWorld } from '../../../support/verb-world.ts';
 import { keyOf } from '../../../support/world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
+import { until } from '../../support/until.ts';
 
 /** Instead of the 30 seconds of the catalogue, so that it is cut often. */
 const CUT_MS = 3_000;
@@ -26,9 +27,11 @@ async function throughCuttingProxy(run: FaultRun): Promise<void> {
     fetch(`${url}/v1/elicitations/${elicitationId}?wait=${wait}`, {
       headers: { authorization: `Bearer ${keyOf('tracker')}`, connection: 'close' },
     });
-  const inTime = await read(SHORT_WAIT_S);
-  const { status } = (await inTime.json()) as { status: string };
-  if (inTime.status !== 200 || status !== 'pending') throw new Error(`answered ${inTime.status} ${status}`);
+  // On a busy machine a short wait may be cut as well.
+  await until('a short wait to be answered before the cut', async () => {
+    const inTime = await read(SHORT_WAIT_S);
+    return inTime.status === 200 && ((await inTime.json()) as { status: string }).status === 'pending';
+  });
   const tooLong = await read(30).then(
     answer => answer.status,
     () => 'cut',
@@ -70,7 +73,6 @@ export const cutWaits: readonly Scenario[] = [
   {
     item: 'N10',
     name: 'a proxy cuts every connection of MCP servers in the middle of their waits',
-    timeoutMs: 240_000,
     run: throughCuttingProxy,
   },
 ];

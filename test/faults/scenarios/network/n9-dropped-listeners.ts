@@ -13,7 +13,7 @@ export const droppedListeners: readonly Scenario[] = [
       const random = run.random.fork('drops');
       let drops = 0;
       for (let round = 0; round < (run.isLong ? 40 : 12); round += 1) {
-        await traffic.more(1 + random.below(3), 60_000);
+        await traffic.more(1 + random.below(3));
         for (const [mcpServerId, listener] of traffic.listeners) {
           if (!random.chance(0.7)) continue;
           run.history.record({ who: 'harness', what: 'fault', fault: 'listener dropped', target: mcpServerId });

@@ -26,7 +26,7 @@ export const processScenarios: readonly Scenario[] = [
   }),
   surprises,
   directed('P6', 'payment by a processor: killed at every step between the approval and the receipt', {
-    file: 'test/replicas/payment-crash-points.test.ts',
+    file: 'test/replicas/payment-crash-points.all.test.ts',
     test: 'S37, P2–P7: killed in the middle of a payment',
   }),
 ];

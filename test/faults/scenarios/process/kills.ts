@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Crash, type CrashPointName, crashAt } from '../../crash-points.ts';
 import { type FaultGateway, type FaultWorld, type FaultWorldOptions, startFaultWorld } from '../../fault-world.ts';
+import { HANG_MS } from '../../hang.ts';
 import type { FaultRun } from '../../scenario.ts';
 import { startTraffic, type Traffic, type TrafficOptions } from '../../traffic.ts';
 
@@ -21,13 +22,10 @@ export async function startStricken(
   return { world, gateways, traffic };
 }
 
-/** The longest until the traffic comes to a point that it comes to all the time. */
-const REACHED_MS = 45_000;
-
 /** @throws when the traffic does not come to the point */
 export async function reached<T>(what: string, happens: Promise<T>): Promise<T> {
   const bound = new AbortController();
-  const late = delay(REACHED_MS, undefined, { signal: bound.signal }).then(() =>
+  const late = delay(HANG_MS, undefined, { signal: bound.signal }).then(() =>
     Promise.reject(new Error(`nobody came to this point: ${what}`)),
   );
   late.catch(() => undefined);
@@ -50,7 +48,7 @@ export async function killRepeatedly(
     const point = points[round % points.length] ?? run.random.pick(points);
     const crash = await reached(point, crashAt(gateways, point, run.random.between(1, 4)));
     crashes.push(crash);
-    await traffic.more(run.random.between(3, 8), 60_000);
+    await traffic.more(run.random.between(3, 8));
     await crash.gateway.restart();
   }
   run.measure('kills', crashes.length, '');

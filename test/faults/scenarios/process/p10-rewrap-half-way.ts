@@ -31,7 +31,7 @@ export const rewrapHalfWay: Scenario = {
     const gateways = await Promise.all(['a', 'b'].map(name => world.startGateway(name, { config: both })));
     const kept = { disconnect: 0.1, walkAway: 0.05, decline: 0.05 };
     const traffic = await startTraffic(run, { world, kinds: ['authorization', 'form', 'credential'], shares: kept });
-    await traffic.more(20, 60_000);
+    await traffic.more(20);
 
     const rotated = { ...world.config, vault: { keys: [fresh, old] } };
     const link = run.stack.use(await startFaultProxy(redisPort(rotated), { protocol: 'resp' }));
@@ -50,7 +50,7 @@ export const rewrapHalfWay: Scenario = {
     await reached('the replacement of a sealed value', struck);
     assert.deepEqual(await ended, [null, 'SIGKILL']);
     run.history.record({ who: 'harness', what: 'fault', fault: 'killed half way', target: 'postern vault rewrap' });
-    await traffic.more(8, 60_000);
+    await traffic.more(8);
 
     // The deployment goes on: everybody seals with the new key, and the work is taken up again.
     for (const gateway of gateways) await gateway[Symbol.asyncDispose]();

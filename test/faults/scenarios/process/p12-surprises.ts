@@ -23,7 +23,7 @@ export const surprises: Scenario = {
     const gateways = await Promise.all(kinds.map(kind => world.startGateway(kind, surprised(kind))));
     const traffic = await startTraffic(run, { world });
     for (const gateway of gateways) {
-      await traffic.more(run.random.between(4, 12), 60_000);
+      await traffic.more(run.random.between(4, 12));
       gateway.signal('SIGUSR2');
       run.history.record({ who: 'harness', what: 'fault', fault: gateway.name, target: gateway.name });
       const { code, signal } = await gateway.ended();
@@ -33,7 +33,7 @@ export const surprises: Scenario = {
         gateway.lines.some(line => line.includes(`"${event}"`)),
         `${event} was not logged`,
       );
-      await traffic.more(run.random.between(2, 6), 60_000);
+      await traffic.more(run.random.between(2, 6));
       await gateway.restart();
     }
     await traffic.settle();

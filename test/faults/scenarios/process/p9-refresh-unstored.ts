@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { expireAccessToken } from '../../../support/token-expiry.ts';
+import { endRefreshLease, expireAccessToken } from '../../../support/token-expiry.ts';
 import { createApi, keyOf } from '../../../support/world.ts';
 import { crashAt } from '../../crash-points.ts';
 import type { FaultWorld } from '../../fault-world.ts';
@@ -38,16 +38,21 @@ function refreshUnstored(mode: Mode, name: string): Scenario {
     async run(run) {
       const provider = { refreshTokens: mode, refreshGrace: { uses: 10, seconds: 60 } };
       const stricken = await startStricken(run, {
-        world: { provider, config: { outbound: { timeoutSeconds: 1 } } },
+        world: { provider },
         traffic: { kinds: ['authorization', 'confirmation'], shares: { disconnect: 0, walkAway: 0, decline: 0 } },
       });
       const { world, gateways, traffic } = stricken;
-      await traffic.more(24, 60_000);
+      await traffic.more(24);
       await traffic.stop();
       const held = await connectionsOf(world);
       assert.ok(held.length > 0, 'nobody has connected an account');
       for (const { connectionId } of held) await expireAccessToken(world.world.redis.url, connectionId);
-      const crashed = crashAt(gateways, 'refresh_unstored', run.random.between(1, Math.min(held.length, 4)));
+      const crashed = crashAt(gateways, 'refresh_unstored', run.random.between(1, Math.min(held.length, 4))).then(
+        async crash => {
+          await endRefreshLease(world.world.redis.url, crash.connectionId ?? '');
+          return crash;
+        },
+      );
       const [crash, asked] = await Promise.all([reached('a refresh', crashed), tokensOf(run, stricken, held)]);
       await crash.gateway.restart();
       expectLost(run, mode, asked, crash.connectionId ?? '');

@@ -32,12 +32,15 @@ async function restart(run: FaultRun, fsync: 'everysec' | 'always', ending: Endi
   run.measure('answers 503', unavailableAnswers(run), '');
 }
 
+/** Also part of the short tests. */
+export const killedUnderLoad: Scenario = {
+  item: 'R1',
+  name: 'killed and started again under load, appendfsync always: everything acknowledged is there',
+  run: run => restart(run, 'always', 'killed'),
+};
+
 export const restarts: readonly Scenario[] = [
-  {
-    item: 'R1',
-    name: 'killed and started again under load, appendfsync always: everything acknowledged is there',
-    run: run => restart(run, 'always', 'killed'),
-  },
+  killedUnderLoad,
   {
     item: 'R1',
     name: 'stopped and started again under load, appendfsync everysec: everything acknowledged is there',

@@ -23,7 +23,7 @@ const refused: Scenario = {
       assert.match(error.message, /appendonly yes/);
       return true;
     });
-    await assert.rejects(world.startGateway('a'), /did not start.*appendonly yes/);
+    await assert.rejects(world.startGateway('a', { startAttempts: 1 }), /did not start.*appendonly yes/);
   },
 };
 

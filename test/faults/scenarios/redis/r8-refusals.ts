@@ -68,7 +68,7 @@ async function loading(
 ): Promise<void> {
   let refusals = 0;
   // Nobody has asked in the moments that it took: then once more.
-  for (let attempt = 1; attempt <= 5 && refusals === 0; attempt += 1) {
+  for (let attempt = 1; attempt <= 20 && refusals === 0; attempt += 1) {
     note(run, 'LOADING');
     await redis.kill();
     await redis.restart();

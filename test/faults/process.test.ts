@@ -1,4 +1,0 @@
-import { itHolds } from './in-vitest.ts';
-import { processScenarios } from './scenarios/process/index.ts';
-
-itHolds('process', processScenarios, { atOnce: 3 });

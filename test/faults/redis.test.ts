@@ -1,4 +1,0 @@
-import { itHolds } from './in-vitest.ts';
-import { redisScenarios } from './scenarios/redis/index.ts';
-
-itHolds('redis', redisScenarios);
