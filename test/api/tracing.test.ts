@@ -33,7 +33,7 @@ const meta = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`, tracestate: 'vendor=
 
 /** The spans that fit, once one has arrived. */
 async function arrived(fits: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]> {
-  await expect.poll(() => receiver.spans.some(fits), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => receiver.spans.some(fits)).toBe(true);
   return receiver.spans.filter(fits);
 }
 

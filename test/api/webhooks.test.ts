@@ -5,7 +5,7 @@ import { type Stage, startStage } from '../support/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { askFor, keyOf } from '../support/world.ts';
 
-const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const until = (check: () => void) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const stack = new AsyncDisposableStack();
 let stage: Stage;
 let receiver: WebhookReceiver;

@@ -182,7 +182,7 @@ describe('S24: ending a connection', () => {
 
     ahead = 71 * HOUR_MS;
     await tellWhatIsDue(stage.world);
-    await vi.waitFor(() => expect(stage.world.provider.requests('revocation')).toHaveLength(2));
+    await vi.waitFor(() => expect(stage.world.provider.requests('revocation')).toHaveLength(2), { timeout: 100_000 });
     expect(await keptRevocations(stage.world)).toHaveLength(2);
     ahead = 73 * HOUR_MS;
     await untilNothingIsKept(stage.world);

@@ -40,7 +40,7 @@ async function finish(elicitationId: string, user: string): Promise<void> {
 }
 
 // The MCP server waits up to 45 seconds: one that is not woken up from the other replica runs into this.
-describe('the callback on one replica of the gateway, the waiter on the other', { timeout: 30_000 }, () => {
+describe('the callback on one replica of the gateway, the waiter on the other', () => {
   it('2026-07-28: the held retry answers', async () => {
     const endpoint = await endpointAt(WAITER);
     const subject = stage.subject();
@@ -83,7 +83,7 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
   });
 });
 
-describe('two replicas of an MCP server, each with a gateway of its own', { timeout: 30_000 }, () => {
+describe('two replicas of an MCP server, each with a gateway of its own', () => {
   const old = { kid: 'old', key: new Uint8Array(randomBytes(32)) };
   const rotated = { kid: 'new', key: new Uint8Array(randomBytes(32)) };
 

@@ -55,7 +55,7 @@ const startEndpoint = async (postern = {}) =>
 const finish = (elicitationId: string, user: string) => connectAccount(stage.raw(), elicitationId, user);
 
 // The MCP server waits up to 45 seconds: one that nobody wakes up runs into this.
-describe('a replica that is killed in the middle of a wait', { timeout: 40_000 }, () => {
+describe('a replica that is killed in the middle of a wait', () => {
   it('over the API: the read is cut off and, made again at the other replica, answers', async () => {
     const user = stage.subject();
     const issued = await stage.ask(user);

@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type PaymentWorld, payLinkIn, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
 
+/** Only turns a hang into a failure. */
+const HANG_MS = 100_000;
+
 let world: PaymentWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ isRedisKilled: true, config: () => ({ outbound: { timeoutSeconds: 1 } }) });
+  world = await startPaymentWorld({ isRedisKilled: true });
 });
 afterEach(() => world.stripe.clearFaults());
 afterAll(() => world?.[Symbol.asyncDispose]());
@@ -27,12 +30,12 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
     await creating.reached;
     await away();
     creating.release();
-    await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+    await expect.poll(readiness, { timeout: HANG_MS }).toBe(503);
     await back();
     const { status, headers } = await approved;
     if (status === 503) expect(headers['retry-after']).toMatch(/^\d+$/);
     else expect(status).toBe(303);
-    await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+    await expect.poll(readiness, { timeout: HANG_MS }).toBe(200);
     if (payLinkIn(await person.raw.get(person.page)) === undefined)
       expect((await person.press('charge')).status).toBe(303);
     world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
@@ -52,10 +55,10 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
       await asking.reached;
       await away();
       asking.release();
-      await expect.poll(readiness, { timeout: 10_000 }).toBe(503);
+      await expect.poll(readiness, { timeout: HANG_MS }).toBe(503);
       await back();
       expect([303, 503]).toContain((await returned).status);
-      await expect.poll(readiness, { timeout: 20_000 }).toBe(200);
+      await expect.poll(readiness, { timeout: HANG_MS }).toBe(200);
       expect((await person.comeBack()).status).toBe(303);
       expect(await person.read()).toMatchObject({ status: 'completed' });
       expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);

@@ -63,7 +63,7 @@ describe('issuing at two replicas at once', () => {
 });
 
 // Waiters would sit out their 55 seconds if nobody woke them up.
-describe('ending at two replicas at once', { timeout: 30_000 }, () => {
+describe('ending at two replicas at once', () => {
   it('one of cancel and decline wins, and both replicas tell the same end', async () => {
     for (const replica of both) {
       const user = stage.subject();

@@ -9,7 +9,8 @@ export interface Person extends AsyncDisposable {
 
 export async function newPerson(browser: Browser, name: string, options: BrowserContextOptions = {}): Promise<Person> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, locale: 'en-GB', ...options });
-  context.setDefaultTimeout(15_000);
+  // Only turns a hang into a failure.
+  context.setDefaultTimeout(100_000);
   return { name, context, page: await context.newPage(), [Symbol.asyncDispose]: () => context.close() };
 }
 

@@ -24,7 +24,7 @@ export async function untilNothingIsKept(world: World): Promise<void> {
       const kept = await keptRevocations(world);
       if (kept.length > 0) throw new Error(`still to be told: ${kept.join(', ')}`);
     },
-    { timeout: 30_000, interval: 100 },
+    { timeout: 100_000, interval: 100 },
   );
 }
 
@@ -34,6 +34,6 @@ export async function untilSwept(world: World): Promise<void> {
     async () => {
       if ((await keptRevocations(world)).length > 0) throw new Error('still to be told');
     },
-    { timeout: 40_000, interval: 200 },
+    { timeout: 100_000, interval: 200 },
   );
 }

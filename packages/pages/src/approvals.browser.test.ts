@@ -71,7 +71,7 @@ const looksOf = (page: Page) =>
   })`);
 
 describe.each([320, 1280])('at %i px', width => {
-  test('declining and approving weigh the same, and declining comes first', { timeout: 60_000 }, async () => {
+  test('declining and approving weigh the same, and declining comes first', async () => {
     await withPage({ viewport: { width, height: 800 } }, async page => {
       for (const name of deciding) {
         await page.goto(pageServer.page(name));
@@ -127,7 +127,7 @@ test('a receipt is printed black on white, with its facts and without what can b
   });
 });
 
-test('hostile text stands where it belongs as it is, and builds nothing', { timeout: 60_000 }, async () => {
+test('hostile text stands where it belongs as it is, and builds nothing', async () => {
   await withPage({}, async page => {
     const dialogs: string[] = [];
     page.on('dialog', async dialog => {

@@ -74,7 +74,7 @@ describe('wake-ups between replicas', () => {
     await using strict = await startRedis({
       args: ['--user', 'default', 'on', 'nopass', '~*', 'resetchannels', '+@all'],
     });
-    const start = createRedisStores({ url: strict.url, startTimeoutMs: 300 });
+    const start = createRedisStores({ url: strict.url, startTimeoutMs: 3_000 });
     await expect(start).rejects.toMatchObject({ code: 'store_unavailable', cause: { code: 'NOPERM' } });
   });
 

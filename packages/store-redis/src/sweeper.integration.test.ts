@@ -39,7 +39,7 @@ test('several replicas sweep at once: each elicitation ends once, with one event
   });
   const statuses = () =>
     Promise.all([...open, held].map(async of => (await stores.elicitations.read(of.elicitationId))?.status));
-  await expect.poll(statuses, { timeout: 20_000 }).toEqual([...open.map(() => 'expired'), 'failed']);
+  await expect.poll(statuses).toEqual([...open.map(() => 'expired'), 'failed']);
   await Promise.all(sweepers.map(sweeper => sweeper.stop()));
 
   for (const { elicitationId, version } of [...open, held]) {
@@ -83,10 +83,10 @@ test('several replicas work on revocations at once: each is told by one, and aga
     }),
   );
   const attempts = (nth: number) => revocationIds.map(revocationId => `${revocationId} ${nth}`);
-  await expect.poll(() => told.length, { timeout: 20_000 }).toBe(30);
+  await expect.poll(() => told.length).toBe(30);
   isProviderUp = true;
   clock.advance(samples.MINUTE);
-  await expect.poll(() => told.length, { timeout: 20_000 }).toBe(60);
+  await expect.poll(() => told.length).toBe(60);
   await Promise.all(sweepers.map(sweeper => sweeper.stop()));
 
   expect(told.toSorted()).toEqual([...attempts(1), ...attempts(2)].sort());

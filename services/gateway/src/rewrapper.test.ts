@@ -98,11 +98,11 @@ describe('startRewrapper', () => {
   test('re-wraps, names the keys that may go, and rests with the lease in hand', async () => {
     const world = createWorld(await recordsUnder(old, 20));
     await using _ = world.start();
-    await vi.waitFor(() => expect(world.names()).toContain('vault.keys_removable'));
+    await vi.waitFor(() => expect(world.names()).toContain('vault.keys_removable'), { timeout: 100_000 });
     expect(world.events).toContainEqual(
       expect.objectContaining({ event: 'vault.rewrapped', audit: true, kid: 'current', rewrapped: 20, result: 'done' }),
     );
-    await vi.waitFor(() => expect(world.rest).toBe(REST_MS));
+    await vi.waitFor(() => expect(world.rest).toBe(REST_MS), { timeout: 100_000 });
     expect(world.holder).toBeDefined();
   });
 
@@ -111,10 +111,10 @@ describe('startRewrapper', () => {
     world.holder = 'another';
     const take = vi.spyOn(world.stores.leases, 'take');
     await using _ = world.start();
-    await vi.waitFor(() => expect(take.mock.calls.length).toBeGreaterThan(3));
+    await vi.waitFor(() => expect(take.mock.calls.length).toBeGreaterThan(3), { timeout: 100_000 });
     expect(world.walks).toBe(0);
     world.holder = undefined;
-    await vi.waitFor(() => expect(world.replacements).toBe(3));
+    await vi.waitFor(() => expect(world.replacements).toBe(3), { timeout: 100_000 });
   });
 
   test('ends at once when its lease went to another replica', async () => {
@@ -123,8 +123,8 @@ describe('startRewrapper', () => {
       world.holder = 'another';
     };
     await using _ = world.start();
-    await vi.waitFor(() => expect(world.replacements).toBe(1));
-    await vi.waitFor(() => expect(world.names()).toContain('vault.rewrapped'));
+    await vi.waitFor(() => expect(world.replacements).toBe(1), { timeout: 100_000 });
+    await vi.waitFor(() => expect(world.names()).toContain('vault.rewrapped'), { timeout: 100_000 });
     expect(world.replacements).toBe(1);
     expect(world.holder).toBe('another');
   });
@@ -142,13 +142,13 @@ describe('startRewrapper', () => {
     await new Promise(done => setImmediate(done));
     expect(world.replacements).toBe(replacements);
     await using _ = world.start();
-    await vi.waitFor(() => expect(world.replacements).toBe(50));
+    await vi.waitFor(() => expect(world.replacements).toBe(50), { timeout: 100_000 });
   });
 
   test('gives a rest back when it stops: the next replica may have another key', async () => {
     const world = createWorld([]);
     const rewrapper = world.start();
-    await vi.waitFor(() => expect(world.rest).toBe(REST_MS));
+    await vi.waitFor(() => expect(world.rest).toBe(REST_MS), { timeout: 100_000 });
     await rewrapper.stop();
     expect(world.holder).toBeUndefined();
   });
@@ -157,15 +157,15 @@ describe('startRewrapper', () => {
     const world = createWorld(await recordsUnder(old, 2));
     world.isDown = true;
     await using _ = world.start();
-    await vi.waitFor(() => expect(world.names()).toContain('vault.rewrap_failed'));
+    await vi.waitFor(() => expect(world.names()).toContain('vault.rewrap_failed'), { timeout: 100_000 });
     world.isDown = false;
-    await vi.waitFor(() => expect(world.replacements).toBe(2));
+    await vi.waitFor(() => expect(world.replacements).toBe(2), { timeout: 100_000 });
   });
 
   test('names a lost key, loudly, and does not call old keys removable for it', async () => {
     const world = createWorld([...(await recordsUnder(lost, 2)), ...(await recordsUnder(old, 1))]);
     await using _ = world.start(vaultOf(current, old));
-    await vi.waitFor(() => expect(world.names()).toContain('vault.key_lost'));
+    await vi.waitFor(() => expect(world.names()).toContain('vault.key_lost'), { timeout: 100_000 });
     expect(world.events.find(({ event }) => event === 'vault.key_lost')).toMatchObject({
       level: 'error',
       kid: 'lost',
@@ -176,7 +176,7 @@ describe('startRewrapper', () => {
   test('with one key it only looks', async () => {
     const world = createWorld(await recordsUnder(current, 2));
     await using _ = world.start(vaultOf(current));
-    await vi.waitFor(() => expect(world.rest).toBe(REST_MS));
+    await vi.waitFor(() => expect(world.rest).toBe(REST_MS), { timeout: 100_000 });
     expect(world.replacements).toBe(0);
     expect(world.names()).toEqual([]);
   });

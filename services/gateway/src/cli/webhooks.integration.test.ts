@@ -9,7 +9,7 @@ import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage
 import { quickPace, webhooksConfig } from '../testing/webhooks-config.ts';
 import { runCli } from './run-cli.ts';
 
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const secret = newSecret();
 const listSchema = z.object({ endpoints: z.array(z.looseObject({ endpoint: z.string(), status: z.string() })) });
 const deadSchema = z.object({

@@ -9,7 +9,7 @@ import { newSecret, startReceiver, webhookStage } from '../testing/webhook-stage
 import { killedPace, quickPace } from '../testing/webhooks-config.ts';
 import { QUEUE_NAME } from './delivery-queue.ts';
 
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 25_000, interval: 20 });
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const secret = newSecret();
 const none = { waiting: 0, underWay: 0, delayed: 0, dead: 0 };
 

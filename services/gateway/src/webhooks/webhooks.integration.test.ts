@@ -10,7 +10,7 @@ import { QUEUE_NAME } from './delivery-queue.ts';
 import type { Webhooks, WebhooksOptions } from './webhooks.ts';
 
 type Stage = Awaited<ReturnType<typeof webhookStage>>;
-const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+const until = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 
 let redis: RedisServer;
 let stage: Stage;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AccessTokenRequest, PlainAccessToken, ProblemBody } from '@postern/api';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { tokenDigest } from '@postern/testkit/providers';
@@ -6,16 +7,19 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Random, seeded } from '../support/seeded-random.ts';
 import { type Stage, startStage } from '../support/stage.ts';
-import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
+import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { keyOf } from '../support/world.ts';
 
-/** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede.test.ts` for the long run. */
+/** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede` for the long run. */
 const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 7);
 const SEED = Number(process.env['POSTERN_STAMPEDE_SEED'] ?? 20_261_121);
 const CALLERS = 100;
 const REPLICAS = 3;
 const MOMENTS = 5;
-const ROUND_MS = 20_000;
+/** Only turns a hang into a failure. */
+const HANG_MS = 300_000;
+/** Between two rounds of questions to all replicas. */
+const PAUSE_MS = 20;
 
 let stage: Stage;
 let config: GatewayConfigInput;
@@ -27,15 +31,14 @@ beforeAll(async () => {
     await startStage({
       mcpServer: { limits: { requestsPerMinute: 1_000_000 } },
       config: ({ base }) => {
-        // The lease of a killed process is over the sooner.
-        const changes = { outbound: { timeoutSeconds: 1 }, limits: { pageRequestsPerMinute: 1_000_000 } };
+        const changes = { limits: { pageRequestsPerMinute: 1_000_000 } };
         config = { ...base, ...changes };
         return changes;
       },
     }),
   );
   await startReplicas(config);
-}, 60_000);
+});
 afterAll(async () => {
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
   await stack.disposeAsync();
@@ -58,7 +61,7 @@ async function accessToken(
   first: number,
   request: AccessTokenRequest = {},
 ): Promise<PlainAccessToken> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
+  for (let attempt = 0; ; attempt += 1) {
     const replica = replicas[(first + attempt) % REPLICAS];
     if (replica === undefined) throw new TypeError('no such replica');
     let answer: Response;
@@ -75,8 +78,8 @@ async function accessToken(
     }
     const problem = (await answer.json()) as ProblemBody;
     if (answer.status < 500) throw new Error(`refused: ${problem.code}`);
+    await delay(PAUSE_MS);
   }
-  throw new Error('no replica answered');
 }
 
 /** When a replica dies, and which one the callers ask first, where they do not spread over all. */
@@ -90,15 +93,20 @@ interface Murder {
 }
 
 /** The first rounds go through all moments, the others take any. */
-function plan(round: number, random: Random): Murder {
+function plan(round: number, random: Random, connectionId: string): Murder {
   const victim = random.below(REPLICAS);
   const kill = () => replicas[victim]?.kill() ?? Promise.resolve();
+  /** The victim holds the lease of the refresh, which would keep the others waiting for its end. */
+  const killHolder = async () => {
+    await kill();
+    await endRefreshLease(stage.world.redis.url, connectionId);
+  };
   const { provider } = stage.world;
-  const whenRotated = () => {
+  const whenRotated = (killIt: () => Promise<void>) => () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     provider.onRefresh(async () => {
       provider.onRefresh(undefined);
-      await kill();
+      await killIt();
       resolve();
     });
     return promise;
@@ -109,19 +117,19 @@ function plan(round: number, random: Random): Murder {
       return { victim, allAskVictim: false, losesAnswer: false, carryOut: kill };
     case 1:
       // While the provider answers: with luck, this is the one that asked.
-      return { victim, allAskVictim: false, losesAnswer: false, carryOut: whenRotated };
+      return { victim, allAskVictim: false, losesAnswer: false, carryOut: whenRotated(kill) };
     case 2:
       // The same, and it certainly is.
-      return { victim, allAskVictim: true, losesAnswer: true, carryOut: whenRotated };
+      return { victim, allAskVictim: true, losesAnswer: true, carryOut: whenRotated(killHolder) };
     case 3: {
       // It has asked and the provider has not done anything yet.
       const asked = provider.requests('token').length;
       provider.fault({ endpoint: 'token', grantType: 'refresh_token', hang: true, times: 1 });
       const carryOut = async () => {
         await expect
-          .poll(() => provider.requests('token').length, { interval: 1, timeout: ROUND_MS })
+          .poll(() => provider.requests('token').length, { interval: 1, timeout: HANG_MS })
           .toBeGreaterThan(asked);
-        await kill();
+        await killHolder();
       };
       return { victim, allAskVictim: true, losesAnswer: false, carryOut };
     }
@@ -133,7 +141,7 @@ function plan(round: number, random: Random): Murder {
 
 describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} processes: one refresh per generation`, () => {
   it('one process killed in the middle: nobody gets a stale token, and the grant lives', {
-    timeout: ROUNDS * ROUND_MS,
+    timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
     const { provider } = stage.world;
@@ -146,7 +154,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
     for (let round = 1; round <= ROUNDS; round += 1) {
       const where = `seed ${SEED}, round ${round}`;
       await expireAccessToken(stage.world.redis.url, connectionId);
-      const { victim, allAskVictim, losesAnswer, carryOut } = plan(round, random);
+      const { victim, allAskVictim, losesAnswer, carryOut } = plan(round, random, connectionId);
       const calls = Array.from({ length: CALLERS }, (_, nth) => accessToken(connectionId, allAskVictim ? victim : nth));
       const killed = carryOut(Promise.race(calls));
       const answers = await Promise.all(calls);
@@ -177,18 +185,15 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
   });
 
   it('at a provider that takes a second use of a refresh token for theft: there is none, ever', {
-    timeout: ROUNDS * ROUND_MS,
+    timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
     const { provider } = stage.world;
     provider.switches.refreshTokens = 'rotate-strict';
-    // Nobody is killed, so a time limit that a busy machine could miss would only lose answers.
-    for (const replica of replicas.splice(0)) await replica[Symbol.asyncDispose]();
-    await startReplicas({ ...config, outbound: { timeoutSeconds: 10 } });
     const connectionId = await newConnection();
     let { generation } = await accessToken(connectionId, 0);
 
-    for (let round = 1; round <= ROUNDS * 3; round += 1) {
+    for (let round = 1; round <= ROUNDS; round += 1) {
       const where = `seed ${SEED}, round ${round}`;
       // The token has expired, or an API has turned it away and everybody says so.
       const isExpiry = random.below(2) === 0;
