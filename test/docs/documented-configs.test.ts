@@ -56,6 +56,8 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
           ...config.redis,
           ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
           durability: { ...config.redis.durability, profile: 'single' },
+          // Another Redis than the documented one.
+          deployment: undefined,
         },
       },
       { logger: createLogger({ level: 'error', destination: silent }) },

@@ -40,6 +40,7 @@ export const commandKeys = {
   finishIdempotency: 1,
   abandonIdempotency: 1,
   moveWebhookCursor: 1,
+  inspectShard: 2,
 } as const;
 
 export type CommandName = keyof typeof commandKeys;

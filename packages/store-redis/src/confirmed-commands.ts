@@ -88,6 +88,9 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // Without it, the repeat finds what was done and answers the same.
   finishIdempotency: 'never',
   abandonIdempotency: 'never',
+
+  // Looks for loss, and what it finds is compared with what was confirmed.
+  inspectShard: 'never',
 };
 
 /** Single commands by what they are for; all others are never confirmed. */
@@ -108,6 +111,8 @@ export const confirmedCalls = {
   // Once means once: sign-ins, tickets and ceremonies.
   claimOneTime: 'always',
   removePasskey: 'always',
+  // A replica without it would be taken for one that has lost its data.
+  putEpoch: 'always',
 } satisfies Record<string, ConfirmationRule>;
 
 export type ConfirmedCall = keyof typeof confirmedCalls;

@@ -40,6 +40,8 @@ export function createKeys(prefix: string) {
     openOf: (shard: Shard, subject: Subject) =>
       key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     events: (shard: Shard) => key(shard, 'events'),
+    /** Which deployment the data of this shard belongs to, and since when. */
+    epoch: (shard: Shard) => key(shard, 'epoch'),
     /** How far `events` has been carried. */
     cursor: (shard: Shard) => key(shard, 'cursor'),
     /** What is announced to an MCP server. */

@@ -22,6 +22,7 @@ import {
   type TransitionResult,
   timingOf,
 } from '@postern/elicitation';
+import type { CommittedEvents } from './committed-events.ts';
 import { ELICITATION_FIELDS, elicitationIdOf, elicitationOf } from './elicitation-reply.ts';
 import { askOf, type Keys } from './keys.ts';
 import { answeredWith, answerKeyOf, answerPutBy } from './lasting-answers.ts';
@@ -39,6 +40,8 @@ export interface ElicitationStoreOptions {
   readonly eventsPerShard: number;
   /** Of what is written; every layout of this release is read. */
   readonly recordLayout: RecordLayout;
+  /** Learns the id of every event that is committed. */
+  readonly committed: CommittedEvents;
 }
 
 /** As many open elicitations of one person as are listed. */
@@ -94,6 +97,7 @@ export class RedisElicitationStore implements ElicitationStore {
     const [result, ...rest] = listOf(reply);
     switch (result) {
       case 'created': {
+        this.#options.committed.note(shard, textOf(rest[2]));
         const times = { createdAt: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
         return {
           result,
@@ -171,6 +175,7 @@ export class RedisElicitationStore implements ElicitationStore {
     const [result, ...rest] = listOf(reply);
     switch (result) {
       case 'applied': {
+        this.#options.committed.note(shard, textOf(rest[2]));
         const times = { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
         return { result, elicitation: { ...committed(request, times), layout: this.#options.recordLayout } };
       }

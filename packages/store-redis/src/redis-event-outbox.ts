@@ -13,7 +13,7 @@ export interface FeedRetention {
 }
 
 /** Entries per shard that stay in the outbox after they were carried, at the least. */
-const CARRIED_KEPT = 64;
+export const CARRIED_KEPT = 64;
 /** How long a feed without any event is still known, beyond what it keeps: a multiple of the age. */
 const KNOWN_AGES = 4;
 

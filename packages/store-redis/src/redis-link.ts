@@ -4,6 +4,7 @@ import { type CommandName, commandKeys, methodOf } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
+import type { StoreGuard } from './store-guard.ts';
 
 export type Scalar = string | number;
 
@@ -36,6 +37,7 @@ export class RedisLink {
   readonly #observe: CommandObserver | undefined;
   readonly #maxPending: number;
   readonly #confirmation: Confirmation | undefined;
+  readonly #guard: StoreGuard | undefined;
   /** Commands under way, their repeats included. */
   #pending = 0;
 
@@ -50,6 +52,8 @@ export class RedisLink {
       maxPending?: number | undefined;
       /** Of the profile that waits for replicas. Without it nothing is, and none of this costs anything. */
       confirmation?: Confirmation | undefined;
+      /** Where loss of data is watched. */
+      guard?: StoreGuard | undefined;
     },
   ) {
     this.#redis = redis;
@@ -58,6 +62,7 @@ export class RedisLink {
     this.#observe = options.observe;
     this.#maxPending = options.maxPending ?? MAX_PENDING;
     this.#confirmation = options.confirmation;
+    this.#guard = options.guard;
   }
 
   /** First argument of every script that has to do with time: empty means the clock of Redis. */
@@ -97,6 +102,21 @@ export class RedisLink {
       }
       await this.#reconnected();
     }
+  }
+
+  /** Runs a script beside everything else: not held, not refused, not counted and not confirmed. For looks at Redis itself. */
+  async probe(name: CommandName, keys: readonly string[], values: readonly Scalar[]): Promise<unknown> {
+    try {
+      return await this.#send(this.#redis, name, [...keys, ...values].map(scalar));
+    } catch (error) {
+      throw storeErrorOf(faultOf(error));
+    }
+  }
+
+  /** For readers that reach Redis without the link. @throws StoreUnavailableError where data is lost */
+  async passGuard(): Promise<void> {
+    await this.#guard?.held;
+    if (this.#guard?.isLost === true) throw storeErrorOf(new RedisFault('refused', 'data_lost'));
   }
 
   /** A single Redis command, where one is enough. The key comes first. */
@@ -143,6 +163,10 @@ export class RedisLink {
     sent: readonly string[],
     send: (redis: Redis | Cluster) => Promise<unknown>,
   ): Promise<unknown> {
+    // Both cost nothing as long as all is well.
+    const held = this.#guard?.held;
+    if (held !== undefined) return held.then(() => this.#answer(rule, sent, send));
+    if (this.#guard?.isLost === true) return Promise.reject(new RedisFault('refused', 'data_lost'));
     return this.#confirmation === undefined ? send(this.#redis) : this.#confirmed(this.#confirmation, rule, sent, send);
   }
 

@@ -25,12 +25,14 @@ import {
   warningsAbout,
 } from './assert-safe-redis.ts';
 import { CommitSignals } from './commit-signals.ts';
+import { CommittedEvents } from './committed-events.ts';
 import { confirmationOf } from './confirmation.ts';
 import { openRedis, untilReady } from './connect-redis.ts';
 import type { DurabilityOptions } from './durability.ts';
 import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
+import { LossWatch, type LossWatchOptions } from './loss-watch.ts';
 import type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
 import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
@@ -38,6 +40,7 @@ import { RedisClientRegistrationStore } from './redis-client-registration-store.
 import { RedisConnectionStore } from './redis-connection-store.ts';
 import { RedisCredentialStore } from './redis-credential-store.ts';
 import { RedisElicitationStore } from './redis-elicitation-store.ts';
+import { RedisEpochs } from './redis-epochs.ts';
 import { RedisEventFeed } from './redis-event-feed.ts';
 import { RedisEventLog } from './redis-event-log.ts';
 import { type FeedRetention, RedisEventOutbox } from './redis-event-outbox.ts';
@@ -49,6 +52,7 @@ import { RedisPasskeyStore } from './redis-passkey-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
+import type { StoreGuard } from './store-guard.ts';
 import { tlsFaultOf } from './tls-fault.ts';
 import { Waiters } from './waiters.ts';
 import { WakeUpSubscription } from './wake-up-subscription.ts';
@@ -61,6 +65,8 @@ export type RedisStoresOptions = RedisAddress & {
   readonly watchMs?: number;
   /** Told when it no longer does, and when it does again. */
   readonly onDurability?: (change: DurabilityChange) => void;
+  /** Watches for loss of data, and refuses every command while some is lost. Default: neither. */
+  readonly lossWatch?: LossWatchOptions;
   /** Called at the start for each setting that endangers data and does not keep the gateway from starting. */
   readonly onWarning?: (setting: UnsafeSetting) => void;
   /** First part of every key name; one Redis can serve several gateways. Default `postern`. */
@@ -111,7 +117,8 @@ export interface RedisStores extends AsyncDisposable {
   readonly sealedRecords: SealedRecords;
   readonly leases: LeaseStore;
   readonly webhookEndpoints: RedisWebhookEndpointStore;
-  /** Whether Redis answers and still keeps its data. @throws StoreUnavailableError, UnsafeRedisError */
+  readonly epochs: RedisEpochs;
+  /** Whether Redis answers, keeps its data and has lost none. @throws StoreUnavailableError, UnsafeRedisError */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -170,13 +177,27 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     ...(durability === undefined ? {} : { durability }),
     ...(options.prefix === undefined ? {} : { prefix: options.prefix }),
   };
+  const intervalMs = options.watchMs ?? WATCH_MS;
   const watch = new DurabilityWatch({
     check: () => check(redis, safety),
-    intervalMs: options.watchMs ?? WATCH_MS,
+    intervalMs,
     onChange: options.onDurability ?? (() => {}),
   });
+  const guard: StoreGuard = { held: undefined, isLost: false };
+  const link = new RedisLink(redis, {
+    now: options.now,
+    repeatWithinMs: commandTimeoutMs,
+    observe: options.onCommand,
+    maxPending: options.maxPendingCommands,
+    confirmation,
+    guard,
+  });
+  const epochs = new RedisEpochs(link, keys);
+  const committed = new CommittedEvents();
+  const lossWatch = options.lossWatch && new LossWatch({ epochs, committed, guard, intervalMs }, options.lossWatch);
   const close = async () => {
     watch[Symbol.dispose]();
+    lossWatch?.[Symbol.dispose]();
     await subscription.close();
     confirmation?.close();
     disconnect();
@@ -187,6 +208,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
     await confirmation?.probe(SHARDS.map(keys.cursor));
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
+    await lossWatch?.start();
   } catch (error) {
     await close();
     const cause =
@@ -195,21 +217,16 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   }
   // Another connection of requests may lead to another master: what wakes comes from there.
   redis.on('ready', () => subscription.renew());
+  if (lossWatch !== undefined) suspectAfterChanges(redis, lossWatch);
   watch.start();
 
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
-  const link = new RedisLink(redis, {
-    now: options.now,
-    repeatWithinMs: commandTimeoutMs,
-    observe: options.onCommand,
-    maxPending: options.maxPendingCommands,
-    confirmation,
-  });
   return {
     elicitations: new RedisElicitationStore(link, keys, {
       retentionMs: options.retentionMs ?? DAY_MS,
       eventsPerShard: options.eventsPerShard ?? 4_096,
       recordLayout: options.recordLayout ?? RECORD_LAYOUT,
+      committed,
     }),
     connections: new RedisConnectionStore(link, keys),
     credentials: new RedisCredentialStore(link, keys),
@@ -227,10 +244,23 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     sealedRecords: new SealedRecords(redis, link, keys),
     leases: new LeaseStore(link, keys),
     webhookEndpoints: new RedisWebhookEndpointStore(link, keys),
-    ping: () => watch.check(),
+    epochs,
+    async ping() {
+      await watch.check();
+      await lossWatch?.check();
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/**
+ * A connection that was made anew may lead to another process. In a Cluster the commands to all other nodes go on meanwhile:
+ * waiting for a node that is away would stop them too.
+ */
+function suspectAfterChanges(redis: Redis | Cluster, lossWatch: LossWatch): void {
+  if (!(redis instanceof Cluster)) redis.on('ready', () => lossWatch.suspect());
+  else for (const event of ['ready', '+node', '-node']) redis.on(event, () => void lossWatch.look());
 }
 
 async function check(redis: Redis | Cluster, safety: SafetyOptions): Promise<void> {

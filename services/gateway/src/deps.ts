@@ -58,6 +58,7 @@ import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts'
 import { createTokenSets } from './flows/token-set.ts';
 import { createEventStreams, type EventStreams } from './http/api/event-streams.ts';
 import type { Logger } from './logger.ts';
+import { lossReports } from './loss-reports.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
 import { createObservation, type Observation } from './observation.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
@@ -174,6 +175,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     auditRetained: config.audit.retained,
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
+    lossWatch: {
+      deployment: config.redis.deployment,
+      ...lossReports({ logger, metrics, events: () => events, isPinned: config.redis.deployment !== undefined }),
+    },
   });
   // Times in the log are those of this machine, whatever clock the rest goes by.
   const auditStream = config.audit.stream

@@ -211,6 +211,12 @@ export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
     /** Registered by two replicas at once: one registration is left over, unless it could be deleted again. */
     unusedClient: (p: { issuer: string; clientId: string; deleted: boolean }) =>
       audit.warn({ event: 'client.unused', ...p }, 'a client registration is not used'),
+    /** By `postern redis accept-loss`: this process serves again. */
+    lossAccepted: (p: { deployment: string; shards: number }) =>
+      audit.warn({ event: 'redis.loss_accepted', ...p }, 'an operator has accepted that Redis lost data'),
+    /** Events that were acknowledged are gone, and with them what was committed in the same moments. */
+    rolledBack: (p: { shards: number; backMs: number; first: readonly string[] }) =>
+      audit.error({ event: 'redis.rolled_back', ...p }, 'Redis went back to an earlier state'),
     callerRefused: () => audit.warn({ event: 'caller.refused' }, 'credential refused'),
   };
 }

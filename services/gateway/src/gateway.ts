@@ -10,6 +10,7 @@ import { createReadiness } from './http/readiness.ts';
 import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
 import { hasOwnRedis } from './redis-target.ts';
 import { type Relay, startRelay } from './relay.ts';
+import { relayReports } from './relay-reports.ts';
 import { startRewrapper } from './rewrapper.ts';
 import { startSweepers } from './sweepers.ts';
 import { startDeliveries } from './webhooks/start-deliveries.ts';
@@ -88,13 +89,8 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   };
 }
 
-function startEventRelay({ stores: { outbox, leases }, logger }: GatewayDeps): Relay {
-  return startRelay({
-    outbox,
-    leases,
-    onError: error => logger.warn({ event: 'relay.error', error }, 'carrying events failed, will try again'),
-    onGap: shard => logger.error({ event: 'relay.gap', shard }, 'events were dropped before they were carried'),
-  });
+function startEventRelay({ stores: { outbox, leases }, logger, metrics }: GatewayDeps): Relay {
+  return startRelay({ outbox, leases, ...relayReports(logger, metrics) });
 }
 
 /** What works, but hardly as meant. */

@@ -13,7 +13,7 @@ import {
   startGatewayProcess,
 } from '../support/gateway.ts';
 import { HttpConnection, httpRequest } from '../support/http-connection.ts';
-import { issue, issueOnce } from '../support/issuing.ts';
+import { flushRecords, issue, issueOnce } from '../support/issuing.ts';
 import { compared, type Row } from '../support/row.ts';
 import { interleave, median, type Pairs } from '../support/statistics.ts';
 import type { Sweep } from '../support/sweep.ts';
@@ -167,7 +167,7 @@ async function bytesInLayout1(bench: Bench, live: number): Promise<number> {
 /** What stays when nothing is stored: scripts, connections. */
 async function emptied(redis: Redis): Promise<number> {
   await untilAnnounced(redis);
-  await redis.flushall();
+  await flushRecords(redis);
   return usedBytes(redis);
 }
 

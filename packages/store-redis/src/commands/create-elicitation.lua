@@ -8,7 +8,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention
        7 seen open id   8 '<createdAt> <generation>' of the answer seen   9 limit   10 limit window ms
        11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 listed at most of a subject
        An absent 7 or 8 is the empty string. Then the fields of the record, each with what is in it
-returns {'created', createdAt, expiresAt}
+returns {'created', createdAt, expiresAt, id of the event}
         {'repeated', <elicitation>}
         {'taken'}                     the id belongs to another operation
         {'answered', generation, createdAt, updatedAt, record, lost, lastUse}
@@ -64,7 +64,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
 redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[15])))
 redis.call('PEXPIRE', KEYS[7], whole(math.max(redis.call('PTTL', KEYS[7]), tonumber(ARGV[4]))))
 redis.call('SET', KEYS[5], whole(window_ends) .. ' ' .. (count + 1), 'PX', whole(window_ends - now))
-redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[13], '*', 'elicitationId', ARGV[2], 'version', '1', 'status', 'pending',
-  'mcpServerId', ARGV[11], 'kind', ARGV[12])
+local event = redis.call('XADD', KEYS[6], 'MAXLEN', '~', ARGV[13], '*', 'elicitationId', ARGV[2], 'version', '1',
+  'status', 'pending', 'mcpServerId', ARGV[11], 'kind', ARGV[12])
 redis.call('PUBLISH', ARGV[14], ARGV[2])
-return { 'created', whole(now), whole(expires) }
+return { 'created', whole(now), whole(expires), event }

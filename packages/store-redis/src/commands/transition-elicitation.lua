@@ -14,7 +14,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
        16 id of the connection or credential, or ''   17 its record
        18 ms within which it is over from now on, or ''   19 record of the result, or ''
        then the fields of the new record, each with what is in it
-returns {'applied', now, expiresAt}
+returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
         {'missing'}
         {'unreadable', record}        of the connection or credential that would be replaced
@@ -94,7 +94,7 @@ if ARGV[16] ~= '' then
   redis.call('PUBLISH', ARGV[12], ARGV[16])
 end
 
-redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,
+local event = redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[11], '*', 'elicitationId', ARGV[2], 'version', version,
   'status', ARGV[6], 'mcpServerId', ARGV[9], 'kind', ARGV[10])
 redis.call('PUBLISH', ARGV[12], ARGV[2])
-return { 'applied', whole(now), expires }
+return { 'applied', whole(now), expires, event }

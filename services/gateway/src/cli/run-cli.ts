@@ -5,6 +5,8 @@ import { audit } from './audit.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
 import { receiptsNewKey } from './receipts-new-key.ts';
+import { redisAcceptLoss } from './redis-accept-loss.ts';
+import { redisStatus } from './redis-status.ts';
 import { vaultNewKey } from './vault-new-key.ts';
 import { vaultRewrap } from './vault-rewrap.ts';
 import { vaultStatus } from './vault-status.ts';
@@ -19,6 +21,8 @@ const HELP = `postern: the command beside the gateway
   postern vault rewrap            bring every stored value under the current key
   postern vault new-key           write a fresh key to a file, and say how to configure it
   postern receipts new-key        the same for a key that signs receipts
+  postern redis status            whether Redis has the data of this deployment
+  postern redis accept-loss       go on with a Redis that has lost data, once nothing can be restored
   postern audit                   the audit trail, where audit.stream keeps it: one JSON object per line
   postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
   postern webhooks list           how each endpoint stands, and what waits for it
@@ -31,6 +35,9 @@ const HELP = `postern: the command beside the gateway
 Options
   -c, --config <file>   the gateway's configuration; default $POSTERN_CONFIG or postern.config.yaml
   -f, --follow          audit: go on with what comes
+      --yes             accept-loss: do it; without it, says what would be done
+      --all             accept-loss: in every shard, also of another deployment or after a backup was restored
+      --deployment <id> accept-loss: whose data it was, where neither redis.deployment nor Redis says so
       --json            status, rewrap, show, list, dead: one JSON document instead of text
       --kid <name>      new-key: name of the key; default key- and the date, for receipts its thumbprint
       --out <file>      new-key: where to write it; default <kid>.key or <kid>.jwk
@@ -51,6 +58,8 @@ const options = {
   kid: { type: 'string' },
   out: { type: 'string' },
   all: { type: 'boolean', default: false },
+  yes: { type: 'boolean', default: false },
+  deployment: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
@@ -82,6 +91,13 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
         return await vaultRewrap({ configPath, json }, io);
       case 'vault new-key':
         return vaultNewKey({ kid: values.kid, out: values.out }, io);
+      case 'redis status':
+        return await redisStatus({ configPath, json }, io);
+      case 'redis accept-loss':
+        return await redisAcceptLoss(
+          { configPath, all: values.all, yes: values.yes, deployment: values.deployment },
+          io,
+        );
       case 'webhooks list':
         return await webhooksList({ configPath, json }, io);
       case 'webhooks dead':

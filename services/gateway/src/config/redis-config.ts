@@ -1,5 +1,5 @@
 import { RECORD_LAYOUT, recordLayouts } from '@postern/elicitation';
-import { durabilityProfiles } from '@postern/store-redis';
+import { DEPLOYMENT_ID, durabilityProfiles } from '@postern/store-redis';
 import { z } from 'zod';
 import type { ConfigFault } from './config-error.ts';
 
@@ -62,6 +62,13 @@ export const redisConfigSchema = z
     sentinel: sentinelSchema.optional().describe('Sentinels that know where the master is.'),
     tls: tlsSchema.optional().describe('For rediss:// addresses.'),
     durability: durabilitySchema.prefault({}),
+    deployment: z
+      .string()
+      .regex(DEPLOYMENT_ID, { error: 'must be the id that the gateway logs at its first start (dp_…)' })
+      .optional()
+      .describe(
+        'Id of this deployment, from the log line redis.first_start. With it, an empty or another Redis is never taken for a new one.',
+      ),
     prefix: z
       .string()
       .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'must be 1 to 32 of a-z, 0-9, ".", "_" and "-"' })

@@ -1,3 +1,4 @@
+import { isDataLost, UnsafeRedisError } from '@postern/store-redis';
 import type { GatewayDeps } from '../deps.ts';
 import { StoppingError } from '../stopping.ts';
 
@@ -15,4 +16,11 @@ export function createReadiness({ stores, stopping }: Pick<GatewayDeps, 'stores'
     });
     return checking;
   };
+}
+
+/** Why the gateway is not ready, for probes and people. */
+export function notReadyCode(error: unknown): 'stopping' | 'data_lost' | 'redis_unsafe' | 'store_unavailable' {
+  if (error instanceof StoppingError) return 'stopping';
+  if (isDataLost(error)) return 'data_lost';
+  return error instanceof UnsafeRedisError ? 'redis_unsafe' : 'store_unavailable';
 }

@@ -53,6 +53,7 @@ export function createAuditMetrics(to: Instruments): AuditSink {
     'webhook.dead': () => to.webhookTrouble.inc({ what: 'dead' }),
     'webhook.disabled': () => to.webhookTrouble.inc({ what: 'disabled' }),
     'webhook.gap': () => to.webhookTrouble.inc({ what: 'gap' }),
+    'redis.rolled_back': () => to.redisRolledBack.inc(),
     'caller.refused': () => to.callersRefused.inc(),
   };
 

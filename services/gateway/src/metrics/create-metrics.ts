@@ -31,6 +31,10 @@ export interface Metrics {
   readonly onCommand: CommandObserver;
   /** Whether Redis keeps what its durability profile promises. */
   readonly durable: (holds: boolean) => void;
+  /** How many shards have lost their data. */
+  readonly lostShards: (count: number) => void;
+  /** Events of a shard were dropped before they were carried into feeds. */
+  readonly relayGap: () => void;
   readonly answered: (request: AnsweredRequest) => void;
   readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
   readonly inFlight: (change: 1 | -1) => void;
@@ -52,6 +56,8 @@ export function createMetrics(): Metrics {
     audit: createAuditMetrics(instruments),
     onCommand: commandObserver(instruments),
     durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
+    lostShards: count => instruments.redisLostShards.set(count),
+    relayGap: () => instruments.relayGaps.inc(),
     answered: createAnswered(instruments),
     shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
     inFlight: change => instruments.requestsInFlight.inc(change),

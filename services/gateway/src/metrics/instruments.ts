@@ -67,6 +67,9 @@ export function createInstruments(registry: Registry) {
     redisSeconds: histogram('postern_redis_command_duration_seconds', 'Redis commands', ['command'], REDIS_SECONDS),
     redisErrors: counter('postern_redis_command_errors_total', 'Redis commands that failed', ['command', 'fault']),
     redisDurable: gauge('postern_redis_durable', 'Whether Redis keeps what the durability profile promises'),
+    redisLostShards: gauge('postern_redis_lost_shards', 'Shards of Redis that have lost their data'),
+    redisRolledBack: counter('postern_redis_rolled_back_total', 'Times that Redis had gone back to an earlier state'),
+    relayGaps: counter('postern_relay_gaps_total', 'Times that events were dropped before they were carried'),
     outboundSeconds: histogram(
       'postern_outbound_request_duration_seconds',
       'Requests to others',

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createOutboundFetch, type OutboundFetch } from '@postern/authorization';
 import type { EventFeed } from '@postern/elicitation';
-import type { QueueRedis } from '@postern/store-redis';
+import { isDataLost, type QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { isLoopbackUrl } from '../config/loopback.ts';
 import type { AuditSink } from '../events.ts';
@@ -68,7 +68,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const onError = (endpoint: WebhookEndpoint) => (error: unknown) => events.trouble({ endpoint: endpoint.name, error });
   const { webhookEndpoints: records, leases } = stores;
   try {
-    await Promise.all(endpoints.map(endpoint => beginAtNewest({ endpoint, feed, records })));
+    await Promise.all(endpoints.map(endpoint => beginAtNewest({ endpoint, feed, records }).catch(unlessDataLost)));
   } catch (error) {
     redis.close();
     await guarded.close();
@@ -107,4 +107,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       await guarded.close();
     },
   };
+}
+
+/** Nothing is committed while data is lost. The dispatcher begins once the loss is accepted. */
+function unlessDataLost(error: unknown): void {
+  if (!isDataLost(error)) throw error;
 }

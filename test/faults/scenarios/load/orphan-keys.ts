@@ -20,7 +20,22 @@ export async function orphanKeys(redisUrl: string, prefix = 'postern'): Promise<
 }
 
 /** What stays however long nothing happens: records of people that only people remove, positions, and indexes over live records. */
-const LASTING = ['cn', 'cns', 'cr', 'crs', 'pks', 'rvs', 'reg', 'open', 'held', 'due', 'events', 'cursor', 'audit'];
+const LASTING = [
+  'cn',
+  'cns',
+  'cr',
+  'crs',
+  'pks',
+  'rvs',
+  'reg',
+  'open',
+  'held',
+  'due',
+  'events',
+  'cursor',
+  'audit',
+  'epoch',
+];
 const PASSING = ['el', 'res', 'opens', 'feed', 'fed', 'limit', 'rv', 'once', 'claim', 'bs', 'idem', 'lease', 'fence'];
 const OF_ENDPOINTS = ['endpoint', 'deliveries', 'fence'];
 

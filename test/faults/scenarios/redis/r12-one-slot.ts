@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { commandNames, createRedisStores } from '@postern/store-redis';
+import { createRedisStores } from '@postern/store-redis';
 import { type RedisCluster, startRedisCluster } from '@postern/testkit/redis';
 import type { Scenario } from '../../scenario.ts';
 import { startTraffic } from '../../traffic.ts';
+import { calledScripts } from './called-scripts.ts';
 import { expectOnlyUnavailable, startPair } from './common.ts';
 import { scriptCases } from './script-cases.ts';
 
@@ -16,11 +17,11 @@ export const oneSlot: readonly Scenario[] = [
     async run(run) {
       const cluster = run.stack.use(await startRedisCluster());
       const stores = run.stack.use(await createRedisStores({ nodes: cluster.urls }));
-      for (const name of commandNames)
+      for (const name of calledScripts)
         await Promise.all(
           Array.from({ length: PERSONS }, async () => (await scriptCases[name].prepare(stores))(stores)),
         );
-      run.measure('scripts', commandNames.length, '');
+      run.measure('scripts', calledScripts.length, '');
       const { world } = await startPair(run, { cluster: [...cluster.urls] });
       const traffic = await startTraffic(run, { world });
       await traffic.more(run.isLong ? 100 : 15);

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { SHARDS } from '@postern/elicitation';
 import { createRedisStores, UnsafeRedisError } from '@postern/store-redis';
 import { startRedis } from '@postern/testkit/redis';
 import { createApi, keyOf } from '../../../support/world.ts';
 import { indexed } from '../../checks/indexed.ts';
 import { startFaultWorld } from '../../fault-world.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
+import { until } from '../../support/until.ts';
 import { startTraffic } from '../../traffic.ts';
 import { expectOnlyUnavailable, expectRecovered, note, startPair } from './common.ts';
 
@@ -30,7 +32,7 @@ const refused: Scenario = {
 /** The operator has vouched for a Redis that does not let itself be asked, and was wrong. */
 const vouchedFor: Scenario = {
   item: 'R2',
-  name: 'vouched for and killed: what was acknowledged is unknown from then on, and nothing ever succeeds wrongly',
+  name: 'vouched for and killed: not ready until the loss is accepted, then what was acknowledged is unknown',
   async run(run) {
     run.history.tolerate(['I1', 'I3'], 'docs/redis.md: assumeDurable on a Redis that forgets');
     const mute = ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-config'];
@@ -40,15 +42,27 @@ const vouchedFor: Scenario = {
     await traffic.more(10);
     await traffic.stop();
     note(run, 'killed');
+    await using operator = await createRedisStores({ url: redis.url, assumeDurable: true });
+    const deployment = [...(await operator.epochs.inspect()).values()][0]?.epoch?.deployment ?? '';
     await redis.kill();
     await redis.restart();
     note(run, 'started, and empty');
+    await until('both to refuse a Redis without data', async () =>
+      (await Promise.all(addresses.map(notReadyCodeOf))).every(code => code === 'data_lost'),
+    );
+    await operator.epochs.begin({ deployment, epoch: Date.now() }, SHARDS, { replaces: false });
+    note(run, 'accepted');
     await expectRecovered(run, addresses);
     await expectForgotten(run, addresses);
     await traffic.settle();
     expectOnlyUnavailable(run);
   },
 };
+
+async function notReadyCodeOf(address: string): Promise<unknown> {
+  const response = await fetch(`${address}/readyz`);
+  return ((await response.json()) as { code?: unknown }).code;
+}
 
 /** Whoever is asked, and however it ended: nobody pretends to know. */
 async function expectForgotten(run: FaultRun, addresses: readonly string[]): Promise<void> {

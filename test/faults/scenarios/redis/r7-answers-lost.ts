@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
-import { type CommandName, commandNames, createRedisStores, type RedisStores } from '@postern/store-redis';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { dumpRedisNow } from '../../../support/redis-dump.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
+import { type CalledScript, calledScripts } from './called-scripts.ts';
 import { type ScriptCase, scriptCases } from './script-cases.ts';
 
 /** Requests wait for a lost answer so long, and so long again for the connection to come back. */
@@ -23,7 +24,7 @@ interface Trial extends AsyncDisposable {
   stored(): Promise<Dump>;
 }
 
-async function startTrial(redis: RedisServer, name: CommandName): Promise<Trial> {
+async function startTrial(redis: RedisServer, name: CalledScript): Promise<Trial> {
   await using stack = new AsyncDisposableStack();
   const prefix = name.toLowerCase();
   const proxy = stack.use(await startFaultProxy(redis.port, { protocol: 'resp' }));
@@ -74,7 +75,7 @@ const outcomeOf = (call: Promise<unknown>): Promise<unknown> =>
   });
 const unavailable = Symbol('unavailable');
 
-async function withNobodyToRepeat(trial: Trial, name: CommandName): Promise<void> {
+async function withNobodyToRepeat(trial: Trial, name: CalledScript): Promise<void> {
   const { direct, proxy, behindProxy, failed } = trial;
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
@@ -88,7 +89,7 @@ async function withNobodyToRepeat(trial: Trial, name: CommandName): Promise<void
   assert.deepEqual(nouns, each.renews ?? [], 'what the first call has done stays as it is');
 }
 
-async function withConnectionBack({ direct, proxy, behindProxy }: Trial, name: CommandName): Promise<void> {
+async function withConnectionBack({ direct, proxy, behindProxy }: Trial, name: CalledScript): Promise<void> {
   const each = scriptCases[name];
   const call = await rehearsed(direct, each);
   const lost = loseAnswer(proxy, () => undefined);
@@ -105,11 +106,11 @@ const changedKeys = (before: Dump, after: Dump): string[] =>
     key => !isDeepStrictEqual(before[key], after[key]),
   );
 
-async function everyScript(run: FaultRun, play: (trial: Trial, name: CommandName) => Promise<void>): Promise<void> {
-  assert.deepEqual(Object.keys(scriptCases).sort(), [...commandNames].sort(), 'a script without a case');
+async function everyScript(run: FaultRun, play: (trial: Trial, name: CalledScript) => Promise<void>): Promise<void> {
+  assert.deepEqual(Object.keys(scriptCases).sort(), [...calledScripts].sort(), 'a script without a case');
   const redis = run.stack.use(await startRedis());
   const failures: Error[] = [];
-  const left = [...commandNames];
+  const left = [...calledScripts];
   const playSome = async () => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
       run.history.record({ who: 'harness', what: 'fault', fault: 'answer_lost', target: name });
@@ -122,7 +123,7 @@ async function everyScript(run: FaultRun, play: (trial: Trial, name: CommandName
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, playSome));
-  run.measure('scripts', commandNames.length, '');
+  run.measure('scripts', calledScripts.length, '');
   if (failures.length > 0) throw new AggregateError(failures, failures.map(({ message }) => message).join(', '));
 }
 

@@ -9,8 +9,9 @@ import {
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
-import type { CommandName, RedisStores } from '@postern/store-redis';
+import type { RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
+import type { CalledScript } from './called-scripts.ts';
 
 /** What calls a script, once somebody has brought about what it needs. */
 export interface ScriptCase {
@@ -86,8 +87,8 @@ async function reserved(stores: RedisStores) {
   return { digest: p.digest, fingerprint: p.fingerprint };
 }
 
-/** Every script there is: a new one without a case is an error of types here, and a failure of the scenario. */
-export const scriptCases: Readonly<Record<CommandName, ScriptCase>> = {
+/** Every script that is called: a new one without a case is an error of types here, and a failure of the scenario. */
+export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   createElicitation: {
     async prepare() {
       const request = ask(somebody());

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin';
 import type { GatewayDeps } from '../../deps.ts';
-import { createReadiness } from '../readiness.ts';
+import { createReadiness, notReadyCode } from '../readiness.ts';
 
 /** `livez`: the process answers. `readyz`: it can also do its work, so a load balancer may send it some. */
 export const healthPlugin = fp<{ deps: GatewayDeps }>(
@@ -12,7 +12,7 @@ export const healthPlugin = fp<{ deps: GatewayDeps }>(
         await check();
       } catch (error) {
         deps.logger.warn({ event: 'health.not_ready', error }, 'not ready');
-        return reply.code(503).send({ status: 'not_ready' });
+        return reply.code(503).send({ status: 'not_ready', code: notReadyCode(error) });
       }
       return { status: 'ready' };
     });

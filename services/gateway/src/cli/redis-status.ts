@@ -1,0 +1,59 @@
+import { SHARDS } from '@postern/elicitation';
+import type { RedisEpochs } from '@postern/store-redis';
+import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
+import { openStore } from './open-store.ts';
+import { tableOf } from './table.ts';
+
+export type InspectedShards = Awaited<ReturnType<RedisEpochs['inspect']>>;
+
+/** Shards that have the same epoch, or none. */
+interface EpochCensus {
+  readonly deployment: string | undefined;
+  readonly since: string | undefined;
+  readonly shards: number;
+}
+
+/** `postern redis status`. Ends with 1 when not all shards belong to the one deployment. */
+export async function redisStatus(
+  p: { readonly configPath: string; readonly json: boolean },
+  io: CliIo,
+): Promise<ExitCode> {
+  await using store = await openStore(p.configPath, io);
+  const configured = store.config.redis.deployment;
+  const found = await inspected(store.stores.epochs);
+  const epochs = censusOf(found);
+  if (p.json) io.out(`${JSON.stringify({ ...(configured === undefined ? {} : { configured }), epochs })}\n`);
+  else
+    io.out(
+      `redis.deployment: ${configured ?? 'not set'}\n${tableOf(
+        ['deployment', 'since', 'shards'],
+        epochs.map(({ deployment, since, shards }) => [deployment ?? '(none)', since ?? '', String(shards)]),
+      )}\n`,
+    );
+  const deployments = deploymentsIn(found);
+  const isSound =
+    !deployments.has(undefined) && deployments.size === 1 && deployments.has(configured ?? [...deployments][0]);
+  return isSound ? exitCodes.fine : exitCodes.trouble;
+}
+
+/** Every shard, or none. @throws CliError */
+export async function inspected(epochs: RedisEpochs): Promise<InspectedShards> {
+  const found = await epochs.inspect();
+  if (found.size < SHARDS.length)
+    throw new CliError(`${SHARDS.length - found.size} shards do not answer. Look after Redis first.`);
+  return found;
+}
+
+/** Undefined stands for shards without an epoch. */
+export function deploymentsIn(found: InspectedShards): ReadonlySet<string | undefined> {
+  return new Set([...found.values()].map(({ epoch }) => epoch?.deployment));
+}
+
+function censusOf(found: InspectedShards): readonly EpochCensus[] {
+  const all = [...found.values()].map(({ epoch }) => ({
+    deployment: epoch?.deployment,
+    since: epoch === undefined ? undefined : new Date(epoch.epoch).toISOString(),
+  }));
+  const groups = Map.groupBy(all, ({ deployment, since }) => `${deployment} ${since}`);
+  return [...groups.values()].flatMap(group => (group[0] === undefined ? [] : [{ ...group[0], shards: group.length }]));
+}
