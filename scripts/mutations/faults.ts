@@ -1,4 +1,5 @@
 import type { Fault } from './fault.ts';
+import { completionFaults } from './faults/completion.ts';
 import { grantsFaults } from './faults/grants.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
 import { oauthFaults } from './faults/oauth.ts';
@@ -26,4 +27,5 @@ export const faults: readonly Fault[] = [
   ...secretsFaults,
   ...pagesFaults,
   ...operationFaults,
+  ...completionFaults,
 ];

@@ -33,6 +33,9 @@ describe('rules', () => {
     ['no events of a feed', confirmedCommands.readFeed, ['events'], false],
     ['any creation', confirmedCommands.createElicitation, ['open', 'el_'], true],
     ['a lease', confirmedCommands.takeLease, ['taken'], false],
+    ['a one-time record that is taken', confirmedCommands.consumeOneTime, ['taken'], true],
+    ['a new token set', confirmedCommands.finishRefresh, ['stored'], true],
+    ['a redemption', confirmedCommands.redeemElicitation, ['redeemed'], true],
   ] as const)('%s', async (_, rule, answer, expected) => {
     expect(await asks(rules, rule, answer)).toBe(expected);
   });
