@@ -127,7 +127,12 @@ describe('infra/compose.ha.yml', () => {
 
   test('a Redis there keeps everything, and takes no writes without a replica', () => {
     const script = read('infra/redis/start.sh');
-    for (const setting of ['appendonly yes', 'maxmemory-policy noeviction', 'min-replicas-to-write 1'])
+    for (const setting of [
+      'appendonly yes',
+      'appendfsync always',
+      'maxmemory-policy noeviction',
+      'min-replicas-to-write 1',
+    ])
       expect(script).toMatch(new RegExp(`^${setting}$`, 'm'));
   });
 

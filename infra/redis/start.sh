@@ -20,7 +20,7 @@ masteruser replica
 masterauth $REDIS_REPLICA_PASSWORD
 replica-announce-ip $REDIS_NAME
 appendonly yes
-appendfsync everysec
+appendfsync always
 maxmemory-policy noeviction
 min-replicas-to-write 1
 min-replicas-max-lag 10

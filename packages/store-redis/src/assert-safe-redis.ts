@@ -134,7 +134,8 @@ async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: Dura
 
 /**
  * Lists settings that endanger data and do not keep the gateway from starting: a master that is cut off from all its replicas goes
- * on taking writes that no replica confirms, or it cannot be seen that the user `default` may replay the append-only file.
+ * on taking writes that no replica confirms, a master of profile `ha` that restarts before it is replaced lacks what it had not written
+ * yet, or it cannot be seen that the user `default` may replay the append-only file.
  * @throws StoreUnavailableError
  */
 export async function warningsAbout(
@@ -144,14 +145,16 @@ export async function warningsAbout(
   const perMaster = await Promise.all(
     mastersOf(redis).map(async node => {
       const replay = await replayPermissionOf(node, prefix);
-      const settings = durability?.profile === 'ha' ? await settingsOf(node, 'min-replicas-to-write') : undefined;
+      const isHa = durability?.profile === 'ha';
+      const settings = isHa ? await settingsOf(node, 'appendfsync', 'min-replicas-to-write') : undefined;
       return {
         'default-user': replay.answer !== 'granted',
+        appendfsync: settings !== undefined && settings['appendfsync'] !== 'always',
         'min-replicas-to-write': settings?.['min-replicas-to-write'] === '0',
       };
     }),
   );
-  return (['default-user', 'min-replicas-to-write'] as const).filter(setting =>
+  return (['default-user', 'appendfsync', 'min-replicas-to-write'] as const).filter(setting =>
     perMaster.some(found => found[setting]),
   );
 }

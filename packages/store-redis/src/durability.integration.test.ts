@@ -207,6 +207,13 @@ describe('profile ha', () => {
     return logged.filter(({ event }) => event.elicitationId === elicitationId);
   };
 
+  test('warns of a master that forgets acknowledged writes when it restarts, or takes writes without a replica', async () => {
+    const warned: string[] = [];
+    const onWarning = (setting: string) => void warned.push(setting);
+    await using _stores = await createRedisStores({ url: master.url, durability: { profile: 'ha' }, onWarning });
+    expect(warned).toEqual(['appendfsync', 'min-replicas-to-write']);
+  });
+
   test('what no replica has is not acknowledged, and its repeat is applied once', async () => {
     const request = ask(somebody());
     const { elicitationId } = request.elicitation;

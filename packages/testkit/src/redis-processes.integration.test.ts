@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { endingWithParent, freePort, reservePort, startAll } from './processes.ts';
 import { startRedis, startRedisCluster, startRedisSentinel } from './redis.ts';
 import { runRedis } from './redis-server.ts';
@@ -93,22 +93,26 @@ describe('a port', () => {
 describe('when one server fails to start, none of its siblings is left:', () => {
   /** An address that no machine has. */
   const nowhere = { host: '203.0.113.1' };
+  let before: readonly number[] = [];
+  beforeEach(() => {
+    before = serversOfOurs();
+  });
 
   test('a cluster', async () => {
     await expect(startRedisCluster({ placeOf: node => (node === 1 ? nowhere : undefined) })).rejects.toThrow();
-    expect(serversOfOurs()).toEqual([]);
+    expect(serversOfOurs()).toEqual(before);
   });
 
   test('replicas', async () => {
     const start = startRedisSentinel({ replicas: 2, placeOf: node => (node === 2 ? nowhere : undefined) });
     await expect(start).rejects.toThrow();
-    expect(serversOfOurs()).toEqual([]);
+    expect(serversOfOurs()).toEqual(before);
   });
 
   test('Sentinels', async () => {
     const placeOfSentinel = (sentinel: number) => (sentinel === 0 ? nowhere : undefined);
     await expect(startRedisSentinel({ replicas: 0, placeOfSentinel })).rejects.toThrow();
-    expect(serversOfOurs()).toEqual([]);
+    expect(serversOfOurs()).toEqual(before);
   });
 
   test('also one that is still starting at that moment', async () => {

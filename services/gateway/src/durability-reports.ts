@@ -26,6 +26,8 @@ export function durabilityReports(
 const ADVICE: Partial<Record<UnsafeSetting, string>> = {
   'min-replicas-to-write':
     'a master that is cut off from its replicas keeps accepting writes: set min-replicas-to-write',
+  appendfsync:
+    'a master that restarts before it is replaced can lack acknowledged writes, and its replicas follow it: set appendfsync always',
   'default-user':
     'cannot check that the Redis user "default" may replay the append-only file: allow "ACL DRYRUN" for the gateway, and set ' +
     '"user default off ~* &* +@all"; otherwise Redis drops acknowledged writes at a restart',

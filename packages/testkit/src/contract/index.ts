@@ -17,6 +17,7 @@ import { describeTransition } from './transition-contract.ts';
 
 export { type ContractStores, CROWD, crowd, FEED_RETENTION, type MakeStores } from './contract-stores.ts';
 export * as kindSamples from './kind-samples.ts';
+export { Ledger } from './ledger.ts';
 export * as samples from './samples.ts';
 export {
   describeBrowserSessionStore,

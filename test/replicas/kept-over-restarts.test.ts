@@ -1,0 +1,170 @@
+/** The shipped and documented Redis set-ups, ended and started again: every acknowledged elicitation is found. Fail-overs: kept-over-failovers.all.test.ts. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ElicitationId } from '@postern/elicitation';
+import { startEmbeddedRedis } from '@postern/gateway';
+import { createRedisStores, type RedisStoresOptions } from '@postern/store-redis';
+import { Ledger } from '@postern/testkit/contract';
+import { endingWithParent } from '@postern/testkit/processes';
+import { type RedisServer, startRedis, startRedisSentinel } from '@postern/testkit/redis';
+import { expect, test } from 'vitest';
+import { shippedAccess } from '../support/shipped-access.ts';
+
+const PASSWORD = 'test-password';
+
+/** The arguments that docker-compose.yml gives to redis-server. */
+function composeArguments(): readonly string[] {
+  const text = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8');
+  const [, list = ''] = /command:\n\s+- redis-server\n((?:\s+- .*\n)+)/.exec(text) ?? [];
+  const words = [...list.matchAll(/- (?:"(.*)"|(.*))\n/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  if (!words.includes('--appendonly')) throw new Error('docker-compose.yml starts Redis in another way');
+  return words.map(word => word.replace(/\$\{REDIS_PASSWORD.*\}/, PASSWORD));
+}
+
+interface Running extends AsyncDisposable {
+  readonly options: RedisStoresOptions;
+  /** The servers, the master first. */
+  readonly nodes: readonly RedisServer[];
+  /** Further arguments of redis-cli. */
+  readonly signIn: readonly string[];
+}
+
+async function single(options: Parameters<typeof startRedis>[0], change: Partial<Running> = {}): Promise<Running> {
+  const redis = await startRedis(options);
+  const dispose = () => redis[Symbol.asyncDispose]();
+  return { options: { url: redis.url }, nodes: [redis], signIn: [], ...change, [Symbol.asyncDispose]: dispose };
+}
+
+async function compose(): Promise<Running> {
+  const running = await single({ args: composeArguments() });
+  const [{ host, port } = { host: '', port: 0 }] = running.nodes;
+  const options = { url: `redis://:${PASSWORD}@${host}:${port}` };
+  return { ...running, options, signIn: ['--no-auth-warning', '-a', PASSWORD] };
+}
+
+/** As infra/redis/start.sh has it; the Sentinels act too late to matter. */
+async function ha(): Promise<Running> {
+  const redis = await startRedisSentinel({
+    access: shippedAccess,
+    replicas: 2,
+    downAfterMs: 600_000,
+    args: ['--appendfsync', 'always', '--min-replicas-to-write', '1'],
+  });
+  const options: RedisStoresOptions = {
+    sentinels: redis.sentinelUrls,
+    masterName: redis.masterName,
+    username: shippedAccess.user.name,
+    password: shippedAccess.user.password,
+    durability: { profile: 'ha', replicas: 1, timeoutMs: 2_000 },
+    startTimeoutMs: 30_000,
+  };
+  return { options, nodes: redis.nodes, signIn: [], [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() };
+}
+
+/**
+ * With `everysec` Redis acknowledges before it writes to its file, up to two seconds while the disk is busy (docs/redis.md). What it has
+ * written outlives its process.
+ */
+async function untilWritten({ nodes, signIn }: Running): Promise<void> {
+  for (const node of nodes) {
+    await expect
+      .poll(() => node.ask(...signIn, 'INFO', 'persistence'), { timeout: 20_000 })
+      .toContain('aof_buffer_length:0\r');
+  }
+}
+
+const strict = { access: shippedAccess, args: ['--appendfsync', 'always'] };
+const setUps = [
+  { name: 'docker-compose.yml', start: compose, isStrict: false },
+  { name: 'one server with users', start: () => single({ access: shippedAccess }), isStrict: false },
+  { name: 'one server with users, single-strict', start: () => single(strict), isStrict: true },
+  { name: 'Sentinel with users, before it acts', start: ha, isStrict: true },
+] as const;
+const ways = ['stop', 'kill'] as const;
+
+test.each(setUps.flatMap(setUp => ways.map(way => ({ ...setUp, way }))))(
+  '$name: finds all that was acknowledged after two restarts by $way',
+  async ({ name, start, isStrict, way }) => {
+    await using running = await start();
+    await using stores = await createRedisStores(running.options);
+    const ledger = new Ledger(stores.elicitations);
+    const [master] = running.nodes;
+    const restarts = [[master], running.nodes];
+    for (const nodes of restarts) {
+      const restart = async () => {
+        await Promise.all(nodes.map(node => node?.[way]()));
+        await Promise.all(nodes.map(node => node?.restart()));
+      };
+      await ledger.write(60);
+      if (isStrict) await ledger.writeDuring(restart, 20);
+      else {
+        await untilWritten(running);
+        await restart();
+      }
+    }
+    const found = await ledger.found();
+    console.info(`${name}, ${way}: ${ledger.written} acknowledged, ${found} found`);
+    expect(found).toBe(ledger.written);
+    expect(found).toBeGreaterThanOrEqual(120);
+  },
+);
+
+/** A gateway's part that matters here: it starts its private Redis, writes, and says what was acknowledged. */
+const GATEWAY = `
+  import { startEmbeddedRedis } from '@postern/gateway';
+  import { createRedisStores } from '@postern/store-redis';
+  import { Ledger } from '@postern/testkit/contract';
+  const redis = await startEmbeddedRedis(process.argv[1]);
+  const stores = await createRedisStores({ url: redis.url, durability: { profile: 'single-strict' } });
+  const ledger = new Ledger(stores.elicitations);
+  await ledger.write(60);
+  console.log(JSON.stringify(ledger.entries));
+  process.once('SIGTERM', async () => {
+    await stores.close();
+    await redis[Symbol.asyncDispose]();
+    process.exit();
+  });
+  setInterval(() => {}, 1_000);
+`;
+
+const redisOf = (directory: string) => Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
+
+test.each([
+  { what: 'the gateway ends in order', end: (gateway: number) => process.kill(gateway, 'SIGTERM') },
+  { what: 'the gateway is killed', end: (gateway: number) => process.kill(gateway, 'SIGKILL') },
+  {
+    what: 'Redis and the gateway are killed',
+    end(gateway: number, directory: string) {
+      process.kill(redisOf(directory), 'SIGKILL');
+      process.kill(gateway, 'SIGKILL');
+    },
+  },
+])('the private Redis finds all that was acknowledged after $what', async ({ what, end }) => {
+  const directory = mkdtempSync(join(tmpdir(), 'postern-kept-'));
+  try {
+    const args = ['--input-type=module', '--eval', GATEWAY, directory];
+    const gateway = spawn(...endingWithParent(process.execPath, args), {
+      cwd: import.meta.dirname,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(createInterface(gateway.stdout), 'line')) as [string];
+    const entries = JSON.parse(line) as [ElicitationId, number][];
+    const ended = once(gateway, 'exit');
+    if (gateway.pid === undefined) throw new Error('not started');
+    end(gateway.pid, directory);
+    await ended;
+    await using redis = await startEmbeddedRedis(directory);
+    await using stores = await createRedisStores({ url: redis.url, durability: { profile: 'single-strict' } });
+    const ledger = new Ledger(stores.elicitations, entries);
+    const found = await ledger.found();
+    console.info(`private Redis, ${what}: ${ledger.written} acknowledged, ${found} found`);
+    expect(ledger.written).toBe(60);
+    expect(found).toBe(60);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,175 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { RedisStoresOptions } from '@postern/store-redis';
+import { endingWithParent } from '@postern/testkit/processes';
+import { startNetwork } from '../faults/support/namespaces.ts';
+import { until } from '../faults/support/until.ts';
+
+/**
+ * The nodes and Sentinels of infra/compose.ha.yml: infra/redis/start.sh as it is shipped, each on a machine of its own, with a read-only root, its
+ * own /tmp and a lasting /data, as a user without privileges. Their names are addresses. Needs root.
+ */
+export interface ShippedHa extends AsyncDisposable {
+  readonly nodes: readonly Container[];
+  readonly sentinels: readonly Container[];
+  readonly options: RedisStoresOptions;
+  /** The master of this moment, as the Sentinels know it. */
+  master(): Promise<Container>;
+  /** Resolves as soon as the Sentinels have begun to replace this master, which may be before the new one leads. */
+  untilChosen(before: Container): Promise<void>;
+  untilMasterIsNot(before: Container): Promise<Container>;
+  /** Resolves when the Sentinels agree on a master that has both replicas. */
+  untilWhole(): Promise<void>;
+}
+
+export interface Container {
+  readonly address: string;
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  start(): void;
+}
+
+const PASSWORDS = {
+  REDIS_PASSWORD: 'redis-password',
+  REDIS_REPLICA_PASSWORD: 'replica-password',
+  REDIS_SENTINEL_PASSWORD: 'sentinel-password',
+};
+const shipped = fileURLToPath(new URL('../../infra/redis', import.meta.url));
+/** Sentinels try a fail-over that did not succeed again after twice their failover-timeout, which is 30 seconds. */
+const within = (what: string, holds: () => Promise<boolean>) => until(what, holds, 150_000);
+/** Without a name on any machine. */
+const NOBODY = 65_534;
+
+/** Arguments: folder for the root, folder of /data, shipped folder, role. */
+const CONTAINER = `
+  set -eu
+  mount -t tmpfs tmpfs "$1"
+  for folder in bin sbin lib lib64; do
+    if [ -L "/$folder" ]; then cp -P "/$folder" "$1/$folder"
+    elif [ -d "/$folder" ]; then mkdir "$1/$folder"; mount --rbind "/$folder" "$1/$folder"; fi
+  done
+  mkdir -p "$1/usr" "$1/proc" "$1/dev" "$1/etc/postern" "$1/data" "$1/tmp"
+  mount --rbind /usr "$1/usr"; mount --rbind /proc "$1/proc"; mount --rbind /dev "$1/dev"
+  mount --bind "$3" "$1/etc/postern"; mount -o remount,ro,bind "$1/etc/postern"
+  mount --bind "$2" "$1/data"
+  mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
+  mount -o remount,ro "$1"
+  exec chroot "$1" setpriv --reuid ${NOBODY} --regid ${NOBODY} --clear-groups --no-new-privs --bounding-set -all \\
+    --pdeathsig KILL /etc/postern/start.sh "$4"
+`;
+
+export async function startShippedHa(): Promise<ShippedHa> {
+  await using stack = new AsyncDisposableStack();
+  const network = stack.use(await startNetwork());
+  const home = mkdtempSync(join(tmpdir(), 'postern-ha-'));
+  stack.defer(() => rmSync(home, { recursive: true, force: true }));
+  const machines = [];
+  for (let made = 0; made < 6; made += 1) machines.push(await network.addMachine());
+  const first = machines[0]?.address ?? '';
+
+  const containers = machines.map((machine, at): Container => {
+    const [root, data] = [join(home, `root-${at}`), join(home, `data-${at}`)];
+    mkdirSync(root);
+    mkdirSync(data);
+    chownSync(data, NOBODY, NOBODY);
+    const role = at < 3 ? 'node' : 'sentinel';
+    const env = { PATH: process.env['PATH'], REDIS_FIRST_MASTER: first, REDIS_NAME: machine.address, ...PASSWORDS };
+    const [launch, ...scope] = machine.launcher;
+    const command = endingWithParent(launch, [
+      ...[...scope, 'unshare', '--mount', 'sh', '-c', CONTAINER, 'container', root, data, shipped, role],
+    ]);
+    let child: ChildProcess | undefined;
+    const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+      const ending = child;
+      child = undefined;
+      if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+      const exited = once(ending, 'exit');
+      ending.kill(signal);
+      await exited;
+    };
+    stack.defer(() => end('SIGKILL'));
+    return {
+      address: machine.address,
+      end,
+      start() {
+        child = spawn(...command, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+      },
+    };
+  });
+  const [nodes, sentinels] = [containers.slice(0, 3), containers.slice(3)];
+
+  const askNode = (node: Container, ...words: readonly string[]) =>
+    redisCli(node.address, 6379, PASSWORDS.REDIS_PASSWORD, ['--user', 'postern', ...words]);
+  const askSentinel = (sentinel: Container, ...words: readonly string[]) =>
+    redisCli(sentinel.address, 26379, PASSWORDS.REDIS_SENTINEL_PASSWORD, words);
+  const known = async (sentinel: Container) => {
+    const [address] = (await askSentinel(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'postern')).split('\n');
+    return nodes.find(node => node.address === address);
+  };
+  const agreed = async () => {
+    const [one, ...others] = await Promise.all(sentinels.map(known));
+    return others.every(other => other === one) ? one : undefined;
+  };
+  const leads = async (node: Container, replicas: number) => {
+    const replication = await askNode(node, 'INFO', 'replication');
+    const online = [...replication.matchAll(/^slave\d+:.*state=online/gm)].length;
+    return replication.includes('role:master') && online >= replicas;
+  };
+  const untilWhole = async () => {
+    await within('three nodes and three Sentinels that agree', async () => {
+      const master = await agreed();
+      return master !== undefined && (await leads(master, 2));
+    });
+  };
+
+  for (const container of containers) container.start();
+  await untilWhole();
+  const owned = stack.move();
+  const master = async () => {
+    const found = await agreed();
+    if (found === undefined) throw new Error('The Sentinels do not agree on a master.');
+    return found;
+  };
+  return {
+    nodes,
+    sentinels,
+    options: {
+      sentinels: sentinels.map(({ address }) => `redis://:${PASSWORDS.REDIS_SENTINEL_PASSWORD}@${address}:26379`),
+      masterName: 'postern',
+      username: 'postern',
+      password: PASSWORDS.REDIS_PASSWORD,
+      durability: { profile: 'ha', replicas: 1 },
+      startTimeoutMs: 30_000,
+    },
+    master,
+    async untilChosen(before) {
+      await within('a fail-over', async () => {
+        const states = await Promise.all(sentinels.map(each => askSentinel(each, 'SENTINEL', 'MASTER', 'postern')));
+        return states.some(state => state.includes('failover_in_progress') || !state.includes(before.address));
+      });
+    },
+    async untilMasterIsNot(before) {
+      await within('another master', async () => {
+        const now = await agreed();
+        return now !== undefined && now !== before && (await leads(now, 1));
+      });
+      return master();
+    },
+    untilWhole,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** What redis-cli prints; empty where no answer comes. */
+async function redisCli(host: string, port: number, password: string, words: readonly string[]): Promise<string> {
+  const env = { ...process.env, REDISCLI_AUTH: password };
+  const args = ['-h', host, '-p', String(port), '--no-auth-warning', ...words];
+  const { stdout } = await promisify(execFile)('redis-cli', args, { env, timeout: 2_000 }).catch(() => ({
+    stdout: '',
+  }));
+  return stdout;
+}
