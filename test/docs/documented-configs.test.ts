@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Writable } from 'node:stream';
-import { createLogger, loadConfig, startGateway } from '@postern/gateway';
+import { loadConfig } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { documentedConfigs, shippedConfigs } from './support/documented-configs.ts';
 import { filledConfig } from './support/filled-config.ts';
+import { startDocumentedGateway } from './support/start-documented-gateway.ts';
 
 const gatewayFolder = join(dirname(createRequire(import.meta.url).resolve('@postern/gateway')), '..');
 const schema = z
@@ -45,23 +45,19 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
     const path = join(folder, `${title.replaceAll(/\W/g, '-')}.yaml`);
     writeFileSync(path, JSON.stringify(filled.document));
     const config = loadConfig(path, filled.env);
-    const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-    await using gateway = await startGateway(
-      {
-        ...config,
-        // Names and addresses of the example's network are not here; everything else is as it is written down.
-        listen: { host: '127.0.0.1', port: 0 },
-        metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
-        redis: {
-          ...config.redis,
-          ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
-          durability: { ...config.redis.durability, profile: 'single' },
-          // Another Redis than the documented one.
-          deployment: undefined,
-        },
+    await using gateway = await startDocumentedGateway({
+      ...config,
+      // Names and addresses of the example's network are not here; everything else is as it is written down.
+      listen: { host: '127.0.0.1', port: 0 },
+      metrics: config.metrics === undefined ? undefined : { host: '127.0.0.1', port: 0 },
+      redis: {
+        ...config.redis,
+        ...{ url: redis.url, cluster: undefined, sentinel: undefined, tls: undefined },
+        durability: { ...config.redis.durability, profile: 'single' },
+        // Another Redis than the documented one.
+        deployment: undefined,
       },
-      { logger: createLogger({ level: 'error', destination: silent }) },
-    );
-    expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+    });
+    await expect.poll(async () => (await fetch(`${gateway.address}/readyz`)).status, { timeout: 60_000 }).toBe(200);
   });
 });

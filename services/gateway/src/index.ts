@@ -1,3 +1,4 @@
+export { runCli } from './cli/run-cli.ts';
 export { ConfigError } from './config/config-error.ts';
 export { configJsonSchema } from './config/config-json-schema.ts';
 export type { GatewayConfig, GatewayConfigInput } from './config/config-schema.ts';

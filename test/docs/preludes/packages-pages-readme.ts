@@ -1,0 +1,9 @@
+/** What the example of packages/pages/README.md takes for granted. */
+import type { ConnectView, PageContext } from '@postern/pages';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+export { connectPage, negotiateLocale, pageHeaders, stylesheet } from '@postern/pages';
+export declare const branding: PageContext['branding'];
+export declare const request: FastifyRequest;
+export declare const reply: FastifyReply;
+export declare const view: ConnectView;

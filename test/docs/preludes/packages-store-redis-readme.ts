@@ -1,0 +1,6 @@
+/** What the example of packages/store-redis/README.md takes for granted. */
+import type { ElicitationService } from '@postern/elicitation';
+
+export { createRedisStores, startSweeper } from '@postern/store-redis';
+export declare const service: ElicitationService;
+export declare function onError(error: unknown): void;

@@ -1,0 +1,219 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Gateway, parseConfig, runCli } from '@postern/gateway';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { documents, readDocument } from './support/doc-blocks.ts';
+import { shellCommands, wordsOf } from './support/shell-commands.ts';
+import { startDocumentedGateway } from './support/start-documented-gateway.ts';
+
+const root = join(import.meta.dirname, '../..');
+const scriptsOf = (folder: string) =>
+  z
+    .object({ scripts: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))).scripts;
+
+/** Commands that are not run here, and what shows that they work. The script or folder that they name must exist. */
+const provenElsewhere: readonly (readonly [command: RegExp, because: string])[] = [
+  [/^git clone … && cd postern$/, 'the address is that of the reader'],
+  [/^npx -y pnpm@12 test( packages\/vault)?$/, 'this is such a run'],
+  [/^npx -y pnpm@12 demo( --unattended)?$/, '`verify` runs the unattended demo'],
+  [/^npx -y pnpm@12 demo:host( --era 2025-11-25)?$/, 'the unattended demo is played with the same host, in both eras'],
+  [
+    /^npx -y pnpm@12 faults( --(long|record|only=[A-Z0-9,]+|seeds?=\d+))*$/,
+    'takes minutes; the short scenarios are tests',
+  ],
+  [/^pnpm --filter @postern\/vault wycheproof <testvectors_v1>$/, 'needs vectors that everybody gets by themselves'],
+  [/^pnpm --filter @postern\/vault measure$/, 'a measurement, which is never a test'],
+];
+
+const apiKey = 'pk_documented';
+const issuer = 'https://id.example.com';
+const configOf = (redisUrl: string) => ({
+  publicUrl: 'https://gate.example.com',
+  listen: { host: '127.0.0.1', port: 0 },
+  redis: { url: redisUrl },
+  audit: { stream: true },
+  // However busy this machine is, it sends no work away.
+  overload: { eventLoopDelayMs: 10_000 },
+  vault: { keys: [{ kid: '2026-11', key: randomBytes(32).toString('base64') }] },
+  identityProviders: [{ name: 'company', issuer, clientId: 'postern' }],
+  mcpServers: [
+    {
+      id: 'tracker',
+      name: 'Tracker',
+      url: 'https://tracker.example.com/mcp',
+      apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
+      issuers: [issuer],
+      webhooks: [
+        {
+          id: 'orders',
+          url: 'https://tracker.example/hooks',
+          secrets: [`whsec_${randomBytes(32).toString('base64')}`],
+        },
+      ],
+    },
+  ],
+});
+
+let folder: string;
+let redis: RedisServer;
+let gateway: Gateway;
+let elicitationId: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-commands-'));
+  redis = await startRedis();
+  const config = configOf(redis.url);
+  await writeFile(join(folder, 'postern.config.yaml'), JSON.stringify(config));
+  gateway = await startDocumentedGateway(parseConfig(config));
+  // The modules that were just transformed have kept this process busy for longer than Redis may be silent.
+  await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 60_000 });
+});
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  await redis?.[Symbol.asyncDispose]();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+/** Issues the elicitation that examples name. Answers with the status. */
+async function issue(): Promise<number> {
+  const answer = await fetch(`${gateway.address}/v1/elicitations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      kind: 'confirmation',
+      subject: { issuer, subject: 'alice' },
+      message: 'Sure?',
+      confirmation: { title: 'Delete it', facts: [] },
+    }),
+  });
+  const body: unknown = await answer.json();
+  if (answer.status === 201) elicitationId = z.object({ elicitationId: z.string() }).parse(body).elicitationId;
+  return answer.status;
+}
+
+/** One run of `postern`, as in the folder of the configuration. `--follow` ends when there is something to show. */
+async function postern(args: readonly string[]) {
+  const stopping = new AbortController();
+  let out = '';
+  let err = '';
+  const code = await runCli(args, {
+    env: { POSTERN_CONFIG: join(folder, 'postern.config.yaml') },
+    out(text) {
+      out += text;
+      if (args.includes('--follow')) stopping.abort();
+    },
+    err(text) {
+      err += text;
+    },
+    isTerminal: false,
+    signal: stopping.signal,
+  });
+  return { code, out, err };
+}
+
+/** What an example names, as it is in the prepared folder. */
+const inThisFolder = (word: string) => word.replace(/el_…/, elicitationId).replace(/^\/run\/secrets\//, `${folder}/`);
+
+const columns = (line = '') => line.trim().split(/ {2,}/);
+
+async function runPostern(args: readonly string[], shown: string): Promise<void> {
+  const { code, out, err } = await postern(args.map(inThisFolder));
+  // The event of the example was never given up, and there is nothing to stop following but Ctrl-C.
+  const expected = args.includes('redeliver') ? 1 : args.includes('--follow') ? 130 : 0;
+  expect({ code, err: code === expected ? '' : err }).toEqual({ code: expected, err: '' });
+  const [head = ''] = shown.split('\n');
+  // Of a table that is shown, the head is what the command prints.
+  if (/ {2,}/.test(head)) expect(columns(head)).toEqual(columns(out.split('\n')[0]));
+}
+
+const node = promisify(execFile);
+
+async function runCommand(command: string, shown: string): Promise<void> {
+  const [, script, rest = ''] = /^(?:npx -y pnpm@12|pnpm) (postern)\b ?(.*)$/.exec(command) ?? [];
+  if (script === 'postern') return runPostern(wordsOf(rest), shown);
+  const [program, ...args] = wordsOf(command);
+  if (program === 'curl') return runCurl(args);
+  if (program === 'grep') {
+    await writeFile(join(folder, args.at(-1) ?? ''), '{"what":"fault","id":"el_7fVn3J…"}\n');
+    expect((await node('grep', args, { cwd: folder })).stdout).not.toBe('');
+    return;
+  }
+  if (program === 'node' && args[0] === '-e') {
+    const { stdout } = await node(process.execPath, args, { cwd: folder });
+    expect(JSON.parse(stdout)).toMatchObject({ kty: 'EC', crv: 'P-256' });
+    expect(JSON.parse(readFileSync(join(folder, 'decryption-key.json'), 'utf8'))).toHaveProperty('d');
+    return;
+  }
+  if (program === 'node' && args[0] === 'services/gateway/src/main.ts') return startAndStop(args);
+  const [, workspace = '', name = ''] = /^pnpm --filter @postern\/(\S+) (\S+)$/.exec(command) ?? [];
+  const workspaceFolder = ['packages', 'services']
+    .map(parent => join(parent, workspace))
+    .find(path => existsSync(join(root, path)));
+  const file =
+    workspaceFolder === undefined ? undefined : /node (\S+)$/.exec(scriptsOf(workspaceFolder)[name] ?? '')?.[1];
+  if (workspaceFolder === undefined || file === undefined) throw new Error(`not a known command: ${command}`);
+  expect((await node(process.execPath, [file], { cwd: join(root, workspaceFolder) })).stdout).not.toBe('');
+}
+
+/** The request that curl would send, up to the first bytes of the answer. */
+async function runCurl(args: readonly string[]): Promise<void> {
+  const header = args[args.indexOf('-H') + 1]?.replace('$KEY', apiKey) ?? '';
+  const url = new URL(args.at(-1) ?? '');
+  const [name = '', value = ''] = header.split(': ');
+  const stop = new AbortController();
+  const answer = await fetch(`${gateway.address}${url.pathname}${url.search}`, {
+    headers: { [name]: value },
+    signal: stop.signal,
+  });
+  expect(answer.status).toBe(200);
+  stop.abort();
+}
+
+/** The gateway as a process, until it says that it has started; it ends with code 0 on Ctrl-C. */
+async function startAndStop([main = '', config = '']: readonly string[]): Promise<void> {
+  const running = execFile(process.execPath, [join(root, main), config], { cwd: folder });
+  const ended = new Promise(resolve => running.once('exit', resolve));
+  running.stdout?.on('data', text => {
+    if (String(text).includes('gateway.started')) running.kill('SIGINT');
+  });
+  expect(await ended).toBe(0);
+}
+
+describe('commands of the documents', () => {
+  test.each(shellCommands.map(({ title, command, output }) => [title, command, output] as const))(
+    '%s: %s',
+    async (_, command, output) => {
+      const isElsewhere = provenElsewhere.some(([pattern]) => pattern.test(command));
+      if (!isElsewhere) return runCommand(command, output);
+      const script = /^npx -y pnpm@12 (\S+)/.exec(command)?.[1];
+      if (script !== undefined) expect(Object.keys(scriptsOf('.'))).toContain(script);
+      const [, workspace = '', name = ''] = /^pnpm --filter @postern\/(\S+) (\S+)/.exec(command) ?? [];
+      if (workspace !== '') expect(Object.keys(scriptsOf(`packages/${workspace}`))).toContain(name);
+    },
+  );
+
+  test('every exception is of a command that is still documented', () => {
+    const idle = provenElsewhere.filter(([pattern]) => !shellCommands.some(({ command }) => pattern.test(command)));
+    expect(idle).toEqual([]);
+  });
+});
+
+test('every command of postern is documented, and every documented one exists', async () => {
+  const { out: help } = await postern(['--help']);
+  const existing = new Set([...help.matchAll(/^ {2}postern ([a-z]+(?: [a-z-]+)?)/gm)].map(([, name]) => name));
+  const text = documents.map(readDocument).join('\n');
+  const nouns = [...new Set([...existing].map(name => name?.split(' ')[0]))].join('|');
+  const documented = new Set(
+    [...text.matchAll(new RegExp(`\\bpostern ((?:${nouns})(?: [a-z][a-z-]+)?)`, 'g'))].map(([, name]) => name),
+  );
+  expect([...existing].filter(name => !documented.has(name))).toEqual([]);
+  expect([...documented].filter(name => !existing.has(name))).toEqual([]);
+});
