@@ -6,7 +6,7 @@ import { type ConnectedPerson, connectPerson } from '../support/connected-person
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createRawBrowser } from '../support/raw-browser.ts';
 import { type Stage, startStage } from '../support/stage.ts';
-import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
+import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
 import { createApi, keyOf } from '../support/world.ts';
 
@@ -23,8 +23,7 @@ beforeAll(async () => {
     await startStage({
       isRedisKilled: true,
       config: ({ base }) => {
-        // The lease of a killed process is over the sooner.
-        const changes = { outbound: { timeoutSeconds: 1 }, limits: { pageRequestsPerMinute: 1_000_000 } };
+        const changes = { limits: { pageRequestsPerMinute: 1_000_000 } };
         config = { ...base, ...changes };
         return changes;
       },
@@ -138,6 +137,7 @@ describe('P9: killed when the provider has rotated, and the new tokens are not s
     whenRotated(() => victim.kill());
     await expect(atVictim().accessToken(need.person.connectionId)).rejects.toThrow();
     expect(need.grant()).toMatchObject({ rotations: 1, graceAnswers: 0, reuses: 0 });
+    await endRefreshLease(stage.world.redis.url, need.person.connectionId);
     return need;
   }
 
@@ -192,6 +192,7 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     whenRotated(() => victim.suspend());
     const late = atVictim().accessToken(need.person.connectionId);
     await expect.poll(() => need.grant()?.rotations).toBe(1);
+    await endRefreshLease(stage.world.redis.url, need.person.connectionId);
     const other = await stage.api.accessToken(need.person.connectionId);
     victim.resume();
     return { ...need, other, late: await late };
