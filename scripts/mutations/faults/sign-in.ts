@@ -13,9 +13,8 @@ export const signInFaults: readonly Fault[] = [
     name: 'sign-in: the nonce is not compared',
     breaks: 'S06, OIDC Core 3.1.3.7',
     file: 'packages/authorization/src/code-exchange.ts',
-    original: '...(nonce !== undefined && { expectedNonce: nonce, idTokenExpected: true }),',
-    replacement:
-      '...(nonce !== undefined && { expectedNonce: (await_nonce => await_nonce)(client.skipStateCheck as never) }),',
+    original: 'expectedNonce: nonce, idTokenExpected: true',
+    replacement: 'idTokenExpected: true',
     foundBy: ['packages/authorization/src/sign-in.test.ts'],
   },
   {
