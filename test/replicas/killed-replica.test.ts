@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Balancer, startBalancer } from '../support/balancer.ts';
@@ -6,10 +5,9 @@ import { startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectLegacyHost, elicitationOf } from '../support/legacy-host.ts';
 import { modernCall, urlRequestOf } from '../support/modern-call.ts';
-import { createMovingBrowser } from '../support/moving-browser.ts';
 import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
 import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, createApi, keyOf } from '../support/world.ts';
+import { keyOf } from '../support/world.ts';
 
 let stage: Stage;
 let config: GatewayConfigInput;
@@ -54,6 +52,7 @@ const startEndpoint = async (postern = {}) =>
 
 const finish = (elicitationId: string, user: string) => connectAccount(stage.raw(), elicitationId, user);
 
+// Killed in the middle of a flow: P1 to P6 of the fault catalogue.
 // The MCP server waits up to 45 seconds: one that nobody wakes up runs into this.
 describe('a replica that is killed in the middle of a wait', () => {
   it('over the API: the read is cut off and, made again at the other replica, answers', async () => {
@@ -115,31 +114,5 @@ describe('a replica that is killed in the middle of a wait', () => {
     await finish(elicitationId, subject);
     await host.untilCompleted(1);
     expect((await host.call('connect')).text).toBe('accept alice');
-  });
-});
-
-describe('a replica that is killed in the middle of a flow', () => {
-  it('the person who accepted there comes back from the provider to the other one', async () => {
-    const user = stage.subject();
-    const issued = await stage.ask(user);
-    const { publicUrl } = stage.world;
-    const browser = createMovingBrowser({ addresses: [victim.address, survivor()], publicUrl });
-    await browser.at(0).signIn(issued.elicitationId, user);
-    const destination = await browser.at(0).accept(issued.elicitationId);
-    await killVictim();
-    const answer = await browser.at(1).decideAtProvider(destination, 'alice');
-    expect(await browser.at(1).get(answer)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
-    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('completed');
-  });
-
-  it('an issue whose answer got lost with it is the same one at the other replica', async () => {
-    const user = stage.subject();
-    const key = { 'idempotency-key': randomUUID() };
-    const first = await createApi(victim.address, keyOf('tracker')).issue(askFor(stage.world, user), key);
-    expect(first.status).toBe(201);
-    await killVictim();
-    const again = await stage.api.issue(askFor(stage.world, user), key);
-    expect(again.status).toBe(201);
-    expect(again.body).toEqual(first.body);
   });
 });

@@ -11,7 +11,7 @@ import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/t
 import { keyOf } from '../support/world.ts';
 
 /** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede` for the long run. */
-const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 7);
+const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 5);
 const SEED = Number(process.env['POSTERN_STAMPEDE_SEED'] ?? 20_261_121);
 const CALLERS = 100;
 const REPLICAS = 3;

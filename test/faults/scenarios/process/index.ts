@@ -15,10 +15,6 @@ export const processScenarios: readonly Scenario[] = [
   }),
   deliveredUnrecorded,
   ...refreshesUnstored,
-  directed('P9', 'refresh: killed with one connection in hand, whatever the provider does', {
-    file: 'test/replicas/crash-points.test.ts',
-    test: 'P9: killed when the provider has rotated',
-  }),
   rewrapHalfWay,
   directed('P10', 'rotation of keys: a replica is killed half way, another goes on under load', {
     file: 'services/gateway/src/rewrap.integration.test.ts',
