@@ -9,9 +9,9 @@ import { type CalledScript, calledScripts } from './called-scripts.ts';
 import { type ScriptCase, scriptCases } from './script-cases.ts';
 
 /** Requests wait for a lost answer so long, and so long again for the connection to come back. */
-const COMMAND_TIMEOUT_MS = 400;
+const COMMAND_TIMEOUT_MS = 3_000;
 /** Most of the time somebody waits for nothing. */
-const AT_ONCE = 6;
+const AT_ONCE = 20;
 
 /** What one script is tried with: keys of its own in the one Redis, and a proxy of its own before it. */
 interface Trial extends AsyncDisposable {
