@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts';
 import { completionFaults } from './faults/completion.ts';
+import { dataLossFaults } from './faults/data-loss.ts';
 import { grantsFaults } from './faults/grants.ts';
 import { lifecycleFaults } from './faults/lifecycle.ts';
 import { oauthFaults } from './faults/oauth.ts';
@@ -18,6 +19,7 @@ export const faults: readonly Fault[] = [
   ...samePersonFaults,
   ...lifecycleFaults,
   ...storeFaults,
+  ...dataLossFaults,
   ...tenancyFaults,
   ...oauthFaults,
   ...signInFaults,
