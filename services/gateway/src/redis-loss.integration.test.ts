@@ -92,7 +92,7 @@ async function filesOf(redis: RedisServer): Promise<string> {
 it('is not ready and refuses API and pages while Redis is empty, until the operator accepts the loss', async () => {
   await using pair = await startPair();
   const { redis, request, readiness, issue, postern, linesOf, measured } = pair;
-  expect(await readiness()).toBe(200);
+  await expect.poll(readiness, eventually).toBe(200);
   const deployment = String(linesOf('redis.first_start')[0]?.['deployment']);
   expect(await postern('status')).toMatchObject({ code: 0, out: expect.stringContaining(deployment) });
   expect(await postern('accept-loss', '--yes')).toMatchObject({ code: 0 });
@@ -126,7 +126,7 @@ it('is not ready and refuses API and pages while Redis is empty, until the opera
 
 it('starts on an empty Redis that is not the pinned one, listens, and is ready once the loss is accepted', async () => {
   await using pair = await startPair({ deployment: 'dp_pinned-elsewhere' });
-  expect(await pair.readiness()).toBe('data_lost');
+  await expect.poll(pair.readiness, eventually).toBe('data_lost');
   expect((await pair.issue('alice')).status).toBe(503);
   expect((await pair.postern('accept-loss', '--deployment', 'dp_something-else', '--yes')).code).toBe(1);
   expect((await pair.postern('accept-loss', '--yes')).code).toBe(0);
@@ -140,7 +140,7 @@ it('takes the shards of another deployment over only when told so', async () => 
   const deployment = String(first?.['deployment']);
   const take = ['accept-loss', '--deployment', 'dp_somebody-else', '--yes'];
   expect((await pair.postern(...take)).code).toBe(1);
-  expect(await pair.readiness()).toBe(200);
+  await expect.poll(pair.readiness, eventually).toBe(200);
   expect((await pair.postern(...take, '--all')).code).toBe(0);
   await expect.poll(pair.readiness, eventually).toBe('data_lost');
   await expect
