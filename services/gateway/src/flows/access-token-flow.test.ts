@@ -1,6 +1,7 @@
 import { AuthorizationError, type Provider, type RefreshedGrant } from '@postern/authorization';
+import { newOperationId } from '@postern/elicitation';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createFlowStage } from '../testing/flow-stage.ts';
+import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
 import { createAccessTokenFlow } from './access-token-flow.ts';
 import { createOpenedTokens } from './opened-tokens.ts';
 
@@ -188,6 +189,59 @@ describe('waiting for somebody else', () => {
     await stage.isWaiting;
     caller.abort();
     await refused;
+    expect(stage.asked).toEqual([]);
+  });
+
+  it('ends with the refresh of another replica, also for a caller that joins an attempt already under way', async () => {
+    const stage = setUp();
+    const connection = await held(stage);
+    const { connectionId } = connection;
+    const { connections } = stage.stores;
+    const { read, beginRefresh } = connections;
+    const take = () => stage.take(stage.caller(), connectionId, {}, never);
+
+    // Redis has said that the lease is held, but this answer has not arrived yet.
+    const [asked, heldAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    vi.spyOn(connections, 'beginRefresh').mockImplementationOnce(async p => {
+      const begun = await beginRefresh.call(connections, p);
+      asked.resolve();
+      await heldAnswer.promise;
+      return begun;
+    });
+    const first = take();
+    await asked.promise;
+
+    // A second caller reads the stale token set. The wake-up overtakes the answer to this read.
+    const [hasRead, readAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    vi.spyOn(connections, 'read').mockImplementationOnce(async id => {
+      const stale = await read.call(connections, id);
+      hasRead.resolve();
+      await readAnswer.promise;
+      return stale;
+    });
+    const second = take();
+    await hasRead.promise;
+    const renewed = {
+      sealedTokens: await stage.tokenSets.seal({ ...sampleTokens, accessToken: 'of-the-other-replica' }, connection),
+      scopes: connection.scopes,
+      refreshable: true,
+      accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE,
+    };
+    await connections.finishRefresh({
+      current: connection,
+      tokens: renewed,
+      operationId: newOperationId(stage.entropy),
+    });
+    readAnswer.resolve();
+    // The second caller joins the attempt of the first before the attempt has its answer.
+    await vi.advanceTimersByTimeAsync(0);
+    heldAnswer.resolve();
+
+    // Time stands still: a caller that waits for the end of the lease is never served.
+    expect(await Promise.all([first, second])).toMatchObject([
+      { accessToken: 'of-the-other-replica' },
+      { accessToken: 'of-the-other-replica' },
+    ]);
     expect(stage.asked).toEqual([]);
   });
 

@@ -54,6 +54,9 @@ export function createAccessTokenFlow(p: {
       if (connection.lost !== undefined) throw reauthorize();
       return connection;
     };
+    // Registered before the first read. This caller may join an attempt that began earlier. The answer to that attempt may still
+    // name another replica as holder although the wake-up from the holder has already arrived.
+    using watch = notifier.watch(connectionId);
     const first = await read();
     const isRejectedOne = (connection: Connection) => generationNumber(connection) === rejectedGeneration;
     const isGood = (connection: Connection) =>
@@ -61,9 +64,7 @@ export function createAccessTokenFlow(p: {
     if (isGood(first)) return first;
 
     const deadline = performance.now() + Math.max(PATIENCE_MS, p.tokenRefresh.leaseMs + LEASE_MARGIN_MS);
-    // Registered before anything is read again: a token set that is stored in between still wakes.
     const signal = waiting();
-    using watch = notifier.watch(connectionId);
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
       if (isGood(connection) || generationNumber(connection) !== generationNumber(first)) return connection;
