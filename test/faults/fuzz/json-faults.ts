@@ -45,6 +45,8 @@ function makeFaults(json: string, isValid: (json: string) => boolean): JsonFault
     .tuple(fc.constantFrom(...everyHole), oddJson)
     // A value of the same type may be valid; an object or a list is checked by its own members.
     .filter(([{ type }, value]) => typeOfJson(value) !== type)
+    // A list of one without its member is an empty list, which is valid JSON.
+    .filter(([{ before, after }, value]) => value.trim() !== '' || !(before.endsWith('[') && after.startsWith(']')))
     .map(([{ before, after }, value]) => before + value + after);
   const ofType = (type: JsonType) => leaves.filter(hole => hole.type === type);
   const wrong = fc
