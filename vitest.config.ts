@@ -2,7 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { isShortRun } from './test/support/run-size.ts';
 
 /** Tests that are slow by nature. `test` leaves them out; `test --all` and a named path run them. */
-const slow = isShortRun ? ['**/*.all.test.ts'] : [];
+const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] : [];
 
 export default defineConfig({
   test: {

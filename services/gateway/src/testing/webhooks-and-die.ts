@@ -1,5 +1,5 @@
 /**
- * A replica that delivers webhooks and dies of it, at a named point. Started by webhooks-killed.integration.test.ts with the Redis
+ * A replica that delivers webhooks and dies of it, at a named point. Started by webhooks-killed.all.integration.test.ts with the Redis
  * URL, the key prefix, the URL of the receiver, the secret and the point; says `ready` when it is.
  */
 import { createRedisStores, openQueueRedis } from '@postern/store-redis';

@@ -50,7 +50,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     file: 'test/api/events.test.ts',
     test: 'N9:',
   }),
-  directed('N9', 'listeners that drop and lose replicas', { file: 'test/replicas/events.test.ts', test: 'N9:' }),
+  directed('N9', 'listeners that drop and lose replicas', { file: 'test/replicas/events.all.test.ts', test: 'N9:' }),
   directed('N11', 'tokens of others by a clock that is off: 30 seconds are tolerated', {
     file: authorization('access-token-verifier'),
     test: 'N11:',

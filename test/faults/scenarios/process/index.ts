@@ -10,7 +10,7 @@ import { surprises } from './p12-surprises.ts';
 export const processScenarios: readonly Scenario[] = [
   ...killedAtPoints,
   directed('P7', 'webhooks: killed between reading the feed, queueing and moving the cursor', {
-    file: 'services/gateway/src/webhooks/webhooks-killed.integration.test.ts',
+    file: 'services/gateway/src/webhooks/webhooks-killed.all.integration.test.ts',
     test: 'P7: killed when it has',
   }),
   deliveredUnrecorded,

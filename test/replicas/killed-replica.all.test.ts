@@ -44,7 +44,7 @@ async function killVictim(): Promise<void> {
 const untilWaiting = (elicitationId: string, count: number) =>
   balancer.untilForwarded(`/${elicitationId}?wait=`, count);
 
-// Waiting reads alone: what becomes of the stream of events is in completion-bus.test.ts.
+// Waiting reads alone: what becomes of the stream of events is in completion-bus.all.test.ts.
 const startEndpoint = async (postern = {}) =>
   stack.use(
     await startGatedEndpoint(stage.world, { gatewayUrl: balancer.url, postern: { events: 'off', ...postern } }),

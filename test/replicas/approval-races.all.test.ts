@@ -7,7 +7,7 @@ import { acceptFormIn, createRawBrowser, type RawBrowser } from '../support/raw-
 import { seeded } from '../support/seeded-random.ts';
 import { type Api, createApi, keyOf } from '../support/world.ts';
 
-/** `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.test.ts` for the long run. */
+/** `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.all.test.ts` for the long run. */
 const ROUNDS = Number(process.env['POSTERN_APPROVAL_ROUNDS'] ?? 10);
 const SEED = Number(process.env['POSTERN_APPROVAL_SEED'] ?? 20_261_121);
 const APPROVALS = 50;
