@@ -4,7 +4,7 @@ import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
 
 /** Answers per client. */
-const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 20);
+const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 8);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2);
 const DEADLINE_SECONDS = 2;
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { isShortRun } from '../support/run-size.ts';
 import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
 
 /** Answers per client. */
-const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 4);
+const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? (isShortRun ? 1 : 4));
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 
 let play: OutboundPlay;

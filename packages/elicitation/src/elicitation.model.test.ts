@@ -18,6 +18,8 @@ import { World } from './testing/world.ts';
 const FOREVER_MS = 365 * 24 * 3_600_000;
 
 /** The same steps in every run, so that whether they lead everywhere is no matter of luck; another seed for other steps. */
+/** The four-minute run takes fewer; the outcomes below are reached all the same. */
+const RUNS = process.env['POSTERN_TEST_RUN'] === 'short' ? 800 : 1_500;
 const SEED = Number(process.env['MODEL_SEED'] ?? 1);
 
 /** Every answer and refusal the verbs promise. */
@@ -99,7 +101,7 @@ test('S11 I1–I6 hold whatever happens in whatever order', { timeout: 120_000 }
         world.invariants.checkAllEnded(observed);
       },
     ),
-    { numRuns: 1_500, seed: SEED },
+    { numRuns: RUNS, seed: SEED },
   );
   // The steps lead everywhere.
   expect(promised.filter(outcome => !outcomes.has(outcome))).toEqual([]);

@@ -30,7 +30,11 @@ function start(text: string, env: Record<string, string> = {}): Promise<Ended> {
   execFile(
     process.execPath,
     [MAIN, path],
-    { env: { PATH: process.env['PATH'] ?? '', ...env }, timeout: 60_000, cwd: directory },
+    {
+      env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: join(directory, 'compiled'), ...env },
+      timeout: 60_000,
+      cwd: directory,
+    },
     (error, stdout, stderr) => resolve({ code: error?.code ?? undefined, output: `${stdout}${stderr}` }),
   );
   return promise;

@@ -6,7 +6,7 @@ import { fuzzRoute } from './fuzz-route.ts';
 import { startFuzzWorld } from './fuzz-world.ts';
 
 /** Per route. A million in the long run. A HEAD is answered by the handler of its GET, and gets a tenth. */
-const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? (isShortRun ? 200 : 10_000));
+const INPUTS = Number(process.env['FUZZ_INPUTS'] ?? (isShortRun ? 200 : 5_000));
 function inputsOf({ method, path }: RegisteredRoute): number {
   if (method === 'HEAD') return Math.ceil(INPUTS / 10);
   // A body for each kind.
