@@ -36,6 +36,7 @@ beforeAll(async () => {
   stage = await startStage({
     publicUrl,
     now: () => Date.now() + ahead,
+    sweepPauseMs: 20,
     mcpServer: { providers: ['forge', 'hub', 'mute'] },
     otherMcpServers: [{ id: 'wiki', name: 'Team Wiki', providers: ['forge', 'hub', 'mute'] }],
     config: ({ base }) => ({

@@ -15,7 +15,7 @@ const SWEPT_MS = 40_000;
 
 let world: PaymentWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld();
+  world = await startPaymentWorld({ sweepPauseMs: 20 });
 });
 afterEach(() => {
   world.stripe.clearFaults();

@@ -34,6 +34,8 @@ export interface WorldOptions {
   /** Replaces top-level members of the configuration; a function sees what is there already. */
   readonly config?: Partial<GatewayConfigInput> | ((parts: ConfigParts) => Partial<GatewayConfigInput>);
   readonly now?: () => number;
+  /** Pause between two ticks of the sweepers, in ms, for a file that waits for them. Default: the pause of the product. */
+  readonly sweepPauseMs?: number;
   /** Gateways on the same Redis behind the same public URL. Default 1; with none, `publicUrl` is needed. */
   readonly replicas?: number;
   readonly provider?: Partial<Parameters<typeof startOpenIdProvider>[0]>;
@@ -256,7 +258,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   for (const input of inputs) {
     const config = parseConfig(input);
     gateways.push(
-      stack.use(await startGateway(config, { logger, ...(options.now === undefined ? {} : { now: options.now }) })),
+      stack.use(
+        await startGateway(config, {
+          logger,
+          ...(options.now === undefined ? {} : { now: options.now }),
+          ...(options.sweepPauseMs === undefined ? {} : { sweepPauseMs: options.sweepPauseMs }),
+        }),
+      ),
     );
   }
 

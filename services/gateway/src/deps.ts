@@ -134,6 +134,8 @@ export interface DepsOptions {
   readonly redisUrl?: string;
   /** Replaces the clocks of process and store, in tests. */
   readonly now?: Clock;
+  /** Replaces the pause between two ticks of the sweepers, in milliseconds, in tests. */
+  readonly sweepPauseMs?: number;
   readonly entropy?: Entropy;
   /** Instead of the keys of the configuration: for keys that stay in a key service. */
   readonly keyRing?: KeyRing;

@@ -42,7 +42,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const redis = await embeddedIfNeeded(config, options);
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
   warnOfFootguns(config, options);
-  const sweepers = startSweepers(deps);
+  const sweepers = startSweepers(deps, options.sweepPauseMs);
   const rewrapper = startRewrapper(deps);
   const relay = startEventRelay(deps);
   const deliveries = await startDeliveries(deps);

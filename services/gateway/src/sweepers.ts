@@ -7,8 +7,11 @@ const SWEEP_MS = 1000;
 /** How often a replica looks for revocations that are due. */
 const REVOCATION_MS = 2000;
 
-/** What a gateway process does by itself, beside answering. */
-export function startSweepers(deps: GatewayDeps): readonly Pick<Sweeper, 'stop'>[] {
+/**
+ * Starts the work that a gateway process does without a request.
+ * @param pauseMs replaces both intervals, for tests
+ */
+export function startSweepers(deps: GatewayDeps, pauseMs?: number): readonly Pick<Sweeper, 'stop'>[] {
   const { stores, revocationFlow, logger, noteUnknownLayout, metrics } = deps;
   const onError = (error: unknown) => {
     if (!noteUnknownLayout(error)) logger.warn({ event: 'sweeper.error', error }, 'sweeping failed, will try again');
@@ -17,14 +20,14 @@ export function startSweepers(deps: GatewayDeps): readonly Pick<Sweeper, 'stop'>
   const elicitations = startSweeper({
     due: (shard, limit) => stores.elicitations.due(shard, limit),
     handle: elicitationId => endingByTime.end(elicitationId),
-    intervalMs: SWEEP_MS,
+    intervalMs: pauseMs ?? SWEEP_MS,
     onError,
     onRound: tookMs => metrics?.swept('expiry', tookMs),
   });
   const revocations = startSweeper({
     due: shard => revocationFlow.due(shard),
     handle: revocation => revocationFlow.tell(revocation),
-    intervalMs: REVOCATION_MS,
+    intervalMs: pauseMs ?? REVOCATION_MS,
     onError,
     onRound: tookMs => metrics?.swept('revocation', tookMs),
   });
