@@ -15,7 +15,10 @@ const pass = (seconds: number) => {
 };
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ now: () => Date.now() + ahead })]);
+  [browser, stage] = await Promise.all([
+    sharedBrowser(),
+    startStage({ now: () => Date.now() + ahead, sweepPauseMs: 20 }),
+  ]);
 });
 afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();

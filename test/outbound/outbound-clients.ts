@@ -5,7 +5,7 @@ import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts'
 import { connected, connectionIdOf } from '../support/connections.ts';
 import { askForCode, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawAnswer } from '../support/raw-browser.ts';
-import { untilNothingIsKept } from '../support/revocations.ts';
+import { endBackOff, untilNothingIsKept } from '../support/revocations.ts';
 import { ageAccessToken } from '../support/token-expiry.ts';
 import type { Answer } from '../support/world.ts';
 import type { OutboundWorld } from './outbound-world.ts';
@@ -159,7 +159,10 @@ async function revoking({ stage, subject }: OutboundWorld): Promise<Use> {
   const { connectionId } = await connected(stage, { user: subject() });
   return {
     damaged: async () => [await stage.api.remove(connectionId)],
-    honest: () => untilNothingIsKept(stage.world),
+    honest: async () => {
+      await endBackOff(stage.world);
+      await untilNothingIsKept(stage.world);
+    },
   };
 }
 

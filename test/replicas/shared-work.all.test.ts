@@ -7,7 +7,7 @@ import { askFor } from '../support/world.ts';
 let stage: Stage;
 let offset = 0;
 beforeAll(async () => {
-  stage = await startStage({ replicas: 2, now: () => Date.now() + offset });
+  stage = await startStage({ replicas: 2, now: () => Date.now() + offset, sweepPauseMs: 20 });
 });
 afterAll(() => stage?.[Symbol.asyncDispose]());
 

@@ -1,4 +1,5 @@
 import { SHARDS } from '@postern/elicitation';
+import { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import { dumpRedis } from './redis-dump.ts';
 import type { World } from './world.ts';
@@ -6,6 +7,18 @@ import type { World } from './world.ts';
 /** Keys of the revocations that providers are still to be told, and of their indexes. */
 export async function keptRevocations({ redis }: World): Promise<string[]> {
   return Object.keys(await dumpRedis(redis.url)).filter(key => /:(rv|rvs)(:|$)/.test(key));
+}
+
+/** Ends the back-off of every revocation that failed: all revocations that no process has claimed are due now. */
+export async function endBackOff({ redis: { url } }: World): Promise<void> {
+  const redis = new Redis(url);
+  try {
+    for (const index of await redis.keys('postern:*:rvs')) {
+      for (const revocationId of await redis.zrange(index, '0', '-1')) await redis.zadd(index, 'XX', 0, revocationId);
+    }
+  } finally {
+    redis.disconnect();
+  }
 }
 
 /** Does now what a gateway process does by itself every few seconds: tells providers what is due. */
