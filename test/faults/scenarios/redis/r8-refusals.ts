@@ -129,19 +129,17 @@ const moving: Scenario = {
     await traffic.more(6);
     const [from, to] = redis.nodes;
     if (from === undefined || to === undefined) throw new TypeError('a cluster of one');
-    const idOf = async (node: RedisServer) => (await node.ask('CLUSTER', 'MYID')).trim();
-    const [source, target] = await Promise.all([idOf(from), idOf(to)]);
     let moved = 0;
-    const asked = new Redis(from.url);
-    try {
-      for (const tag of TAGS) {
-        const slot = await asked.cluster('KEYSLOT', tag);
-        if ((await asked.cluster('COUNTKEYSINSLOT', slot)) === 0) continue;
-        await moveSlot({ from, to, source, target }, slot);
-        moved += 1;
-      }
-    } finally {
-      asked.disconnect();
+    // One connection per node: a process of redis-cli for each step takes longer than the step.
+    using connections = connectedTo([from, to]);
+    const [source, target] = connections.nodes;
+    if (source === undefined || target === undefined) throw new TypeError('a cluster of one');
+    const ids = { source: await source.call('CLUSTER', 'MYID'), target: await target.call('CLUSTER', 'MYID') };
+    for (const tag of TAGS) {
+      const slot = await source.cluster('KEYSLOT', tag);
+      if ((await source.cluster('COUNTKEYSINSLOT', slot)) === 0) continue;
+      await moveSlot({ from: source, to: target, at: to, ids }, slot);
+      moved += 1;
     }
     note(run, `${moved} slots moved`);
     run.measure('slots moved', moved, '');
@@ -158,24 +156,34 @@ const moving: Scenario = {
   },
 };
 
+function connectedTo(nodes: readonly RedisServer[]): Disposable & { readonly nodes: readonly Redis[] } {
+  const connections = nodes.map(({ url }) => new Redis(url));
+  return {
+    nodes: connections,
+    [Symbol.dispose]() {
+      for (const connection of connections) connection.disconnect();
+    },
+  };
+}
+
 interface Move {
-  readonly from: RedisServer;
-  readonly to: RedisServer;
-  readonly source: string;
-  readonly target: string;
+  readonly from: Redis;
+  readonly to: Redis;
+  /** Where `to` is reached. */
+  readonly at: RedisServer;
+  readonly ids: { readonly source: unknown; readonly target: unknown };
 }
 
 /** As redis-cli --cluster reshard does it, one slot at a time. */
-async function moveSlot({ from, to, source, target }: Move, slot: number): Promise<void> {
-  const name = String(slot);
-  await to.ask('CLUSTER', 'SETSLOT', name, 'IMPORTING', source);
-  await from.ask('CLUSTER', 'SETSLOT', name, 'MIGRATING', target);
+async function moveSlot({ from, to, at, ids }: Move, slot: number): Promise<void> {
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(ids.source));
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(ids.target));
   for (;;) {
-    const keys = (await from.ask('CLUSTER', 'GETKEYSINSLOT', name, '100')).split('\n').filter(key => key !== '');
+    const keys = await from.cluster('GETKEYSINSLOT', slot, 100);
     if (keys.length === 0) break;
-    await from.ask('MIGRATE', to.host, String(to.port), '', '0', '2000', 'KEYS', ...keys);
+    await from.call('MIGRATE', at.host, String(at.port), '', '0', '2000', 'KEYS', ...keys);
   }
-  for (const node of [to, from]) await node.ask('CLUSTER', 'SETSLOT', name, 'NODE', target);
+  for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(ids.target));
 }
 
 export const refusals: readonly Scenario[] = [refusing, forgotten, moving];
