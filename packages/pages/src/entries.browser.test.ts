@@ -185,38 +185,3 @@ test('by keyboard: the summary leads to the field, fields come before the button
     expect(await page.evaluate<string>('document.activeElement.id')).toBe('field-password');
   });
 });
-
-test.each(['credential', 'form', 'delete-credential', 'remove-passkey'])(
-  '%s: both buttons have the same size',
-  async name => {
-    await withPage(
-      async page => {
-        await page.goto(pageServer.page(name));
-        const boxes = await Promise.all(
-          (await page.locator('.decision .button').all()).map(button => button.boundingBox()),
-        );
-        const sizes = boxes.map(box => [box?.width, box?.height]);
-        expect(sizes).toEqual([sizes[1], sizes[0]]);
-      },
-      { viewport: { width: 320, height: 800 } },
-    );
-  },
-);
-
-test.each(['forced-colors', 'print', 'right-to-left'])('nothing scrolls sideways: %s', async look => {
-  await withPage(
-    async page => {
-      if (look === 'forced-colors') await page.emulateMedia({ forcedColors: 'active' });
-      if (look === 'print') await page.emulateMedia({ media: 'print' });
-      for (const name of ['credential-extreme', 'form', 'form-faults', 'form-extreme', 'me-all', 'me-all-extreme']) {
-        await page.goto(pageServer.page(name));
-        if (look === 'right-to-left') await page.evaluate("document.documentElement.dir = 'rtl'");
-        const overflow = await page.evaluate<number>(
-          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-        );
-        expect({ name, overflow }).toEqual({ name, overflow: 0 });
-      }
-    },
-    { viewport: { width: 320, height: 700 }, javaScriptEnabled: true },
-  );
-});

@@ -25,6 +25,9 @@ export interface PageServer extends AsyncDisposable {
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><rect width="48" height="48" rx="12" fill="#345"/></svg>';
 
+/** Headers of what the gateway serves beside the pages. */
+const asset = { 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=31536000, immutable' } as const;
+
 /**
  * Serves `/{locale}/{page}`, with the headers of the passkey page where the name begins so. `extraPages` come on top of the samples; a POST is answered with 303 to `redirectTo`, as the
  * gateway does, or with 204.
@@ -51,15 +54,11 @@ export async function servePages(
       if (options.redirectTo === undefined) response.writeHead(204).end();
       else response.writeHead(303, { ...pageHeaders, location: options.redirectTo }).end();
     } else if (path === sheet.path) {
-      response
-        .writeHead(200, { 'content-type': 'text/css; charset=utf-8', 'x-content-type-options': 'nosniff' })
-        .end(sheet.body);
+      response.writeHead(200, { 'content-type': 'text/css; charset=utf-8', ...asset }).end(sheet.body);
     } else if (path === passkeyScript.path) {
-      response
-        .writeHead(200, { 'content-type': 'text/javascript; charset=utf-8', 'x-content-type-options': 'nosniff' })
-        .end(passkeyScript.body);
+      response.writeHead(200, { 'content-type': 'text/javascript; charset=utf-8', ...asset }).end(passkeyScript.body);
     } else if (path === '/assets/logo.svg') {
-      response.writeHead(200, { 'content-type': 'image/svg+xml' }).end(logo);
+      response.writeHead(200, { 'content-type': 'image/svg+xml', ...asset }).end(logo);
     } else if (render === undefined) {
       response.writeHead(404, pageHeaders).end();
     } else {

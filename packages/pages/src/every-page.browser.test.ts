@@ -1,0 +1,260 @@
+/** Loads every sample page once per locale and width at most, and checks everything that the loaded page shows. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { sharedBrowser } from '@postern/testkit/chromium';
+import { isShortRun } from '@postern/testkit/run-size';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Locale } from './locale.ts';
+import { type PageServer, servePages } from './page-server.ts';
+import { accentColours } from './palette.ts';
+import { sampleApprovalPages } from './sample-approval-pages.ts';
+import { samplePages } from './sample-pages.ts';
+import { sampleBranding } from './sample-views.ts';
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
+const approvals = Object.keys(sampleApprovalPages).filter(
+  name => !/^(?:receipt|confirmed|charge-processing)/.test(name),
+);
+/** Pages that offer two decisions. */
+const decisions = [
+  ...approvals,
+  ...['connect', 'leaving', 'device', 'disconnect'].flatMap(name => [name, `${name}-extreme`]),
+  ...['credential', 'form', 'delete-credential', 'remove-passkey'],
+];
+const badPage = () => `<!doctype html><html><title> </title><img src="/assets/logo.svg" width="2000">
+  <div class="decision"><button class="button">a</button><button class="button">longer</button></div></html>`;
+const stylePage = () => '<!doctype html><html lang="en"><title>x</title><p style="color:red">x</p></html>';
+
+const phone = 320;
+type Theme = 'light' | 'dark';
+/** Pages that are also checked in other media: those with the most on them, and all approvals. */
+const inOtherMedia = new Set([
+  ...Object.keys(sampleApprovalPages),
+  ...['connect', 'connect-extreme', 'leaving-extreme', 'done', 'device-extreme', 'me', 'me-extreme'],
+  ...['disconnect-extreme', 'disconnected-extreme', 'me-all', 'me-all-extreme'],
+  ...['credential-extreme', 'form', 'form-faults', 'form-extreme', 'bad'],
+]);
+/** Rules of axe-core whose result depends on colours and width. All others have the same result in every look of a page. */
+const rulesOfLooks = ['color-contrast', 'link-in-text-block', 'target-size'];
+
+let pageServer: PageServer;
+
+beforeAll(async () => {
+  pageServer = await servePages({ branding, extraPages: { bad: badPage, 'inline-style': stylePage } });
+});
+
+afterAll(async () => {
+  await pageServer[Symbol.asyncDispose]();
+});
+
+/** A tab, and what it reports while pages load in it. */
+interface Tab {
+  readonly page: Page;
+  /** What the content security policy stopped. */
+  readonly violations: readonly string[];
+  /** Requests to other origins. */
+  readonly foreign: readonly string[];
+}
+
+async function withTab({ hasAxe }: { readonly hasAxe: boolean }, use: (tab: Tab) => Promise<void>): Promise<void> {
+  const context = await (await sharedBrowser()).newContext({ viewport: { width: phone, height: 800 } });
+  try {
+    const page = await context.newPage();
+    const violations: string[] = [];
+    const foreign: string[] = [];
+    page.on('console', message => {
+      if (/content security policy/i.test(message.text())) violations.push(message.text());
+    });
+    page.on('request', request => {
+      if (!request.url().startsWith(pageServer.origin)) foreign.push(request.url());
+    });
+    if (hasAxe) await page.addInitScript(axeSource);
+    await use({ page, violations, foreign });
+  } finally {
+    await context.close();
+  }
+}
+
+interface Button {
+  readonly width: number;
+  readonly height: number;
+  readonly type: string;
+  readonly isFilled: boolean;
+}
+
+/** One page in one look. */
+interface Look {
+  /** By how many pixels the page is wider than its window. */
+  readonly overflow: number;
+  readonly accent: string;
+  readonly buttons: readonly Button[];
+}
+
+const overflowSource = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+const lookSource = `({
+  overflow: ${overflowSource},
+  accent: getComputedStyle(document.documentElement).getPropertyValue('--accent'),
+  buttons: [...document.querySelectorAll('.decision .button')].map(button => {
+    const { width, height } = button.getBoundingClientRect();
+    const { fontSize, fontWeight, fontFamily, borderRadius, borderWidth, opacity, backgroundColor } = getComputedStyle(button);
+    const type = [fontSize, fontWeight, fontFamily, borderRadius, borderWidth, opacity].join();
+    return { width, height, type, isFilled: backgroundColor !== 'rgba(0, 0, 0, 0)' };
+  }),
+})`;
+const factsSource = `({
+  language: document.documentElement.lang,
+  isTitled: document.title.trim() !== '',
+  logoWidth: document.querySelector('img')?.naturalWidth,
+  firstDecision: document.querySelector('.decision form')?.getAttribute('action'),
+})`;
+const rightToLeftSource = `(() => {
+  const root = document.documentElement;
+  const before = root.dir;
+  root.dir = 'rtl';
+  const overflow = ${overflowSource};
+  root.dir = before;
+  return overflow;
+})()`;
+
+/** What axe-core finds, of any impact. */
+function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
+  const chosen = rules === 'all' ? {} : { runOnly: rules };
+  const options = JSON.stringify({ resultTypes: ['violations'], selectors: false, ...chosen });
+  return page.evaluate(
+    `axe.run(${options}).then(r => r.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => ({ id, html }))))`,
+  );
+}
+
+interface Visit {
+  readonly facts: { language: string; isTitled: boolean; logoWidth?: number; firstDecision?: string };
+  readonly looks: readonly (Look & { readonly width: number; readonly theme: Theme })[];
+  /** Overflow by medium. */
+  readonly media: Readonly<Record<string, number>>;
+  /** Of axe-core. */
+  readonly findings: readonly { readonly id: string; readonly html: string }[];
+}
+
+/** What is checked in one locale. */
+interface Round {
+  readonly locale: Locale;
+  /** In this order, on the page as it was loaded once. */
+  readonly looks: readonly {
+    readonly width: number;
+    readonly theme: Theme;
+    /** Rules of axe-core. Default none. */
+    readonly rules?: 'all' | readonly string[];
+  }[];
+  /** Whether other media are checked as well, after the looks. */
+  readonly hasMedia: boolean;
+}
+
+const wide = 1280;
+const light = { width: phone, theme: 'light', rules: 'all' } as const;
+const rounds: readonly Round[] = isShortRun
+  ? [{ locale: 'en', looks: [light, { width: phone, theme: 'dark', rules: rulesOfLooks }], hasMedia: true }]
+  : [
+      { locale: 'en', looks: [light, { width: wide, theme: 'dark', rules: rulesOfLooks }], hasMedia: true },
+      { locale: 'zh-Hans', looks: [{ width: phone, theme: 'dark' }], hasMedia: false },
+      { locale: 'zh-Hans', looks: [{ width: wide, theme: 'light' }], hasMedia: false },
+    ];
+
+async function visit(page: Page, name: string, round: Round): Promise<Visit> {
+  await page.goto(pageServer.page(name, round.locale));
+  const looks: Visit['looks'][number][] = [];
+  const findings: Visit['findings'][number][] = [];
+  for (const { width, theme, rules } of round.looks) {
+    await show(page, width, theme);
+    looks.push({ width, theme, ...(await page.evaluate<Look>(lookSource)) });
+    if (rules !== undefined) findings.push(...(await findingsOf(page, rules)));
+  }
+  const media: Record<string, number> = {};
+  if (round.hasMedia && inOtherMedia.has(name)) {
+    await show(page, phone, 'light');
+    await page.emulateMedia({ forcedColors: 'active' });
+    media['forced-colors'] = await page.evaluate<number>(overflowSource);
+    await page.emulateMedia({ forcedColors: 'none', media: 'print' });
+    media['print'] = await page.evaluate<number>(overflowSource);
+    await page.emulateMedia({ media: 'screen' });
+    media['right-to-left'] = await page.evaluate<number>(rightToLeftSource);
+  }
+  return { facts: await page.evaluate<Visit['facts']>(factsSource), looks, media, findings };
+}
+
+/** Changes only what differs: a change of width costs half as much as loading the page again. */
+async function show(page: Page, width: number, theme: Theme): Promise<void> {
+  if (page.viewportSize()?.width !== width) await page.setViewportSize({ width, height: 800 });
+  await page.emulateMedia({ colorScheme: theme });
+}
+
+/** What a sound page shows in every look. */
+function expectSound({ facts, looks, media, findings }: Visit, name: string, locale: Locale): void {
+  const { language, isTitled, logoWidth, firstDecision } = facts;
+  const sound = { name, language: locale, isTitled: true, logoWidth: 48, findings: [] };
+  expect({ name, language, isTitled, logoWidth, findings }).toEqual(sound);
+  for (const [medium, overflow] of Object.entries(media))
+    expect({ name, medium, overflow }).toEqual({ name, medium, overflow: 0 });
+  for (const { width, theme, overflow, accent, buttons } of looks) {
+    const look = { name, width, theme };
+    const expected = accentColours(branding, theme)['accent'];
+    expect({ ...look, overflow, accent }).toEqual({ ...look, overflow: 0, accent: expected });
+    if (!decisions.includes(name)) continue;
+    const sizes = buttons.map(button => [button.width, button.height]);
+    expect({ ...look, sizes }).toEqual({ ...look, sizes: [sizes[1], sizes[0]] });
+    expect(sizes.flat().every(size => size !== undefined && size >= 44)).toBe(true);
+    if (!approvals.includes(name)) continue;
+    expect({ ...look, buttons }).toEqual({ ...look, buttons: [buttons[1], buttons[0]] });
+    expect(buttons[0]).toMatchObject({ isFilled: true });
+    expect({ name, firstDecision }).toEqual({ name, firstDecision: '/e/0a.sample/decline' });
+  }
+}
+
+const titled = rounds.map(round => {
+  const looks = round.looks.map(({ width, theme }) => `${theme} at ${width} px`).join(', ');
+  const isAudited = round.looks.some(({ rules }) => rules !== undefined);
+  return [`${round.locale}, ${looks}`, isAudited ? ', and passes axe-core' : '', { round, isAudited }] as const;
+});
+
+test.each(titled)(
+  '%s: every page fits its window, loads nothing foreign, weighs both decisions the same%s',
+  { timeout: 300_000 },
+  async (_look, _audit, { round, isAudited }) => {
+    await withTab({ hasAxe: isAudited }, async ({ page, violations, foreign }) => {
+      for (const name of Object.keys(samplePages)) expectSound(await visit(page, name, round), name, round.locale);
+      expect(violations).toEqual([]);
+      expect(foreign).toEqual([]);
+    });
+  },
+);
+
+test('every check finds what is wrong with a bad page', async () => {
+  const [round] = rounds;
+  if (round === undefined) throw new TypeError('no round');
+  await withTab({ hasAxe: true }, async ({ page }) => {
+    const { facts, looks, media, findings } = await visit(page, 'bad', round);
+    expect(facts).toMatchObject({ language: '', isTitled: false });
+    expect(findings.map(({ id }) => id)).toEqual(expect.arrayContaining(['html-has-lang', 'image-alt']));
+    for (const { overflow, accent, buttons } of looks) {
+      expect(overflow).toBeGreaterThan(0);
+      expect(accent).toBe('');
+      expect(buttons[0]?.width).not.toBe(buttons[1]?.width);
+    }
+    expect(Object.keys(media)).toEqual(['forced-colors', 'print', 'right-to-left']);
+    expect(Object.values(media).every(overflow => overflow > 0)).toBe(true);
+  });
+});
+
+test('the watch for foreign requests sees another origin', async () => {
+  await withTab({ hasAxe: false }, async ({ page, foreign }) => {
+    await page.goto(pageServer.page('done').replace('127.0.0.1', 'localhost'));
+    expect(foreign).not.toEqual([]);
+  });
+});
+
+test('the watch for stopped content sees an inline style', async () => {
+  await withTab({ hasAxe: false }, async ({ page, violations }) => {
+    await page.goto(pageServer.page('inline-style'));
+    await expect.poll(() => violations.length).toBeGreaterThan(0);
+  });
+});
