@@ -32,6 +32,11 @@ export interface DeliveryWorker {
 
 /** How long a `Retry-After` holds up everything for an endpoint; the delivery itself waits for as long as was asked. */
 const MAX_HOLD_MS = 10 * 60_000;
+/**
+ * How long a stop waits for BullMQ when no delivery is under way. After a lost connection BullMQ may wait 11 s for a fetch that
+ * will never be answered.
+ */
+const IDLE_STOP_MS = 500;
 /** A job of a disabled endpoint that was fetched before its queue was paused. */
 const DISABLED_DELAY_MS = 5_000;
 
@@ -55,6 +60,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const { retryDelay = retryDelayMs, lockMs = 10_000, graceMs = 4_000 } = options;
   const { name } = endpoint;
   const stopping = new AbortController();
+  let underWay = 0;
   const onError = (error: unknown) => {
     if (!stopping.signal.aborted) events.trouble({ endpoint: name, error });
   };
@@ -100,12 +106,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   /** What BullMQ stores of an error is its message, so that only reasons of ours get there. */
   async function handleInOurWords(job: Job<unknown>, token?: string): Promise<void> {
+    underWay += 1;
     try {
       await handle(job, token);
     } catch (error) {
       if (error instanceof DeliveryFailure || error instanceof DelayedError) throw error;
       onError(error);
       throw new DeliveryFailure('internal');
+    } finally {
+      underWay -= 1;
     }
   }
 
@@ -146,12 +155,13 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const closed = worker.close().then(() => {
         isClosed = true;
       });
+      const patienceMs = () => (underWay === 0 ? Math.min(IDLE_STOP_MS, graceMs) : graceMs);
       // Whatever answers within the grace is noted as answered; the rest is given up and comes again.
-      await within(closed, graceMs, undefined);
+      await within(closed, patienceMs(), undefined);
       stopping.abort();
-      await within(closed, graceMs, undefined);
+      await within(closed, patienceMs(), undefined);
       // Without Redis nothing can be noted, and nobody can be told that we leave: others take over as after a crash.
-      if (!isClosed) await within(worker.disconnect().catch(onError), graceMs, undefined);
+      if (!isClosed) await within(worker.disconnect().catch(onError), patienceMs(), undefined);
     },
   };
 }

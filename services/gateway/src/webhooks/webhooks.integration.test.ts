@@ -252,6 +252,19 @@ test('P11: a stop waits for no receiver that hangs, and the delivery comes again
   await until(() => expect(receiver.ids()).toEqual([eventId, eventId]));
 });
 
+test('a stop without deliveries does not use up its grace while Redis is down', async () => {
+  await using own = await startRedis();
+  await using stage = await webhookStage({ address: { url: own.url }, prefix: 'reconnecting' });
+  await using receiver = await startReceiver();
+  const pace = { ...quickPace, graceMs: 150_000 };
+  const webhooks = await stage.start([{ id: 'hook', url: receiver.url, secrets: [secret] }], { pace });
+  await until(async () => expect(await own.ask('CLIENT', 'LIST')).toContain('cmd=bzpopmin'));
+  await own.kill();
+  await until(() => expect(stage.logged('webhook.error')).not.toEqual([]));
+  await webhooks.stop();
+  await own.restart();
+});
+
 test('a job that cannot be read ends as a dead letter in our words', async () => {
   await using receiver = await startReceiver();
   await start([{ id: 'hook', url: receiver.url, secrets: [secret] }]);
