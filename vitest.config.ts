@@ -7,7 +7,8 @@ const slow = isShortRun ? ['**/*.all.test.ts', '**/*.all.integration.test.ts'] :
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // Most of the slow files wait most of the time: two cores have work for three.
+    maxWorkers: 3,
     // One process per worker runs all of its files, so modules, Redis, providers and browsers start once per worker.
     isolate: false,
     // Node.js strips the types itself: nothing is transformed.

@@ -31,7 +31,7 @@ export function itHolds(group: string, scenarios: readonly Scenario[], { atOnce 
           isTimed: false,
           directory,
         });
-        expect(reasons, `seed ${SEED}, history ${historyPath}`).toEqual([]);
+        expect(reasons.join('\n'), `seed ${SEED}, history ${historyPath}`).toBe('');
       });
     }
   });
