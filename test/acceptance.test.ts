@@ -65,6 +65,7 @@ const covered = [
   'S60 generic errors with a request id',
   'S61 fails closed when Redis or a provider is lost',
   'S62 start-up refuses an unsafe configuration',
+  'S65 no mix-up of identity providers at sign-in (RFC 9700 section 4.4)',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

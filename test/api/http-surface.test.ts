@@ -135,7 +135,7 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
     ['another media type', 415, () => post('/v1/elicitations', 'text/xml', '<SECRET/>', authorized)],
     ['JSON to a page', 415, () => post(`/e/${elicitationId}/accept`, 'application/json', '{}')],
     ['a page post from nowhere', 403, () => post('/e/x/accept', 'application/x-www-form-urlencoded', 'a=b')],
-    ['a sign-in that nobody began', 400, () => head('GET /login/callback?code=SECRET&state=SECRET')],
+    ['a sign-in that nobody began', 400, () => head('GET /login/callback/example-id?code=SECRET&state=SECRET')],
     [
       'a provider answer that nobody asked for',
       400,
@@ -217,7 +217,7 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
     const answer = await stage.raw().get(`/login?e=${elicitationId}`, { headers });
     expect(answer.status).toBe(303);
     expect(new URL(answer.location ?? '').searchParams.get('redirect_uri')).toBe(
-      `${stage.world.publicUrl}/login/callback`,
+      `${stage.world.publicUrl}/login/callback/example-id`,
     );
     expect(JSON.stringify(answer)).not.toContain('evil');
   });

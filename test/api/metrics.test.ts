@@ -100,7 +100,11 @@ describe('S53: whatever is sent, labels', () => {
     oddText.map(text => `/${encodeURIComponent(text.toWellFormed())}`),
     oddText.map(text => `/e/${encodeURIComponent(text.toWellFormed())}?wait=x&code=${'c'.repeat(30)}`),
     oddText.map(text => `/v1/elicitations/${encodeURIComponent(text.toWellFormed())}`),
-    fc.constantFrom('/callback/tracker/forge?code=CODE&state=STATE', '/login/callback?error=Some_Error', '/v1/nothing'),
+    fc.constantFrom(
+      '/callback/tracker/forge?code=CODE&state=STATE',
+      '/login/callback/example-id?error=Some_Error',
+      '/v1/nothing',
+    ),
   );
   const method = fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'PROPFIND', 'REPORT');
   let samples: readonly Sample[] = [];

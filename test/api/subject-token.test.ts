@@ -21,7 +21,11 @@ let world: World;
 let stranger: TestProvider;
 
 const clientsOf = (publicUrl: string) => [
-  { clientId: 'postern', clientSecret: 'postern-login-secret', redirectUris: [`${publicUrl}/login/callback`] },
+  {
+    clientId: 'postern',
+    clientSecret: 'postern-login-secret',
+    redirectUris: [`${publicUrl}/login/callback/example-id`],
+  },
   CLIENT,
 ];
 

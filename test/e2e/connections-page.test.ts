@@ -73,7 +73,7 @@ describe('/me, by somebody who is not signed in', () => {
     const { location } = await raw.get('/login?to=me');
     const state = new URL(location ?? '').searchParams.get('state') ?? '';
     const refused = await raw.get(
-      `/login/callback?${new URLSearchParams({ error: 'access_denied', state, iss: identityProvider.issuer })}`,
+      `/login/callback/example-id?${new URLSearchParams({ error: 'access_denied', state, iss: identityProvider.issuer })}`,
     );
     expect(refused.status).toBe(400);
     expect(ownLinksIn(refused)).toContain('/me');

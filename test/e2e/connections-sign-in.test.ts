@@ -35,7 +35,9 @@ describe('/me with several identity providers', () => {
       name: 'Other ID',
       consent: 'skip',
       users: stageUsers,
-      clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [`${publicUrl}/login/callback`] }],
+      clients: [
+        { clientId: 'postern', clientSecret: 'other-secret', redirectUris: [`${publicUrl}/login/callback/other-id`] },
+      ],
     });
     both = await startStage({
       publicUrl,
@@ -90,7 +92,7 @@ describe('/me with several identity providers', () => {
     const { location } = await raw.get('/login?to=me&idp=other-id');
     const state = new URL(location ?? '').searchParams.get('state') ?? '';
     const refused = await raw.get(
-      `/login/callback?${new URLSearchParams({ error: 'access_denied', state, iss: second.issuer })}`,
+      `/login/callback/other-id?${new URLSearchParams({ error: 'access_denied', state, iss: second.issuer })}`,
     );
     expect(refused.status).toBe(400);
     expect(ownLinksIn(refused)).toContain('/me');

@@ -126,7 +126,7 @@ describe('edited addresses', () => {
       '/login?next=https://evil.example&returnUrl=https://evil.example&redirect_uri=https://evil.example',
       `/login?e=${elicitationId}&redirect_uri=https://evil.example`,
       `/e/${elicitationId}/leaving`,
-      '/login/callback?code=x&state=x&redirect_uri=https://evil.example',
+      '/login/callback/example-id?code=x&state=x&redirect_uri=https://evil.example',
       '/callback/tracker/forge?code=x&state=x&returnUrl=https://evil.example',
       '/login/continue?ticket=x&continueUrl=https://evil.example',
     ];

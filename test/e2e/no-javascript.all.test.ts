@@ -117,7 +117,7 @@ describe('S34: axe finds nothing on any page of the real flow', () => {
     await inspect('not found');
     await page.goto(`${stage.world.publicUrl}/callback/tracker/forge?code=x&state=x`);
     await inspect('wrong browser');
-    await page.goto(`${stage.world.publicUrl}/login/callback?code=x&state=x`);
+    await page.goto(`${stage.world.publicUrl}/login/callback/example-id?code=x&state=x`);
     await inspect('sign-in failed');
     expect(findings).toEqual([]);
   });

@@ -70,7 +70,7 @@ describe('planted values', () => {
       const thief = stage.raw();
       for (const slot of [0, 1, 2, 3]) thief.cookies.set(`postern_login${slot}`, foreign);
       const answer = await thief.get(
-        `/login/callback?code=x&state=${'A'.repeat(43)}&iss=${stage.world.identityProvider.issuer}`,
+        `/login/callback/example-id?code=x&state=${'A'.repeat(43)}&iss=${stage.world.identityProvider.issuer}`,
       );
       expect([foreign.slice(0, 40), answer.status, isSignedIn(answer)]).toEqual([foreign.slice(0, 40), 400, false]);
     }

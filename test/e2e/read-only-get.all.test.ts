@@ -17,7 +17,13 @@ const AT_ONCE = 25;
 const SWEEPING = ['zremrangebyscore'];
 /** Routes that refuse every address here: they need a one-time value, an end, or a provider that reads our metadata. */
 const REFUSING = [
-  ...['/login/callback', '/login/continue', '/callback/:mcpServerId/:provider', '/v1/events'],
+  ...[
+    '/login/callback',
+    '/login/callback/:identityProvider',
+    '/login/continue',
+    '/callback/:mcpServerId/:provider',
+    '/v1/events',
+  ],
   ...['/oauth/clients/:mcpServerId/:provider', '/oauth/keys/:mcpServerId/:provider'],
 ];
 
@@ -193,7 +199,12 @@ function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): st
         ...of.flatMap(id => [`/login?e=${id}`, `/login?e=${id}&switch=1`]),
       ];
     case '/login/callback':
-      return [path, `${path}?code=x&state=${'A'.repeat(43)}`, `${path}?error=access_denied&state=${'A'.repeat(43)}`];
+    case '/login/callback/:identityProvider':
+      return [path, path.replace(':identityProvider', 'example-id')].flatMap(at => [
+        at,
+        `${at}?code=x&state=${'A'.repeat(43)}`,
+        `${at}?error=access_denied&state=${'A'.repeat(43)}`,
+      ]);
     case '/login/continue':
       return [path, `${path}?ticket=x`, `${path}?ticket=a.b.c.d.e`];
     case '/callback/:mcpServerId/:provider':

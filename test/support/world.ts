@@ -170,7 +170,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       name: 'Example ID',
       consent: 'skip',
       clients: [
-        { clientId: 'postern', clientSecret: 'postern-login-secret', redirectUris: [`${publicUrl}/login/callback`] },
+        {
+          clientId: 'postern',
+          clientSecret: 'postern-login-secret',
+          redirectUris: [`${publicUrl}/login/callback/example-id`],
+        },
       ],
       accessTokenFormat: 'jwt',
       ...options.identityProvider,

@@ -14,7 +14,7 @@ import { type IdentityProviderConfigInput, identityProviderConfigSchema } from '
 import { createOutboundFetch } from './outbound-fetch.ts';
 import { createSignIn, type SignIn, type SignInCallback } from './sign-in.ts';
 
-const redirectUri = new URL('http://127.0.0.1:1/login/callback');
+const redirectUri = new URL('http://127.0.0.1:1/login/callback/example-id');
 const { state, nonce, clientSecret } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());

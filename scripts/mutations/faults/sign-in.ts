@@ -43,6 +43,22 @@ export const signInFaults: readonly Fault[] = [
     foundBy: ['packages/authorization/src/sign-in.test.ts'],
   },
   {
+    name: 'sign-in: one redirect URI for all identity providers',
+    breaks: 'S65',
+    file: 'services/gateway/src/flows/redirect-uri.ts',
+    original: '`/login/callback/${identityProvider}`',
+    replacement: "'/login/callback/example-id'",
+    foundBy: ['test/security/sign-in-mix-up.test.ts'],
+  },
+  {
+    name: 'sign-in: two identity providers share a redirect URI by sharing a name',
+    breaks: 'S65',
+    file: 'services/gateway/src/config/cross-faults.ts',
+    original: 'repeated(config.identityProviders.map(provider => provider.name))',
+    replacement: 'repeated([])',
+    foundBy: ['services/gateway/src/config/load-config.test.ts'],
+  },
+  {
     name: 'sign-in: an answer is accepted twice',
     breaks: 'S08',
     file: 'services/gateway/src/flows/sign-in-flow.ts',

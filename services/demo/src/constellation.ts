@@ -32,7 +32,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const posternUrl = `http://localhost:${ports.postern}`;
   const mcpUrl = mcpUrlAt(ports.mcpServer);
   const secret = () => randomBytes(32).toString('base64url');
-  const login = { clientId: 'postern', clientSecret: secret(), redirectUri: `${posternUrl}/login/callback` };
+  const login = { clientId: 'postern', clientSecret: secret(), redirectUri: `${posternUrl}/login/callback/example-id` };
   const application = {
     clientId: 'desk-helper-at-postern',
     clientSecret: secret(),

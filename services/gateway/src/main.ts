@@ -1,5 +1,6 @@
 import { collectStartGarbage } from './collect-start-garbage.ts';
 import { loadConfig } from './config/load-config.ts';
+import { signInRedirectUriOf } from './flows/redirect-uri.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { createLogger } from './logger.ts';
 import { explanationOf } from './start-error.ts';
@@ -14,8 +15,17 @@ const SAME_SIGNAL_MS = 1_000;
 async function main(): Promise<void> {
   const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
   collectStartGarbage();
+  const { publicUrl, identityProviders } = gateway.deps.config;
   logger.info(
-    { event: 'gateway.started', address: gateway.address, publicUrl: gateway.deps.config.publicUrl },
+    {
+      event: 'gateway.started',
+      address: gateway.address,
+      publicUrl,
+      // Each is registered at its identity provider.
+      signInRedirectUris: Object.fromEntries(
+        identityProviders.map(({ name }) => [name, signInRedirectUriOf(publicUrl, name).href]),
+      ),
+    },
     'gateway started',
   );
   let stoppingSince: number | undefined;

@@ -217,8 +217,10 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     },
     { query: [['e', standing.external.elicitationId]], cookies: cookiesOf(standing.external.raw) },
   ],
-  'GET /login/callback': ({ standing: { signIn }, stage }) => [
+  'GET /login/callback': () => [{ query: [['state', 'a-state']] }],
+  'GET /login/callback/:identityProvider': ({ standing: { signIn }, stage }) => [
     {
+      params: ['example-id'],
       query: [
         ['code', 'a-code'],
         ['state', signIn.state],
@@ -228,6 +230,7 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
       spends: 'state',
     },
     {
+      params: ['example-id'],
       query: [
         ['error', 'access_denied'],
         ['state', signIn.state],

@@ -54,6 +54,7 @@ const onlyTheGatewayRefuses = [
   'a group of two applications',
   'half a JWK',
   'a short RSA key',
+  'two identity providers of one name',
   'an MCP server twice',
   'an API key of two MCP servers',
   'a key name twice',

@@ -21,6 +21,8 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     fault('processors', `"${name}" is there twice`);
   for (const kid of repeated(config.receipts.keys?.map(key => key.kid) ?? []))
     fault('receipts.keys', `"${kid}" is there twice`);
+  for (const name of repeated(config.identityProviders.map(provider => provider.name)))
+    fault('identityProviders', `"${name}" is there twice`);
   for (const name of repeated(config.identityProviders.map(provider => provider.issuer)))
     fault('identityProviders', `issuer ${name} is there twice`);
   for (const name of repeated(config.vault.keys.map(key => key.kid))) fault('vault.keys', `"${name}" is there twice`);

@@ -47,6 +47,19 @@ it('S08: of ten simultaneous answers with the same state one signs in', async ()
   expect(evil.requests('token')).toHaveLength(1);
 });
 
+it('S65: a response at the redirect URI of another identity provider is never exchanged and uses the transaction up', async () => {
+  const { flow, callbackUrl, cookie } = await setUp();
+  const elsewhere = new URL(callbackUrl);
+  elsewhere.pathname = '/login/callback/other-id';
+  expect(await flow.finish(elsewhere, [cookie])).toMatchObject({
+    result: 'refused',
+    error: { code: 'issuer_mismatch' },
+    returnTo: 'me',
+  });
+  expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(evil.requests('token')).toEqual([]);
+});
+
 it.each(['no cookie', 'the cookie of another sign-in'])('S08: an answer with %s signs nobody in', async which => {
   const { flow, callbackUrl, start } = await setUp();
   const cookies = which === 'no cookie' ? [undefined] : [(await start()).cookie];

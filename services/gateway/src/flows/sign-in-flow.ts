@@ -16,6 +16,7 @@ import { z } from 'zod';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { IdentityProvider } from '../deps.ts';
 import type { Events } from '../events.ts';
+import { signInRedirectUriOf } from './redirect-uri.ts';
 import { sessionLifetime } from './session-lifetime.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
 
@@ -66,7 +67,7 @@ export function createSignInFlow(p: {
   now: Clock;
   entropy: Entropy;
 }) {
-  const redirectUri = new URL('/login/callback', p.config.publicUrl);
+  const redirectUriOf = ({ config: { name } }: IdentityProvider) => signInRedirectUriOf(p.config.publicUrl, name);
   const lifetime = sessionLifetime(p.config.browserSession);
   const needsAuthTime = p.config.mcpServers.some(
     ({ payment, confirmation }) => payment !== undefined || confirmation.freshSignInSeconds !== undefined,
@@ -109,7 +110,7 @@ export function createSignInFlow(p: {
       const nonce = random();
       const maxAge = request.maxAge ?? defaultMaxAge(request.identityProvider);
       const { authorizationUrl, codeVerifier } = await request.identityProvider.signIn.start({
-        redirectUri,
+        redirectUri: redirectUriOf(request.identityProvider),
         state,
         nonce,
         ...(request.again ? { prompt: 'login' as const } : {}),
@@ -127,7 +128,12 @@ export function createSignInFlow(p: {
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
     },
 
-    /** Ends a sign-in in the browser that began it and creates a browser session under a new id. */
+    /**
+     * Ends a sign-in in the browser that began it and creates a browser session under a new id.
+     *
+     * A response at the redirect URI of another identity provider is a mix-up (RFC 9700 section 4.4): its code is never exchanged, and
+     * the transaction is used up.
+     */
     async finish(callbackUrl: URL, cookies: readonly (string | undefined)[]): Promise<SignInResult> {
       const [state, ...more] = callbackUrl.searchParams.getAll('state');
       if (state === undefined || more.length > 0) return { result: 'unknown' };
@@ -141,6 +147,9 @@ export function createSignInFlow(p: {
           return { result: 'unknown' };
         const { nonce, codeVerifier, maxAge } = transaction;
         const returnTo = returnToOf(transaction);
+        const redirectUri = redirectUriOf(identityProvider);
+        if (callbackUrl.pathname !== redirectUri.pathname)
+          return { result: 'refused', error: new AuthorizationError('issuer_mismatch'), returnTo, cookie };
         let person: SignedIn;
         try {
           person = await identityProvider.signIn.finish({

@@ -20,7 +20,7 @@ it.each([
   ['POST', '/v1/credentials/:credentialId/values', 'finish'],
   ['POST', '/e/:elicitationId/accept', 'finish'],
   ['GET', '/e/:elicitationId/leaving', 'finish'],
-  ['GET', '/login/callback', 'finish'],
+  ['GET', '/login/callback/:identityProvider', 'finish'],
   ['GET', '/callback/:mcpServerId/:provider', 'finish'],
   ['POST', '/webhooks/:processor', 'finish'],
   ['GET', '/.well-known/jwks.json', 'finish'],

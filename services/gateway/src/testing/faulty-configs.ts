@@ -134,6 +134,16 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ],
   ['half a JWK', withServer({ jwks: { keys: [{ kty: 'EC', kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
   ['a short RSA key', withServer({ jwks: { keys: [{ ...jwkOf(1024), kid: 'a' }] } }), ['mcpServers[0].jwks.keys[0]']],
+  [
+    'two identity providers of one name',
+    sampleConfig({
+      identityProviders: ['https://id.example', 'https://other.example'].map(issuer => ({
+        ...{ name: 'company', clientId: 'postern', clientSecret: 's' },
+        issuer,
+      })),
+    }),
+    ['identityProviders'],
+  ],
   ['an MCP server twice', sampleConfig({ mcpServers: [sampleMcpServer, sampleMcpServer] }), ['mcpServers']],
   [
     'an API key of two MCP servers',

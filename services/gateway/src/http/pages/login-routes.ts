@@ -80,7 +80,15 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     }
   });
 
-  app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
+  // Sent by no request of this release. An identity provider that still redirects here answers one of an older replica.
+  app.get('/login/callback', { exposeHeadRoute: false }, async (_request, reply) =>
+    reply
+      .code(410)
+      .type('text/plain; charset=utf-8')
+      .send('Sign-in now ends at /login/callback/{name of the identity provider}: open the link of your app again.\n'),
+  );
+
+  app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {
     if (isPrefetch(request)) throw new PageError('forbidden');
     const context = views.context(request);
     const callbackUrl = new URL(request.url, deps.config.publicUrl);

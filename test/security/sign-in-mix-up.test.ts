@@ -1,0 +1,128 @@
+import {
+  createCookieJar,
+  driveAuthorization,
+  type EvilProvider,
+  startEvilProvider,
+  startOpenIdProvider,
+  type TestProvider,
+} from '@postern/testkit/providers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RawBrowser } from '../support/raw-browser.ts';
+import { type Stage, stageUsers, startStage } from '../support/stage.ts';
+import { freePort } from '../support/world.ts';
+
+/**
+ * RFC 9700 section 4.4: an identity provider of the attacker sends a victim on to the honest one, so that the gateway takes the
+ * response of the honest one for its own. Neither advertises or sends `iss`, which the attacker would choose.
+ */
+describe('S65: sign-in with an identity provider of the attacker beside an honest one', () => {
+  let honest: TestProvider;
+  let evil: EvilProvider;
+  let stage: Stage;
+
+  beforeAll(async () => {
+    const publicUrl = `http://localhost:${await freePort()}`;
+    const callback = (name: string) => `${publicUrl}/login/callback/${name}`;
+    evil = await startEvilProvider({ clientId: 'postern' });
+    evil.metadata = { ...evil.metadata, authorization_response_iss_parameter_supported: false };
+    honest = await startOpenIdProvider({
+      consent: 'skip',
+      users: stageUsers,
+      issParameter: false,
+      clients: [{ clientId: 'postern', clientSecret: 'honest-secret', redirectUris: [callback('honest-id')] }],
+    });
+    stage = await startStage({
+      publicUrl,
+      config: {
+        identityProviders: [
+          { name: 'honest-id', issuer: honest.issuer, clientId: 'postern', clientSecret: 'honest-secret' },
+          { name: 'evil-id', issuer: evil.issuer, clientId: 'postern', clientSecret: 'evil-secret' },
+        ],
+      },
+      mcpServer: { issuers: [honest.issuer, evil.issuer] },
+    });
+  });
+  afterAll(async () => {
+    await stage?.[Symbol.asyncDispose]();
+    await honest?.close();
+    await evil?.close();
+  });
+
+  let attacker: RawBrowser;
+  let victim: RawBrowser;
+  const exchanges = () => [honest, evil].map(provider => provider.requests('token').length);
+  let before: readonly number[];
+  beforeEach(() => {
+    attacker = stage.raw();
+    victim = stage.raw();
+    before = exchanges();
+  });
+
+  const startAt = async (raw: RawBrowser, name: string) =>
+    new URL((await raw.get(`/login?to=me&idp=${name}`)).location ?? '');
+  const isSignedIn = (raw: RawBrowser) => raw.cookies.has('postern_session');
+  /** The victim's browser at the honest provider, sent there by the evil one. */
+  const signInOf = (url: URL) => driveAuthorization(url, stage.subject(), { jar: createCookieJar() });
+
+  it('has a redirect URI of its own at each identity provider', async () => {
+    const redirectUris = await Promise.all(
+      ['honest-id', 'evil-id'].map(async name => (await startAt(stage.raw(), name)).searchParams.get('redirect_uri')),
+    );
+    expect(redirectUris).toEqual(
+      ['honest-id', 'evil-id'].map(name => `${stage.world.publicUrl}/login/callback/${name}`),
+    );
+  });
+
+  it('never posts the code of the honest provider to the evil one, and uses the transaction up', async () => {
+    const begunByAttacker = await startAt(attacker, 'honest-id');
+    const state = (await startAt(victim, 'evil-id')).searchParams.get('state') ?? '';
+    // The attacker's challenge and nonce, the victim's state.
+    const lure = new URL(begunByAttacker);
+    lure.searchParams.set('state', state);
+    const callback = await signInOf(lure);
+    expect(callback.searchParams.get('code')).toEqual(expect.any(String));
+    expect(callback.searchParams.has('iss')).toBe(false);
+
+    expect((await victim.get(callback)).status).toBe(400);
+    expect(isSignedIn(victim)).toBe(false);
+    const again = new URLSearchParams({ code: 'evil-code', state });
+    expect((await victim.get(`/login/callback/evil-id?${again}`)).status).toBe(400);
+    expect(exchanges()).toEqual(before);
+  });
+
+  it('cannot be sent to the redirect URI of the evil provider by the honest one', async () => {
+    const lure = await startAt(victim, 'honest-id');
+    lure.searchParams.set('redirect_uri', `${stage.world.publicUrl}/login/callback/evil-id`);
+    await expect(signInOf(lure)).rejects.toThrow();
+    expect(exchanges()).toEqual(before);
+  });
+
+  it.each(['evil-id', 'unknown-id', 'honest-id/', 'HONEST-ID', 'honest-id%2F..%2Fevil-id'])(
+    'refuses a response at /login/callback/%s for a sign-in at the honest provider',
+    async name => {
+      const url = await startAt(victim, 'honest-id');
+      const callback = await signInOf(url);
+      const answer = await victim.get(`/login/callback/${name}${callback.search}`);
+      expect([400, 404]).toContain(answer.status);
+      expect(isSignedIn(victim)).toBe(false);
+      expect(exchanges()).toEqual(before);
+    },
+  );
+
+  it('signs in at each identity provider where its own response comes back', async () => {
+    const callback = await signInOf(await startAt(victim, 'honest-id'));
+    expect(await victim.get(callback)).toMatchObject({ status: 303, location: '/me' });
+    expect(isSignedIn(victim)).toBe(true);
+    expect(exchanges()).toEqual([(before[0] ?? 0) + 1, before[1]]);
+  });
+
+  it('answers the redirect URI that all identity providers once shared with one sentence and no sign-in', async () => {
+    const callback = await signInOf(await startAt(victim, 'honest-id'));
+    const answer = await victim.get(`/login/callback${callback.search}`);
+    expect(answer).toMatchObject({ status: 410, setCookies: [] });
+    expect(answer.body.trim().split('\n')).toHaveLength(1);
+    expect(exchanges()).toEqual(before);
+    // Nothing was used up.
+    expect(await victim.get(callback)).toMatchObject({ status: 303, location: '/me' });
+  });
+});
