@@ -80,13 +80,11 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     }
   });
 
-  // Sent by no request of this release. An identity provider that still redirects here answers one of an older replica.
-  app.get('/login/callback', { exposeHeadRoute: false }, async (_request, reply) =>
-    reply
-      .code(410)
-      .type('text/plain; charset=utf-8')
-      .send('Sign-in now ends at /login/callback/{name of the identity provider}: open the link of your app again.\n'),
-  );
+  // No request of this release names it. An identity provider that redirects here answers a request of an older replica.
+  app.get('/login/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    events.signInFailed({ code: 'shared_redirect_uri' });
+    return reply.code(400).send(signInFailedPage(views.context(request), {}));
+  });
 
   app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {
     if (isPrefetch(request)) throw new PageError('forbidden');
