@@ -128,7 +128,7 @@ function gatewayUrl<Context>(options: PosternOptions<Context>): string {
   if (!isConfidential(url, options.allowHttp ?? false)) {
     throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
   }
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(/(?<!\/)\/+$/, '');
 }
 
 function authorizer<Context>(options: PosternOptions<Context>, url: string) {

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 
 /** The text of a piece of markup, with any space as one. */
-export const textOf = (markup: string) => markup.replace(/<[^>]*>/g, '').replace(/\s/gu, ' ');
+export const textOf = (markup: string) => markup.replace(/<[^<>]*>/g, '').replace(/\s/gu, ' ');
 
 /** All pieces are there, and the first of each kind stands in this order. */
 export function expectOrder(markup: string, pieces: readonly string[]): void {

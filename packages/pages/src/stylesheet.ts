@@ -34,6 +34,8 @@ function declarations(colours: Readonly<Record<string, string>>): string {
 function minify(css: string): string {
   return css
     .replace(/\/\*[\s\S]*?\*\//g, '')
-    .replace(/\s*\n\s*/g, '\n')
-    .trim();
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .join('\n');
 }

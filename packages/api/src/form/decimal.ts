@@ -24,7 +24,7 @@ function significantOf(text: string): string | undefined {
   const [whole, sign = '', integer = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
   if (whole === undefined || integer + fraction === '') return undefined;
   const digits = (integer + fraction).replace(/^0+/, '');
-  const significant = digits.replace(/0+$/, '');
+  const significant = digits.replace(/(?<!0)0+$/, '');
   if (significant === '') return '0';
   const last = Number(exponent) - fraction.length + digits.length - significant.length;
   return `${sign === '-' ? '-' : ''}${significant}e${last}`;

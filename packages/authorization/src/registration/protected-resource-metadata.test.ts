@@ -69,6 +69,8 @@ describe('where the metadata is', () => {
     ['a token', (url: string) => `Bearer error=invalid_token, resource_metadata=${url}`],
     ['another case, and spaces', (url: string) => `bearer Resource_Metadata = "${url}"`],
     ['after other challenges', (url: string) => `Basic realm="a, b", DPoP algs="ES256", resource_metadata="${url}"`],
+    ['after a long value', (url: string) => `Bearer realm="${'r'.repeat(8_000)}", resource_metadata="${url}"`],
+    ['after a long name', (url: string) => `${'n'.repeat(8_000)} Bearer resource_metadata="${url}"`],
   ])('before both, where the challenge says: %s', async (_, header) => {
     const { get, asked } = await mcpServer(at => ({
       '/mcp': challenge(header(new URL('/elsewhere', at).href)),

@@ -30,12 +30,14 @@ export async function resourceMetadataHint(resource: string, fetch: OutboundFetc
   return url.href;
 }
 
-const maxChallengeLength = 4000;
-/** An authentication parameter (RFC 9110 section 11.2). A quoted string is taken whole: what looks like one inside is none. */
-const parameter = /([\w!#$%&'*+.^`|~-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
+/**
+ * An authentication parameter (RFC 9110 section 11.2). A quoted value is read as a whole, so text inside it is no parameter. A
+ * match begins only where a name begins: anywhere else, a long name without a value would take quadratic time.
+ */
+const parameter = /(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
 
 function resourceMetadataOf(challenge: string): string | undefined {
-  for (const [, name = '', quoted, token] of challenge.slice(0, maxChallengeLength).matchAll(parameter)) {
+  for (const [, name = '', quoted, token] of challenge.matchAll(parameter)) {
     if (name.toLowerCase() === 'resource_metadata') return quoted?.replaceAll(/\\(.)/g, '$1') ?? token;
   }
   return undefined;

@@ -95,7 +95,7 @@ function keySourceOf({
   fetch,
 }: ReceiptVerifierOptions): ReceiptKeySource {
   if (typeof keys === 'object') return localReceiptKeys(keys);
-  const address = keys ?? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json`;
+  const address = keys ?? `${issuer.replace(/(?<!\/)\/+$/, '')}/.well-known/jwks.json`;
   return remoteReceiptKeys(address, { timeoutMs, allowHttp, fetch });
 }
 

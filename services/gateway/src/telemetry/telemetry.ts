@@ -29,7 +29,7 @@ const EXPORT_MS = 5_000;
 export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>): Telemetry {
   const contexts = new AsyncLocalStorageContextManager().enable();
   const exporter = new OTLPTraceExporter({
-    url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
+    url: `${config.otlpEndpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
     headers: config.headers,
     timeoutMillis: EXPORT_MS,
   });

@@ -14,7 +14,7 @@ import { createJsonParser } from './json-body.ts';
 /** Paths of the contract as patterns, to tell a wrong method from a wrong path. */
 const patterns = Object.values(operations).map(({ path, method }) => ({
   methods: method === 'GET' ? [method, 'HEAD'] : [method],
-  pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+  pattern: new RegExp(`^${path.replace(/\{[^{}]+\}/g, '[^/]+')}$`),
 }));
 
 /** What MCP servers call. Its own scope: JSON only, every request authenticated, every answer JSON. */
