@@ -14,9 +14,9 @@ export default defineConfig({
     // Node.js strips the types itself: nothing is transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Limits only turn a hang into a failure. A test that needs a minute on a busy machine is not wrong.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 100_000 } },
+    testTimeout: 400_000,
+    hookTimeout: 400_000,
+    expect: { poll: { timeout: 300_000 } },
     projects: [
       {
         extends: true,
@@ -40,8 +40,6 @@ export default defineConfig({
           name: 'system',
           include: ['test/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...slow],
-          testTimeout: 400_000,
-          hookTimeout: 400_000,
         },
       },
     ],

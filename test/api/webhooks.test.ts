@@ -89,9 +89,7 @@ describe('S56: webhooks of a whole gateway', () => {
     await stage.api.cancel(elicitationId);
     for (const gateway of stage.world.gateways)
       await expect
-        .poll(async () => total(await scrape(gateway), DELIVERIES, { endpoint: 'tracker.down', state: 'delayed' }), {
-          timeout: 20_000,
-        })
+        .poll(async () => total(await scrape(gateway), DELIVERIES, { endpoint: 'tracker.down', state: 'delayed' }))
         .toBeGreaterThan(0);
     const samples = await scrape(stage.world.gateways[0]);
     const endpoints = samples.filter(({ name }) => name === DELIVERIES).map(({ labels }) => labels['endpoint']);

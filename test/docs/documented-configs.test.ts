@@ -58,6 +58,6 @@ describe.each(configs.map(({ title, document }) => [title, document] as const))(
         deployment: undefined,
       },
     });
-    await expect.poll(async () => (await fetch(`${gateway.address}/readyz`)).status, { timeout: 60_000 }).toBe(200);
+    await expect.poll(async () => (await fetch(`${gateway.address}/readyz`)).status).toBe(200);
   });
 });

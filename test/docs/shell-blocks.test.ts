@@ -74,7 +74,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'postern.config.yaml'), JSON.stringify(config));
   gateway = await startDocumentedGateway(parseConfig(config));
   // The modules that were just transformed have kept this process busy for longer than Redis may be silent.
-  await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 60_000 });
+  await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 300_000 });
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();

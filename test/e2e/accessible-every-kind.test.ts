@@ -212,7 +212,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
 });
 
 describe('S34: axe finds nothing on any page of the real flows', () => {
-  it('of a user who goes through all kinds', { timeout: 240_000 }, async () => {
+  it('of a user who goes through all kinds', async () => {
     const user = stage.subject();
     await using person = await newPerson(browser, user, { bypassCSP: true, ...NARROW });
     const { page } = person;

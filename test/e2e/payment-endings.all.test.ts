@@ -11,7 +11,7 @@ const TTL_SECONDS = 60;
 /** Longer than a processor that did not answer is left alone. */
 const ASKED_AGAIN_SECONDS = 31;
 /** A reader that nobody wakes up waits longer. */
-const SWEPT_MS = 40_000;
+const SWEPT_MS = 150_000;
 
 let world: PaymentWorld;
 beforeAll(async () => {

@@ -190,7 +190,7 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
 });
 
 describe('T31, S40: accept and the end of the time at once: never both', () => {
-  it.each(answered)('$kind: at every look at the clock', { timeout: 120_000 }, async ({ ask, typed }) => {
+  it.each(answered)('$kind: at every look at the clock', async ({ ask, typed }) => {
     const outcomes = new Set<string>();
     const person = { current: await world.asked(ask(), { ttlSeconds: TTL_SECONDS }) };
     for (let looks = 0; looks < 12; looks += 1) {

@@ -13,7 +13,7 @@ const SEED = Number(process.env['POSTERN_APPROVAL_SEED'] ?? 20_261_121);
 const APPROVALS = 50;
 const REPLICAS = 3;
 const PEOPLE = 8;
-const ROUND_MS = 6_000;
+const ROUND_MS = 100_000;
 
 interface Person {
   readonly user: string;

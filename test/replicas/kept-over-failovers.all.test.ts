@@ -97,14 +97,11 @@ describe('a Cluster with the shipped users finds all that was acknowledged when'
   };
   const untilWhole = () =>
     expect
-      .poll(
-        async () => {
-          const masters = await cluster.mastersNow();
-          const infos = await Promise.all(masters.map(each => each.ask('INFO', 'replication').catch(() => '')));
-          return infos.filter(text => /^slave0:.*state=online/m.test(text)).length;
-        },
-        { timeout: 90_000 },
-      )
+      .poll(async () => {
+        const masters = await cluster.mastersNow();
+        const infos = await Promise.all(masters.map(each => each.ask('INFO', 'replication').catch(() => '')));
+        return infos.filter(text => /^slave0:.*state=online/m.test(text)).length;
+      })
       .toBe(3);
 
   test.each(['stop', 'kill'] as const)('a master ends by %s and is back before it is replaced', async way => {

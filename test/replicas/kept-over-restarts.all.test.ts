@@ -71,9 +71,7 @@ async function ha(): Promise<Running> {
  */
 async function untilWritten({ nodes, signIn }: Running): Promise<void> {
   for (const node of nodes) {
-    await expect
-      .poll(() => node.ask(...signIn, 'INFO', 'persistence'), { timeout: 20_000 })
-      .toContain('aof_buffer_length:0\r');
+    await expect.poll(() => node.ask(...signIn, 'INFO', 'persistence')).toContain('aof_buffer_length:0\r');
   }
 }
 

@@ -25,7 +25,7 @@ describe('two replicas of the gateway on one Redis', () => {
   // A waiter that is not woken up from the other replica would sit out its 55 seconds.
   it.each(placements.map(placement => [placement.join(''), placement] as const))(
     'serve one person between them: %s',
-    { timeout: 30_000 },
+    { timeout: 50_000 },
     async (_name, placement) => {
       const [signIn = 0, signInCallback = 0, accept = 0, leaving = 0, callback = 0] = placement;
       const user = stage.subject();

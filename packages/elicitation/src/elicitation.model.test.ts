@@ -78,7 +78,7 @@ class Together implements fc.AsyncCommand<ReferenceModel, World> {
   toString = () => `together ${JSON.stringify(this.#steps)}`;
 }
 
-test('S11 I1–I6 hold whatever happens in whatever order', { timeout: 120_000 }, async () => {
+test('S11 I1–I6 hold whatever happens in whatever order', async () => {
   const outcomes = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(

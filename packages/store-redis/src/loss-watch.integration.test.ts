@@ -53,12 +53,12 @@ const isReady = (stores: RedisStores) =>
     (error: unknown) => (isDataLost(error) ? 'lost' : 'unavailable'),
   );
 const untilIs = (stores: RedisStores, verdict: Awaited<ReturnType<typeof isReady>>) =>
-  expect.poll(() => isReady(stores), { timeout: 20_000, interval: 100 }).toBe(verdict);
+  expect.poll(() => isReady(stores), { interval: 100 }).toBe(verdict);
 const deploymentOf = ({ onDeployment }: ReturnType<typeof reports>) => onDeployment.mock.calls[0]?.[0].deployment ?? '';
 const epochsNow = () => redis.mget(SHARDS.map(shard => `postern:{${shard}}:epoch`));
 const create = ({ elicitations }: RedisStores, subject = somebody()) => created(elicitations, ask(subject));
 const untilServed = (stores: RedisStores) =>
-  expect.poll(async () => (await create(stores).catch(() => undefined))?.status, { timeout: 20_000 }).toBe('pending');
+  expect.poll(async () => (await create(stores).catch(() => undefined))?.status).toBe('pending');
 const refused = async (stores: RedisStores) => {
   const error: unknown = await create(stores).catch((thrown: unknown) => thrown);
   expect(isDataLost(error)).toBe(true);

@@ -149,7 +149,7 @@ describe('no server outlives the process that started it,', () => {
       expect(pids.filter(isRedis)).toEqual(pids);
       parent.kill(signal);
       await once(parent, 'exit');
-      await expect.poll(() => pids.filter(isRedis), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => pids.filter(isRedis)).toEqual([]);
     } finally {
       parent.kill('SIGKILL');
     }

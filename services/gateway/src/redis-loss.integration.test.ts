@@ -77,7 +77,7 @@ async function startPair(redisConfig: Partial<NonNullable<GatewayConfigInput['re
 }
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
-const eventually = { timeout: 20_000, interval: 100 };
+const eventually = { interval: 100 };
 
 /** Job queues have keys of their own. */
 async function keysOfShards(redis: RedisServer): Promise<string[]> {

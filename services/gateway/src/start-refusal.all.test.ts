@@ -32,7 +32,7 @@ function start(text: string, env: Record<string, string> = {}): Promise<Ended> {
     [MAIN, path],
     {
       env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: join(directory, 'compiled'), ...env },
-      timeout: 60_000,
+      timeout: 350_000,
       cwd: directory,
     },
     (error, stdout, stderr) => resolve({ code: error?.code ?? undefined, output: `${stdout}${stderr}` }),
