@@ -4,26 +4,25 @@ import { expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { findLeaks, type Secret } from '../support/secret-recorder.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { expireAccessToken } from '../support/token-expiry.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let redis: Redis;
 beforeAll(async () => {
-  stage = await startStage();
-  redis = new Redis(stage.world.redis.url);
+  world = await startWorld();
+  redis = new Redis(world.redis.url);
 });
 afterAll(async () => {
   redis?.disconnect();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 async function connection(): Promise<{ connectionId: string; key: string }> {
-  const subject = stage.subject();
-  const { elicitationId } = await stage.ask(subject);
-  await connectAccount(stage.raw(), elicitationId, subject);
-  const connectionId = (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+  const subject = world.subject();
+  const { elicitationId } = await world.ask(subject);
+  await connectAccount(world.raw(), elicitationId, subject);
+  const connectionId = (await world.api.read(elicitationId)).body.outcome?.connectionId ?? '';
   const [key] = await redis.keys(`*:cn:${connectionId.slice(5)}`);
   if (key === undefined) throw new Error('the connection is not stored');
   return { connectionId, key };
@@ -41,12 +40,12 @@ async function sealedIn(key: string): Promise<{ field: string; whole: string; va
 describe('S01: the URL of an elicitation', () => {
   it('holds an opaque id and nothing else', async () => {
     const message = 'Canary message';
-    const subject = stage.subject();
-    const { body } = await stage.api.issue(
-      askFor(stage.world, subject, { message, requestedBy: { mcpClient: 'Canary client', tool: 'canary_tool' } }),
+    const subject = world.subject();
+    const { body } = await world.api.issue(
+      askFor(world, subject, { message, requestedBy: { mcpClient: 'Canary client', tool: 'canary_tool' } }),
     );
     const url = new URL(body.url);
-    expect(body.url).toBe(`${stage.world.publicUrl}/e/${body.elicitationId}`);
+    expect(body.url).toBe(`${world.publicUrl}/e/${body.elicitationId}`);
     expect([url.search, url.hash, url.username, url.password]).toEqual(['', '', '', '']);
     for (const plain of [
       subject,
@@ -54,22 +53,22 @@ describe('S01: the URL of an elicitation', () => {
       'tracker',
       'canary',
       body.matchCode,
-      new URL(stage.world.identityProvider.issuer).port,
+      new URL(world.identityProvider.issuer).port,
     ])
       expect(body.elicitationId.toLowerCase()).not.toContain(plain.toLowerCase());
-    const { location } = await stage.raw().get(`/login?e=${body.elicitationId}`);
+    const { location } = await world.raw().get(`/login?e=${body.elicitationId}`);
     for (const plain of [subject, message, 'canary_tool', 'forge']) expect(location).not.toContain(plain);
   });
 });
 
 describe('S02: a link without sign-in', () => {
   it('shows the same whether there is something behind it or not', async () => {
-    const { elicitationId } = await stage.ask(stage.subject(), { message: 'Canary message' });
+    const { elicitationId } = await world.ask(world.subject(), { message: 'Canary message' });
     const unknown = `el_${elicitationId.slice(3, 5)}${'a'.repeat(43)}`;
     for (const path of ['', '/leaving', '?switch=1']) {
       const [real, none] = await Promise.all(
         [elicitationId, unknown].map(async id => {
-          const { status, body, headers } = await stage.raw().get(`/e/${id}${path}`);
+          const { status, body, headers } = await world.raw().get(`/e/${id}${path}`);
           const { date: _, 'content-length': __, 'x-ratelimit-remaining': ___, ...rest } = headers;
           return JSON.stringify([status, body.replaceAll(id, '(id)'), rest]);
         }),
@@ -80,9 +79,9 @@ describe('S02: a link without sign-in', () => {
   });
 
   it('leads to the same sign-in whether there is something behind it or not', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
+    const { elicitationId } = await world.ask(world.subject());
     const start = async (id: string) => {
-      const { status, location } = await stage.raw().get(`/login?e=${id}`);
+      const { status, location } = await world.raw().get(`/login?e=${id}`);
       const { origin, pathname, searchParams } = new URL(location ?? '');
       return [status, origin, pathname, [...searchParams.keys()].sort(), searchParams.get('client_id')];
     };
@@ -94,7 +93,7 @@ describe('S45: ids and bearer values', () => {
   it('are 256 bits of base64url after their prefix, and never repeat', async () => {
     const ids = new Set<string>();
     for (let round = 0; round < 20; round += 1) {
-      const { elicitationId } = await stage.ask(stage.subject());
+      const { elicitationId } = await world.ask(world.subject());
       const [, secret = ''] = /^el_[0-9a-f]{2}([A-Za-z0-9_-]{43})$/.exec(elicitationId) ?? [];
       expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
       ids.add(secret);
@@ -105,9 +104,9 @@ describe('S45: ids and bearer values', () => {
   });
 
   it('in cookies and in OAuth parameters are no shorter', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    const browser = stage.raw();
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    const browser = world.raw();
     const login = new URL((await browser.get(`/login?e=${elicitationId}`)).location ?? '');
     for (const name of ['state', 'nonce', 'code_challenge'])
       expect(Buffer.from(login.searchParams.get(name) ?? '', 'base64url').byteLength).toBeGreaterThanOrEqual(32);
@@ -123,7 +122,7 @@ describe('S49, S50: tokens at rest', () => {
   it('are sealed under a key of their own each time', async () => {
     const [first, second] = [await connection(), await connection()];
     const [one, two] = [await sealedIn(first.key), await sealedIn(second.key)];
-    const token = (await stage.api.accessToken(first.connectionId)).body.accessToken;
+    const token = (await world.api.accessToken(first.connectionId)).body.accessToken;
     expect(JSON.stringify(await redis.hgetall(first.key))).not.toContain(token);
     const header = JSON.parse(Buffer.from(one.value.split('.')[0] ?? '', 'base64url').toString()) as object;
     expect(header).toMatchObject({ alg: 'A256GCMKW', enc: 'A256GCM', kid: 'test' });
@@ -170,33 +169,33 @@ describe('S49, S50: tokens at rest', () => {
       field,
       whole.replace(value, () => JSON.stringify(planted).slice(1, -1)),
     );
-    const answer = await stage.api.accessToken(mine.connectionId);
+    const answer = await world.api.accessToken(mine.connectionId);
     expectProblem(answer, 'internal_error');
     expect(JSON.stringify(answer.body)).not.toContain('planted');
     // Nobody is told that a connection serves which cannot be opened later, and the other one is untouched.
-    expect((await stage.api.accessToken(other.connectionId)).status).toBe(200);
+    expect((await world.api.accessToken(other.connectionId)).status).toBe(200);
   });
 });
 
 describe('S49: at rest and in motion', () => {
   /** What Redis keeps on its disk, and what it was told meanwhile. */
   async function sinksOf(commands: { readonly text: () => string }): Promise<Record<string, string>> {
-    const { url } = stage.world.redis;
+    const { url } = world.redis;
     return { aof: await appendOnlyFile(url), rdb: await snapshot(url), monitor: commands.text() };
   }
   const everywhere = (kind: string) => ['aof', 'rdb', 'monitor'].map(sink => ({ sink, kind }));
 
   it('no generation of a token can be read, before or after its connection is gone', async () => {
-    using commands = await watchCommands(stage.world.redis.url);
-    const { provider } = stage.world;
+    using commands = await watchCommands(world.redis.url);
+    const { provider } = world;
     const { connectionId } = await connection();
     const secrets: Secret[] = [];
     for (const round of ['first', 'second', 'third']) {
-      const { status, body } = await stage.api.accessToken(connectionId);
+      const { status, body } = await world.api.accessToken(connectionId);
       expect(status).toBe(200);
       expect(secrets.map(({ value }) => value)).not.toContain(body.accessToken);
       secrets.push({ kind: `${round} access token`, value: body.accessToken });
-      await expireAccessToken(stage.world.redis.url, connectionId);
+      await expireAccessToken(world.redis.url, connectionId);
     }
     for (const { form } of provider.requests('token'))
       if (form['refresh_token'] !== undefined)
@@ -205,13 +204,13 @@ describe('S49: at rest and in motion', () => {
     expect(findLeaks(await sinksOf(commands), secrets)).toEqual([]);
 
     provider.fault({ endpoint: 'revocation', status: 503, times: 1 });
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     expect(await redis.keys(`*:cn:${connectionId.slice(5)}`)).toEqual([]);
     expect(findLeaks(await sinksOf(commands), secrets)).toEqual([]);
   });
 
   it('and what was written there by mistake would be found in all three', async () => {
-    using commands = await watchCommands(stage.world.redis.url);
+    using commands = await watchCommands(world.redis.url);
     const value = 'canary-0123456789-abcdefghij';
     await redis.hset('planted', 'token', JSON.stringify({ value }));
     await redis.ping();

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 interface AuditLine {
   readonly event: string;
@@ -14,25 +13,25 @@ interface AuditLine {
 }
 
 let application: ExternalApplication;
-let stage: Stage;
+let world: World;
 let offset = 0;
 beforeEach(async () => {
   application = await startExternalApplication();
-  stage = await startStage({
-    config: ({ base }) => ({ ...base, limits: { pageRequestsPerMinute: 100_000 }, audit: { stream: true } }),
+  world = await startWorld({
+    config: { audit: { stream: true } },
     otherMcpServers: [{ id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl } }],
   });
   offset = 0;
-  application.connect(stage.world, 'app');
+  application.connect(world, 'app');
 });
 afterEach(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await application?.[Symbol.asyncDispose]();
 });
 
 /** Audit events since the last call. Every line of the log is one JSON object, or this throws. */
 function audited(): AuditLine[] {
-  const text = stage.world.log();
+  const text = world.log();
   const lines = text.slice(offset).trimEnd().split('\n');
   offset = text.length;
   return lines
@@ -42,19 +41,19 @@ function audited(): AuditLine[] {
 }
 /** What stands in the stream; what is written there is the same as what is logged. */
 async function streamed(): Promise<AuditLine[]> {
-  const read = await stage.world.gateways[0]?.deps.stores.audits.read({ limit: 1000 });
+  const read = await world.gateways[0]?.deps.stores.audits.read({ limit: 1000 });
   return (read ?? []).map(({ line }) => JSON.parse(line) as AuditLine);
 }
 const names = () => audited().map(({ event }) => event);
 
 describe('S54: every move leaves one audit event', () => {
   it('connecting, reading the token, and who it was as a pseudonym', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    await connectAccount(stage.raw(), elicitationId, subject);
-    const { body } = await stage.api.read(elicitationId);
-    await stage.api.accessToken(body.outcome?.connectionId ?? '');
-    await stage.api.accessToken(`cn_00${'a'.repeat(43)}`);
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    await connectAccount(world.raw(), elicitationId, subject);
+    const { body } = await world.api.read(elicitationId);
+    await world.api.accessToken(body.outcome?.connectionId ?? '');
+    await world.api.accessToken(`cn_00${'a'.repeat(43)}`);
     const lines = audited();
     expect(lines.map(({ event }) => event)).toEqual([
       'elicitation.issued',
@@ -76,13 +75,13 @@ describe('S54: every move leaves one audit event', () => {
   });
 
   it('declining and cancelling, once however often they are repeated', async () => {
-    const subject = stage.subject();
-    const declined = await stage.ask(subject);
-    const browser = stage.raw();
+    const subject = world.subject();
+    const declined = await world.ask(subject);
+    const browser = world.raw();
     await declineOnPage(browser, declined.elicitationId, subject);
-    const cancelled = await stage.ask(subject);
-    for (let n = 0; n < 3; n += 1) await stage.api.cancel(cancelled.elicitationId);
-    await Promise.all(Array.from({ length: 5 }, () => stage.api.cancel(cancelled.elicitationId)));
+    const cancelled = await world.ask(subject);
+    for (let n = 0; n < 3; n += 1) await world.api.cancel(cancelled.elicitationId);
+    await Promise.all(Array.from({ length: 5 }, () => world.api.cancel(cancelled.elicitationId)));
     expect(names()).toEqual([
       'elicitation.issued',
       'browser.signed_in',
@@ -93,14 +92,14 @@ describe('S54: every move leaves one audit event', () => {
   });
 
   it('what changes nothing leaves none, but for a wrong person and a refused credential', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
+    const { elicitationId } = await world.ask(world.subject());
     audited();
-    await stage.api.read(elicitationId);
-    await stage.raw().get(`/e/${elicitationId}`);
+    await world.api.read(elicitationId);
+    await world.raw().get(`/e/${elicitationId}`);
     expect(names()).toEqual([]);
-    await stage.world.api({ apiKey: 'wrong' }).read(elicitationId);
+    await world.apiOf({ apiKey: 'wrong' }).read(elicitationId);
     expect(names()).toEqual(['caller.refused']);
-    const other = stage.raw();
+    const other = world.raw();
     await other.signIn(elicitationId, 'bob');
     const page = await other.get(`/e/${elicitationId}`);
     expect(page.status).toBe(403);
@@ -110,9 +109,9 @@ describe('S54: every move leaves one audit event', () => {
   });
 
   it('a provider that says no, and an answer in a foreign browser', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    const browser = stage.raw();
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    const browser = world.raw();
     await browser.signIn(elicitationId, subject);
     audited();
     const denied = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice', { decision: 'deny' });
@@ -120,24 +119,24 @@ describe('S54: every move leaves one audit event', () => {
     expect(names()).toEqual(['elicitation.accepted', 'callback.refused', 'elicitation.returned']);
     const answer = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
     audited();
-    await stage.raw().get(answer);
+    await world.raw().get(answer);
     const [refused] = audited();
     expect(refused).toMatchObject({ event: 'callback.refused', reason: 'foreign_browser', elicitationId });
   });
 
   it('expiry', async () => {
-    const { elicitationId } = await stage.ask(stage.subject(), { ttlSeconds: 10 });
+    const { elicitationId } = await world.ask(world.subject(), { ttlSeconds: 10 });
     audited();
-    const ended = await stage.api.read(elicitationId, 30);
+    const ended = await world.api.read(elicitationId, 30);
     expect(ended.body.status).toBe('expired');
     expect(names()).toEqual(['elicitation.expired']);
   });
 
   it('an application that vouches, for the right person and for the wrong one', async () => {
-    const subject = stage.subject();
-    const api = stage.world.api({ apiKey: keyOf('app') });
-    const { body } = await api.issue(askFor(stage.world, subject));
-    const browser = stage.raw();
+    const subject = world.subject();
+    const api = world.apiOf({ apiKey: keyOf('app') });
+    const { body } = await api.issue(askFor(world, subject));
+    const browser = world.raw();
     const opened = new URL((await browser.get(`/login?e=${body.elicitationId}`)).location ?? '');
     const verificationId = opened.searchParams.get('verificationId') ?? '';
     await application.verify({ elicitationId: body.elicitationId, verificationId, subject: 'bob' });
@@ -163,11 +162,11 @@ describe('S54: every move leaves one audit event', () => {
 
   it('hostile text in a request stays inside its one line', async () => {
     const hostile = 'x\r\n{"audit":true,"event":"elicitation.completed"}\u001b[2J';
-    await stage.raw().get(`/callback/tracker/forge?state=${encodeURIComponent(hostile)}`);
-    await stage.raw().get(`/callback/${encodeURIComponent(hostile)}/${encodeURIComponent(hostile)}?state=x`);
-    await stage.api.call('GET', `/v1/elicitations/${encodeURIComponent(hostile)}`);
+    await world.raw().get(`/callback/tracker/forge?state=${encodeURIComponent(hostile)}`);
+    await world.raw().get(`/callback/${encodeURIComponent(hostile)}/${encodeURIComponent(hostile)}?state=x`);
+    await world.api.call('GET', `/v1/elicitations/${encodeURIComponent(hostile)}`);
     expect(names()).toEqual(['callback.refused', 'callback.refused']);
-    expect(stage.world.log()).not.toContain('elicitation.completed');
-    expect(stage.world.log()).not.toContain('\u001b');
+    expect(world.log()).not.toContain('elicitation.completed');
+    expect(world.log()).not.toContain('\u001b');
   });
 });

@@ -5,17 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { keyOf } from '../support/world.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   const { publicKey } = generateKeyPairSync('x25519');
   const key = { ...Object.fromEntries(Object.entries(publicKey.export({ format: 'jwk' }))), kty: 'OKP' as const };
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe);
-  stage = await startStage({
+  world = await startWorld({
     config: { processors },
     mcpServer: { payment, limits: { elicitationsPerSubject: 100 } },
     otherMcpServers: [
@@ -25,21 +24,21 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
-const subjectOf = (user: string) => ({ issuer: stage.world.identityProvider.issuer, subject: user });
+const subjectOf = (user: string) => ({ issuer: world.identityProvider.issuer, subject: user });
 const NO_ID = `el_00${'a'.repeat(43)}`;
 const NO_CREDENTIAL = `cr_00${'a'.repeat(43)}`;
 
 describe('S44: every call of the new kinds answers as the contract says', () => {
   it.each(askedKinds)('%s: issue 201 and 200, read, redeem 200 and 409', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     const subject = subjectOf(user);
     const ask = { ...askOfEach[kind].ask(), subject };
     const issue = () =>
-      stage.api.call<{ elicitationId: string; status: string; outcome?: unknown }>('POST', '/v1/elicitations', ask);
+      world.api.call<{ elicitationId: string; status: string; outcome?: unknown }>('POST', '/v1/elicitations', ask);
     const created = await issue();
     expect(created.status).toBe(201);
     expectInContract('issueElicitation', created);
@@ -47,13 +46,13 @@ describe('S44: every call of the new kinds answers as the contract says', () => 
     const open = await issue();
     expect(open).toMatchObject({ status: 200, body: { elicitationId, status: 'pending' } });
     expectInContract('issueElicitation', open);
-    const early = await stage.api.redeem(elicitationId);
+    const early = await world.api.redeem(elicitationId);
     expectInContract('redeemElicitation', early);
     expectProblem(early, 'not_redeemable');
 
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId, askOfEach[kind].typed);
-    const read = await stage.api.read(elicitationId);
+    const read = await world.api.read(elicitationId);
     expectInContract('readElicitation', read);
     expect(read.body).toMatchObject({ status: 'completed', outcome: { kind } });
     // A retried call finds the answer that was given and asks nobody again.
@@ -62,95 +61,95 @@ describe('S44: every call of the new kinds answers as the contract says', () => 
     expectInContract('issueElicitation', answered);
 
     const headers = { 'idempotency-key': `redeem-${kind}` };
-    const redeemed = await stage.api.redeem(elicitationId, headers);
+    const redeemed = await world.api.redeem(elicitationId, headers);
     expect(redeemed.status).toBe(200);
     expectInContract('redeemElicitation', redeemed);
-    expect((await stage.api.redeem(elicitationId, headers)).body).toEqual(redeemed.body);
-    const second = await stage.api.redeem(elicitationId, { 'idempotency-key': 'another' });
+    expect((await world.api.redeem(elicitationId, headers)).body).toEqual(redeemed.body);
+    const second = await world.api.redeem(elicitationId, { 'idempotency-key': 'another' });
     expectInContract('redeemElicitation', second);
     expectProblem(second, 'already_redeemed');
-    const after = await stage.api.read(elicitationId);
+    const after = await world.api.read(elicitationId);
     expectInContract('readElicitation', after);
     expect(after.body.redeemedAt).toBe(redeemed.body.redeemedAt);
     expect((await issue()).status).toBe(201);
   });
 
   it('redeem: sealed, 422 without a key, 400 with an unknown member, 404', async () => {
-    const sealed = stage.world.api({ apiKey: keyOf('sealed') });
-    const user = stage.subject();
+    const sealed = world.apiOf({ apiKey: keyOf('sealed') });
+    const user = world.subject();
     const issued = await sealed.issue({ ...askOfEach.form.ask(), subject: subjectOf(user) });
     const { elicitationId } = issued.body;
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, askOfEach.form.typed);
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId, askOfEach.form.typed);
     const answer = await sealed.redeem(elicitationId);
     expectInContract('redeemElicitation', answer);
     expect(answer.body).toHaveProperty('sealedResult');
-    const without = await stage.api.redeem(NO_ID, {}, { sealed: true });
+    const without = await world.api.redeem(NO_ID, {}, { sealed: true });
     expectInContract('redeemElicitation', without);
     expectProblem(without, 'encryption_key_not_registered');
-    const unknown = await stage.api.redeem(NO_ID);
+    const unknown = await world.api.redeem(NO_ID);
     expectInContract('redeemElicitation', unknown);
     expectProblem(unknown, 'not_found');
     for (const body of [{ sealed: false }, { sealed: 1 }, { surprise: true }, [], 'x']) {
-      const refused = await stage.api.call('POST', `/v1/elicitations/${NO_ID}/redeem`, body);
+      const refused = await world.api.call('POST', `/v1/elicitations/${NO_ID}/redeem`, body);
       expectInContract('redeemElicitation', refused);
       expectProblem(refused, 'invalid_request');
     }
   });
 
   it('cancel: of a payment that the processor works on 409, of a closed one 200', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf());
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf());
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId);
     const sessionId = stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '';
     stripe.pay(sessionId, { settles: 'later' });
-    const refused = await stage.api.cancel(elicitationId);
+    const refused = await world.api.cancel(elicitationId);
     expectInContract('cancelElicitation', refused);
     expectProblem(refused, 'payment_in_progress');
-    const inProgress = await stage.api.redeem(elicitationId);
+    const inProgress = await world.api.redeem(elicitationId);
     expectProblem(inProgress, 'not_redeemable');
     stripe.settleLater(sessionId, 'failed');
 
-    const other = stage.subject();
-    const open = await issueFor(stage, other, paymentOf());
-    await acceptWith(await visitorFor(stage, other, open.elicitationId), open.elicitationId);
-    const cancelled = await stage.api.cancel(open.elicitationId);
+    const other = world.subject();
+    const open = await issueFor(world, other, paymentOf());
+    await acceptWith(await visitorFor(world, other, open.elicitationId), open.elicitationId);
+    const cancelled = await world.api.cancel(open.elicitationId);
     expect(cancelled.status).toBe(200);
     expectInContract('cancelElicitation', cancelled);
   });
 
   it('credentials: list, read, delete, and each of their refusals', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
-    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
-    const kept = await stage.api.issue({ kind: 'credential', subject: subjectOf(user), credential });
+    const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const kept = await world.api.issue({ kind: 'credential', subject: subjectOf(user), credential });
     expect(kept.status).toBe(200);
     expectInContract('issueElicitation', kept);
     const credentialId = kept.body.outcome?.credentialId ?? '';
 
-    const list = await stage.api.credentials(subjectOf(user));
+    const list = await world.api.credentials(subjectOf(user));
     expectInContract('listCredentials', list);
     expect(list.body.credentials).toHaveLength(1);
     const query = new URLSearchParams({ ...subjectOf(user), name: 'another' });
-    const none = await stage.api.call('GET', `/v1/credentials?${query}`);
+    const none = await world.api.call('GET', `/v1/credentials?${query}`);
     expectInContract('listCredentials', none);
     expect(none.body).toEqual({ credentials: [] });
-    const foreign = await stage.api.call('GET', '/v1/credentials?issuer=https://other.example&subject=a');
+    const foreign = await world.api.call('GET', '/v1/credentials?issuer=https://other.example&subject=a');
     expectInContract('listCredentials', foreign);
     expectProblem(foreign, 'issuer_not_allowed');
 
-    const read = await stage.api.credential(credentialId, { tool: 'a tool' });
+    const read = await world.api.credential(credentialId, { tool: 'a tool' });
     expectInContract('readCredential', read);
-    const sealed = await stage.api.credential(credentialId, { sealed: true });
+    const sealed = await world.api.credential(credentialId, { sealed: true });
     expectInContract('readCredential', sealed);
     expectProblem(sealed, 'encryption_key_not_registered');
-    const missing = await stage.api.credential(NO_CREDENTIAL);
+    const missing = await world.api.credential(NO_CREDENTIAL);
     expectInContract('readCredential', missing);
     expectProblem(missing, 'not_found');
 
-    const removed = await stage.api.removeCredential(credentialId);
+    const removed = await world.api.removeCredential(credentialId);
     expectInContract('removeCredential', removed);
-    const again = await stage.api.removeCredential(credentialId);
+    const again = await world.api.removeCredential(credentialId);
     expectInContract('removeCredential', again);
     expectProblem(again, 'not_found');
   });
@@ -165,14 +164,14 @@ describe('S44: every call of the new kinds answers as the contract says', () => 
     ['invalid_request', 'tracker', () => ({ ...askOfEach.form.ask(), confirmation: { title: 'x' } })],
     ['invalid_request', 'tracker', () => ({ kind: 'gift', gift: {} })],
   ])('issue: %s (%s)', async (code, mcpServerId, ask) => {
-    const api = stage.world.api({ apiKey: keyOf(mcpServerId) });
+    const api = world.apiOf({ apiKey: keyOf(mcpServerId) });
     const answer = await api.call('POST', '/v1/elicitations', { ...ask(), subject: subjectOf('alice') });
     expectInContract('issueElicitation', answer);
     expectProblem(answer, code);
   });
 
   it('an answer names every fault by its path', async () => {
-    const answer = await stage.api.call('POST', '/v1/elicitations', {
+    const answer = await world.api.call('POST', '/v1/elicitations', {
       kind: 'confirmation',
       subject: subjectOf('alice'),
       confirmation: {
@@ -195,12 +194,12 @@ describe('S44: every call of the new kinds answers as the contract says', () => 
 
   it('declined: the status says so and there is nothing to redeem', async () => {
     for (const kind of askedKinds) {
-      const user = stage.subject();
-      const { elicitationId } = await askKind(stage, user, kind);
-      const raw = await visitorFor(stage, user, elicitationId);
+      const user = world.subject();
+      const { elicitationId } = await askKind(world, user, kind);
+      const raw = await visitorFor(world, user, elicitationId);
       await raw.post(`/e/${elicitationId}/decline`, { form: { csrf_token: await raw.csrfToken(elicitationId) } });
-      expectInContract('readElicitation', await stage.api.read(elicitationId));
-      expectProblem(await stage.api.redeem(elicitationId), 'not_redeemable');
+      expectInContract('readElicitation', await world.api.read(elicitationId));
+      expectProblem(await world.api.redeem(elicitationId), 'not_redeemable');
     }
   });
 });

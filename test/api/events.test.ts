@@ -6,18 +6,17 @@ import { askKind } from '../support/every-kind.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { sendBytes } from '../support/raw-http.ts';
 import { dumpRedis, writesSince } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf, startWorld } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const CAP = 3;
 const RETAINED = 100;
 const STREAMS = 2_000;
-let stage: Stage;
+let world: World;
 let address = '';
 const stack = new DisposableStack();
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     replicas: 2,
     mcpServer: { limits: { elicitationsPerSubject: 1_000_000, requestsPerMinute: 1_000_000 } },
     otherMcpServers: [
@@ -27,16 +26,16 @@ beforeAll(async () => {
     ],
     config: { events: { retained: RETAINED } },
   });
-  address = stage.world.gateways[0]?.address ?? '';
+  address = world.gateways[0]?.address ?? '';
 });
 afterAll(async () => {
   stack.dispose();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 async function listening(options: Partial<ListenOptions> & { replica?: number } = {}): Promise<EventListener> {
   const { replica = 0, ...more } = options;
-  const at = stage.world.gateways[replica]?.address ?? '';
+  const at = world.gateways[replica]?.address ?? '';
   return stack.use(await listen(at, { apiKey: keyOf('tracker'), ...more }));
 }
 
@@ -61,9 +60,9 @@ describe('GET /v1/events', () => {
       'x-accel-buffering': 'no',
       connection: 'close',
     });
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    await connectAccount(stage.raw(), elicitationId, subject);
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    await connectAccount(world.raw(), elicitationId, subject);
     await listener.until(() => typesOf(listener, elicitationId).includes('elicitation.completed'));
     expect(typesOf(listener, elicitationId)).toEqual([
       'elicitation.pending',
@@ -80,8 +79,8 @@ describe('GET /v1/events', () => {
 
   it('tells of what was done at another replica, and tells it everywhere', async () => {
     const listeners = await Promise.all([listening(), listening({ replica: 1 }), listening({ replica: 1 })]);
-    const { elicitationId } = await stage.ask(stage.subject());
-    await stage.world.api({ replica: 1 }).cancel(elicitationId);
+    const { elicitationId } = await world.ask(world.subject());
+    await world.apiOf({ replica: 1 }).cancel(elicitationId);
     for (const listener of listeners) {
       await listener.until(() => typesOf(listener, elicitationId).length === 2);
       expect(typesOf(listener, elicitationId)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
@@ -93,9 +92,9 @@ describe('GET /v1/events', () => {
   it('S48: tells nothing of another MCP server', async () => {
     const listener = await listening();
     const others = await listening({ apiKey: keyOf('other') });
-    const subject = stage.subject();
-    const theirs = await stage.world.api({ apiKey: keyOf('other') }).issue(askFor(stage.world, subject));
-    const mine = await stage.ask(subject);
+    const subject = world.subject();
+    const theirs = await world.apiOf({ apiKey: keyOf('other') }).issue(askFor(world, subject));
+    const mine = await world.ask(subject);
     await others.until(() => others.heard.length === 1);
     await listener.until(() => typesOf(listener, mine.elicitationId).length === 1);
     expect(others.heard.map(({ data }) => data['elicitationId'])).toEqual([theirs.body.elicitationId]);
@@ -107,11 +106,11 @@ describe('GET /v1/events', () => {
     const byKind = await listening({ query: '?kind=credential' });
     const byBoth = await listening({ query: '?kind=form&kind=confirmation&status=cancelled' });
     const [asked, paid, confirmed] = [
-      await stage.ask(stage.subject()),
-      await askKind(stage, stage.subject(), 'credential'),
-      await askKind(stage, stage.subject(), 'confirmation'),
+      await world.ask(world.subject()),
+      await askKind(world, world.subject(), 'credential'),
+      await askKind(world, world.subject(), 'confirmation'),
     ];
-    for (const { elicitationId } of [asked, paid, confirmed]) await stage.api.cancel(elicitationId);
+    for (const { elicitationId } of [asked, paid, confirmed]) await world.api.cancel(elicitationId);
     await byBoth.until(() => byBoth.heard.length === 1);
     await byStatus.until(() => byStatus.heard.length === 3);
     await byKind.until(() => byKind.heard.length === 2);
@@ -121,17 +120,17 @@ describe('GET /v1/events', () => {
   });
 
   it('N9: whoever drops and comes back has missed nothing, and meets the same ids', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     const witness = await listening();
     const first = await listening();
-    const { elicitationId } = await stage.ask(subject);
+    const { elicitationId } = await world.ask(subject);
     await first.until(() => typesOf(first, elicitationId).length === 1);
     first.drop();
-    await declineOnPage(stage.raw(), elicitationId, subject);
+    await declineOnPage(world.raw(), elicitationId, subject);
     const second = await listening({ replica: 1, lastEventId: first.lastId });
     await second.until(() => second.heard.length === 1);
     second.drop();
-    const next = await stage.ask(subject);
+    const next = await world.ask(subject);
     // The address of a reconnect is the first one; what was seen last counts.
     const third = await listening({ query: `?after=${first.lastId}`, lastEventId: second.lastId });
     const again = await listening({ query: `?after=${first.lastId}` });
@@ -148,18 +147,18 @@ describe('GET /v1/events', () => {
     const early = await listening();
     await early.until(() => early.lastId !== '');
     early.drop();
-    const { elicitationId } = await stage.ask(stage.subject());
+    const { elicitationId } = await world.ask(world.subject());
     const back = await listening({ lastEventId: early.lastId });
     await back.until(() => typesOf(back, elicitationId).length === 1);
     expect(back.heard).toHaveLength(1);
   });
 
   it('keeps so many events, and answers 410 to whoever comes back too late', async () => {
-    const api = stage.world.api({ apiKey: keyOf('busy') });
+    const api = world.apiOf({ apiKey: keyOf('busy') });
     const listener = await listening({ apiKey: keyOf('busy') });
-    const subject = stage.subject();
+    const subject = world.subject();
     for (let n = 0; n < RETAINED; n += 1) {
-      const { body } = await api.issue(askFor(stage.world, subject));
+      const { body } = await api.issue(askFor(world, subject));
       await api.cancel(body.elicitationId);
     }
     await listener.until(() => listener.heard.length === 2 * RETAINED);
@@ -170,7 +169,7 @@ describe('GET /v1/events', () => {
     expect(await refusal({ apiKey: keyOf('busy'), query: '?after=0-0' })).toMatchObject({ code: 'events_gone' });
     // More than one page, and on into what is new.
     const back = await listening({ apiKey: keyOf('busy'), lastEventId: newest[0]?.id ?? '' });
-    await api.issue(askFor(stage.world, subject));
+    await api.issue(askFor(world, subject));
     await back.until(() => back.heard.length === newest.length);
     expect(back.heard.slice(0, -1)).toEqual(newest.slice(1));
   });
@@ -225,25 +224,25 @@ describe('GET /v1/events', () => {
   });
 
   it('S25: listening, dropping and coming back write nothing', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const before = await dumpRedis(stage.world.redis.url);
-    await writesSince(stage.world.redis.url);
+    const { elicitationId } = await world.ask(world.subject());
+    const before = await dumpRedis(world.redis.url);
+    await writesSince(world.redis.url);
     for (let n = 0; n < 20; n += 1) {
       const listener = await listening({ replica: n % 2, query: '?kind=authorization' });
       await listener.until(() => listener.lastId !== '');
       listener.drop();
     }
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
-    expect((await writesSince(stage.world.redis.url)).filter(name => name !== 'zremrangebyscore')).toEqual([]);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    expect((await writesSince(world.redis.url)).filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('L2, a part of it: 2,000 streams of one process each hear what is theirs', async () => {
-    await using world = await startWorld({
-      redisUrl: stage.world.redis.url,
+    await using other = await startWorld({
+      redisUrl: world.redis.url,
       mcpServer: { limits: { eventStreams: STREAMS, requestsPerMinute: 1_000_000 } },
     });
-    const at = world.gateways[0]?.address ?? '';
+    const at = other.gateways[0]?.address ?? '';
     using crowd = new DisposableStack();
     const listeners: EventListener[] = [];
     while (listeners.length < STREAMS) {
@@ -252,8 +251,8 @@ describe('GET /v1/events', () => {
       );
       for (const listener of await Promise.all(more)) listeners.push(crowd.use(listener));
     }
-    const { body } = await world.api().issue(askFor(world, stage.subject()));
-    await world.api().cancel(body.elicitationId);
+    const { body } = await other.api.issue(askFor(other, world.subject()));
+    await other.api.cancel(body.elicitationId);
     await Promise.all(
       listeners.map(listener =>
         listener.until(() => typesOf(listener, body.elicitationId).includes('elicitation.cancelled')),
@@ -261,18 +260,18 @@ describe('GET /v1/events', () => {
     );
     for (const [nth, listener] of listeners.entries())
       expect(typesOf(listener, body.elicitationId)).toHaveLength(nth % 2 === 0 ? 2 : 1);
-    const { counts } = world.gateways[0]?.deps.eventStreams ?? {};
+    const { counts } = other.gateways[0]?.deps.eventStreams ?? {};
     expect(counts).toMatchObject({ open: STREAMS, cut: 0 });
   });
 
   it('a stopping gateway ends its streams and says when to come back', async () => {
-    await using world = await startWorld({ redisUrl: stage.world.redis.url });
-    const at = world.gateways[0]?.address ?? '';
+    await using other = await startWorld({ redisUrl: world.redis.url });
+    const at = other.gateways[0]?.address ?? '';
     using reading = await listen(at, { apiKey: keyOf('tracker') });
     using stalled = await listen(at, { apiKey: keyOf('tracker') });
     stalled.stall();
     await reading.until(() => reading.lastId !== '');
-    await world.gateways[0]?.close();
+    await other.gateways[0]?.close();
     await reading.ended;
     expect(reading.retryMs).toBeGreaterThanOrEqual(500);
     expect(reading.retryMs).toBeLessThanOrEqual(2_500);

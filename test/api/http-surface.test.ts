@@ -2,18 +2,17 @@ import { type Operation, openApiDocument, operations } from '@postern/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { sendBytes } from '../support/raw-http.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let address = '';
 let elicitationId = '';
 beforeAll(async () => {
-  stage = await startStage();
-  address = stage.world.gateways[0]?.address ?? '';
-  elicitationId = (await stage.ask(stage.subject())).elicitationId;
+  world = await startWorld();
+  address = world.gateways[0]?.address ?? '';
+  elicitationId = (await world.ask(world.subject())).elicitationId;
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const authorized = `Authorization: Bearer ${keyOf('tracker')}\r\n`;
 const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`;
@@ -24,11 +23,11 @@ describe('the document', () => {
     const answer = await fetch(`${address}/openapi.json`);
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     const document = (await answer.json()) as Record<string, unknown>;
-    expect(document).toEqual(openApiDocument(stage.world.publicUrl));
+    expect(document).toEqual(openApiDocument(world.publicUrl));
   });
 
   it('describes what is served, path by path', () => {
-    const app = stage.world.gateways[0]?.app;
+    const app = world.gateways[0]?.app;
     const described = Object.values(operations as Record<string, Operation>);
     for (const { path: url, method } of described)
       expect(app?.hasRoute({ method, url: url.replace(/\{([^}]+)\}/g, ':$1') })).toBe(true);
@@ -160,7 +159,7 @@ describe('S29, S60: refusals say what is needed and nothing more', () => {
 
   it('a request id is ours, whatever the caller sends', async () => {
     const mine = 'rq_mine\u001b[2J';
-    const answer = await stage.api.call('GET', '/v1/nothing', undefined, {
+    const answer = await world.api.call('GET', '/v1/nothing', undefined, {
       'x-request-id': 'rq_mine',
       'request-id': mine.slice(0, 7),
     });
@@ -199,7 +198,7 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
   ];
 
   it.each(forged)('in what is issued: %j', async headers => {
-    const body = JSON.stringify(askFor(stage.world, stage.subject()));
+    const body = JSON.stringify(askFor(world, world.subject()));
     const lines = Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('');
@@ -210,14 +209,14 @@ describe('S32, S59: Host and forwarding headers mean nothing', () => {
     );
     expect(answer.status).toBe(201);
     expect(answer.text).not.toContain('evil');
-    expect((JSON.parse(answer.body) as { url: string }).url).toMatch(new RegExp(`^${stage.world.publicUrl}/e/`));
+    expect((JSON.parse(answer.body) as { url: string }).url).toMatch(new RegExp(`^${world.publicUrl}/e/`));
   });
 
   it.each(forged)('in where sign-in leads: %j', async headers => {
-    const answer = await stage.raw().get(`/login?e=${elicitationId}`, { headers });
+    const answer = await world.raw().get(`/login?e=${elicitationId}`, { headers });
     expect(answer.status).toBe(303);
     expect(new URL(answer.location ?? '').searchParams.get('redirect_uri')).toBe(
-      `${stage.world.publicUrl}/login/callback/example-id`,
+      `${world.publicUrl}/login/callback/example-id`,
     );
     expect(JSON.stringify(answer)).not.toContain('evil');
   });

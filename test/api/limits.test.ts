@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../support/contract.ts';
 import { sendBytes } from '../support/raw-http.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const PER_MINUTE = 20;
 const PER_SUBJECT = 3;
 const PAGES_PER_MINUTE = 25;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     replicas: 2,
     otherMcpServers: [
       { id: 'flood', limits: { requestsPerMinute: PER_MINUTE } },
@@ -20,15 +19,15 @@ beforeAll(async () => {
     config: { limits: { pageRequestsPerMinute: PAGES_PER_MINUTE } },
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const UNKNOWN = `el_00${'c'.repeat(43)}`;
-const address = () => stage.world.gateways[0]?.address ?? '';
+const address = () => world.gateways[0]?.address ?? '';
 
 describe('S46: rate limits', () => {
   it("one caller's flood is refused and is its own: nobody else notices", async () => {
-    const flood = stage.world.api({ apiKey: keyOf('flood') });
-    const calm = stage.world.api({ apiKey: keyOf('calm') });
+    const flood = world.apiOf({ apiKey: keyOf('flood') });
+    const calm = world.apiOf({ apiKey: keyOf('calm') });
     const flooding = Promise.all(Array.from({ length: PER_MINUTE * 5 }, () => flood.read(UNKNOWN)));
     const calmly = await Promise.all(Array.from({ length: PER_MINUTE }, () => calm.read(UNKNOWN)));
     expect(calmly.map(({ status }) => status)).toEqual(calmly.map(() => 404));
@@ -41,7 +40,7 @@ describe('S46: rate limits', () => {
   });
 
   it('the limit of a caller cannot be dodged by address headers', async () => {
-    const flood = stage.world.api({ apiKey: keyOf('flood') });
+    const flood = world.apiOf({ apiKey: keyOf('flood') });
     for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
       expect(
         (await flood.call('GET', `/v1/elicitations/${UNKNOWN}`, undefined, { [header]: '203.0.113.9' })).status,
@@ -49,20 +48,20 @@ describe('S46: rate limits', () => {
   });
 
   it('a wrong credential uses up nobody’s limit', async () => {
-    const wrong = stage.world.api({ apiKey: 'wrong' });
+    const wrong = world.apiOf({ apiKey: 'wrong' });
     for (let n = 0; n < PER_MINUTE * 2; n += 1) expect((await wrong.read(UNKNOWN)).status).toBe(401);
-    expect((await stage.api.read(UNKNOWN)).status).toBe(404);
+    expect((await world.api.read(UNKNOWN)).status).toBe(404);
   });
 
   it('new elicitations are limited per subject over all replicas, and per MCP server', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     const issue = (apiKey: string, replica: number, person = subject, scopes = ['repo']) =>
-      stage.world
-        .api({ apiKey: keyOf(apiKey), replica })
-        .issue(askFor(stage.world, person, { authorization: { provider: 'forge', scopes } }));
+      world
+        .apiOf({ apiKey: keyOf(apiKey), replica })
+        .issue(askFor(world, person, { authorization: { provider: 'forge', scopes } }));
     const cancel = async (apiKey: string, replica: number) => {
       const { status, body } = await issue(apiKey, replica);
-      await stage.world.api({ apiKey: keyOf(apiKey) }).cancel(body.elicitationId);
+      await world.apiOf({ apiKey: keyOf(apiKey) }).cancel(body.elicitationId);
       return status;
     };
     const statuses = [];
@@ -74,12 +73,12 @@ describe('S46: rate limits', () => {
     }
     // Another MCP server, and another person of this one, are not affected.
     expect((await issue('other', 0)).status).toBe(201);
-    expect((await issue('eager', 0, stage.subject())).status).toBe(201);
+    expect((await issue('eager', 0, world.subject())).status).toBe(201);
   });
 
   it('asking again for what is open uses up nothing', async () => {
-    const api = stage.world.api({ apiKey: keyOf('eager') });
-    const ask = askFor(stage.world, stage.subject());
+    const api = world.apiOf({ apiKey: keyOf('eager') });
+    const ask = askFor(world, world.subject());
     const first = await api.issue(ask);
     for (let n = 0; n < PER_SUBJECT * 3; n += 1) expect((await api.issue(ask)).status).toBe(200);
     await api.cancel(first.body.elicitationId);
@@ -96,17 +95,17 @@ describe('S46: rate limits', () => {
     expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(refused.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect((await get('/livez')).status).toBe(200);
-    expect((await stage.api.read(UNKNOWN)).status).toBe(404);
+    expect((await world.api.read(UNKNOWN)).status).toBe(404);
   });
 });
 
 describe('S59: a proxy that the operator named', () => {
   it('says for whom it asks, and nothing else', async () => {
-    await using behind = await startStage({
+    await using behind = await startWorld({
       config: { trustProxy: ['127.0.0.1'], limits: { pageRequestsPerMinute: 2 } },
     });
     const get = (forwardedFor: string) =>
-      fetch(`${behind.world.gateways[0]?.address}/e/${UNKNOWN}`, {
+      fetch(`${behind.gateways[0]?.address}/e/${UNKNOWN}`, {
         headers: { 'x-forwarded-for': forwardedFor, 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
       });
     for (const client of ['203.0.113.1', '203.0.113.2']) {
@@ -120,7 +119,7 @@ describe('S59: a proxy that the operator named', () => {
 
 describe('S58: size limits and timeouts', () => {
   it('are set explicitly', () => {
-    const app = stage.world.gateways[0]?.app;
+    const app = world.gateways[0]?.app;
     expect(app?.initialConfig).toMatchObject({
       bodyLimit: 65_536,
       requestTimeout: 15_000,
@@ -138,7 +137,7 @@ describe('S58: size limits and timeouts', () => {
     );
 
   it('a body over 64 KiB is refused, announced or not', async () => {
-    const answer = await stage.api.call('POST', '/v1/elicitations', ' '.repeat(65_537));
+    const answer = await world.api.call('POST', '/v1/elicitations', ' '.repeat(65_537));
     expectProblem(answer, 'payload_too_large');
     const announced = await post('Content-Type: application/json\r\nContent-Length: 99999999999', '{');
     expect(announced.status).toBe(413);
@@ -149,8 +148,8 @@ describe('S58: size limits and timeouts', () => {
   });
 
   it('a body just under the limit is read', async () => {
-    const ask = JSON.stringify(askFor(stage.world, stage.subject()));
-    const answer = await stage.api.call('POST', '/v1/elicitations', ask.padEnd(65_536, ' '));
+    const ask = JSON.stringify(askFor(world, world.subject()));
+    const answer = await world.api.call('POST', '/v1/elicitations', ask.padEnd(65_536, ' '));
     expect(answer.status).toBe(201);
   });
 
@@ -162,14 +161,14 @@ describe('S58: size limits and timeouts', () => {
     ['application/jsonx', '{}'],
     ['', '{}'],
   ])('the media type %j is refused', async (type, body) => {
-    const answer = await stage.api.call('POST', '/v1/elicitations', body, { 'content-type': type });
+    const answer = await world.api.call('POST', '/v1/elicitations', body, { 'content-type': type });
     expectProblem(answer, 'unsupported_media_type');
   });
 
   it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="utf-8"'])(
     'the media type %j is JSON',
     async type => {
-      const answer = await stage.api.call('POST', '/v1/elicitations', '{}', { 'content-type': type });
+      const answer = await world.api.call('POST', '/v1/elicitations', '{}', { 'content-type': type });
       expectProblem(answer, 'invalid_request');
     },
   );

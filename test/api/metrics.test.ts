@@ -4,18 +4,18 @@ import { oddText } from '../support/hostile-values.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { type Sample, scrape, total } from '../support/scrape.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     config: { metrics: { port: 0 } },
     mcpServer: { limits: { requestsPerMinute: 1_000_000, elicitationsPerSubject: 1_000_000 } },
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const samplesNow = () => scrape(stage.world.gateways[0]);
+const samplesNow = () => scrape(world.gateways[0]);
 
 /** By how much a count grows while something happens. */
 async function growth(happening: () => Promise<unknown>) {
@@ -27,13 +27,13 @@ async function growth(happening: () => Promise<unknown>) {
 
 describe('metrics of one gateway', () => {
   it('follow an authorization from issue to token, and the connection that serves the next ask', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     const grown = await growth(async () => {
-      const { elicitationId } = await stage.ask(subject);
-      await connectAccount(stage.raw(), elicitationId, subject);
-      const { body } = await stage.api.read(elicitationId);
-      await stage.api.accessToken(body.outcome?.connectionId ?? '');
-      const { elicitationId: served } = await stage.ask(subject).catch(() => ({ elicitationId: 'served' }));
+      const { elicitationId } = await world.ask(subject);
+      await connectAccount(world.raw(), elicitationId, subject);
+      const { body } = await world.api.read(elicitationId);
+      await world.api.accessToken(body.outcome?.connectionId ?? '');
+      const { elicitationId: served } = await world.ask(subject).catch(() => ({ elicitationId: 'served' }));
       expect(served).toBe('served');
     });
     const kind = 'authorization';
@@ -65,16 +65,16 @@ describe('metrics of one gateway', () => {
   });
 
   it('tell ends apart, and count somebody else at the browser and a wrong credential', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     const grown = await growth(async () => {
-      const declined = await stage.ask(subject);
-      await declineOnPage(stage.raw(), declined.elicitationId, subject);
-      const cancelled = await stage.ask(subject);
-      const other = stage.raw();
+      const declined = await world.ask(subject);
+      await declineOnPage(world.raw(), declined.elicitationId, subject);
+      const cancelled = await world.ask(subject);
+      const other = world.raw();
       await other.signIn(cancelled.elicitationId, 'bob');
       await other.get(`/e/${cancelled.elicitationId}`);
-      await stage.api.cancel(cancelled.elicitationId);
-      await stage.world.api({ apiKey: 'wrong' }).read(cancelled.elicitationId);
+      await world.api.cancel(cancelled.elicitationId);
+      await world.apiOf({ apiKey: 'wrong' }).read(cancelled.elicitationId);
     });
     expect(grown('postern_elicitations_ended_total', { outcome: 'declined' })).toBe(1);
     expect(grown('postern_elicitations_ended_total', { outcome: 'cancelled' })).toBe(1);
@@ -84,10 +84,10 @@ describe('metrics of one gateway', () => {
   });
 
   it('show who waits, for as long as they wait', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const waiting = stage.api.read(elicitationId, 30);
+    const { elicitationId } = await world.ask(world.subject());
+    const waiting = world.api.read(elicitationId, 30);
     await expect.poll(async () => total(await samplesNow(), 'postern_waits_open')).toBe(1);
-    await stage.api.cancel(elicitationId);
+    await world.api.cancel(elicitationId);
     await waiting;
     const after = await samplesNow();
     expect(total(after, 'postern_waits_open')).toBe(0);
@@ -109,7 +109,7 @@ describe('S53: whatever is sent, labels', () => {
   const method = fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'PROPFIND', 'REPORT');
   let samples: readonly Sample[] = [];
   beforeAll(async () => {
-    const address = stage.world.gateways[0]?.address ?? '';
+    const address = world.gateways[0]?.address ?? '';
     const authorization = `Bearer ${'x'.repeat(20)}`;
     for (const [verb, target, isCaller] of fc.sample(fc.tuple(method, path, fc.boolean()), { numRuns: 600, seed: 5 })) {
       const response = await fetch(`${address}${target}`, {
@@ -123,7 +123,7 @@ describe('S53: whatever is sent, labels', () => {
   });
 
   it('have few values, all of them ours', () => {
-    const { app } = stage.world.gateways[0] ?? {};
+    const { app } = world.gateways[0] ?? {};
     const routes = new Set(app === undefined ? [] : registeredRoutes(app).map(({ path }) => path));
     const ours = samples.filter(({ name }) => name.startsWith('postern_') && name !== 'postern_build_info');
     const values = new Map<string, Set<string>>();
@@ -145,7 +145,7 @@ describe('S53: whatever is sent, labels', () => {
   });
 
   it('name no person, no elicitation, no connection and no host', () => {
-    const { host } = new URL(stage.world.provider.issuer);
+    const { host } = new URL(world.provider.issuer);
     for (const { labels } of samples)
       for (const value of Object.values(labels)) {
         expect(value).not.toMatch(/el_|cn_|person-|alice|bob|tracker|forge|localhost|127\.0\.0\.1|@|CODE|STATE/);

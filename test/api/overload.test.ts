@@ -2,16 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { scrape, total } from '../support/scrape.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 /** Shares of it: new work 14, reads 17. */
 const IN_FLIGHT = 20;
 const WAITS = 2;
 const STREAMS = 1;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     config: {
       metrics: { port: 0 },
       overload: {
@@ -23,10 +22,10 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const gateway = () => {
-  const [first] = stage.world.gateways;
+  const [first] = world.gateways;
   if (first === undefined) throw new Error('no gateway');
   return first;
 };
@@ -47,14 +46,14 @@ function busyWith(count: number): Disposable {
 
 describe('L3: a process that has enough to do', () => {
   it('turns new work away first, then reads, and last what somebody has begun; health never', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
     const statuses = async () => ({
-      issue: (await stage.api.issue(askFor(stage.world, stage.subject()))).status,
-      read: (await stage.api.read(elicitationId)).status,
-      wait: (await stage.api.read(UNKNOWN, 1)).status,
+      issue: (await world.api.issue(askFor(world, world.subject()))).status,
+      read: (await world.api.read(elicitationId)).status,
+      wait: (await world.api.read(UNKNOWN, 1)).status,
       page: (await get(`/e/${UNKNOWN}`)).status,
-      redeem: (await stage.api.redeem(elicitationId)).status,
+      redeem: (await world.api.redeem(elicitationId)).status,
       callback: (await get('/callback/tracker/forge')).status,
       live: (await get('/livez')).status,
       ready: (await get('/readyz')).status,
@@ -80,7 +79,7 @@ describe('L3: a process that has enough to do', () => {
     using _ = busyWith(IN_FLIGHT);
     const seconds = new Set<number>();
     for (let n = 0; n < 40; n += 1) {
-      const answer = await stage.api.issue(askFor(stage.world, 'alice'));
+      const answer = await world.api.issue(askFor(world, 'alice'));
       expectInContract('issueElicitation', answer);
       expectProblem(answer, 'overloaded');
       seconds.add(Number(answer.headers.get('retry-after')));
@@ -92,10 +91,10 @@ describe('L3: a process that has enough to do', () => {
 
   it('looks at nothing before: neither the credential nor the body', async () => {
     using _ = busyWith(IN_FLIGHT);
-    const wrong = stage.world.api({ apiKey: 'wrong' });
+    const wrong = world.apiOf({ apiKey: 'wrong' });
     expectProblem(await wrong.read(UNKNOWN), 'overloaded');
     expectProblem(await wrong.call('POST', '/v1/elicitations', '{"a":'), 'overloaded');
-    expectProblem(await stage.api.call('POST', '/v1/elicitations', ' '.repeat(70_000)), 'overloaded');
+    expectProblem(await world.api.call('POST', '/v1/elicitations', ' '.repeat(70_000)), 'overloaded');
   });
 
   it('shows people a page, with the headers of every page', async () => {
@@ -114,7 +113,7 @@ describe('L3: a process that has enough to do', () => {
     const before = await scrape(gateway());
     {
       using _ = busyWith(IN_FLIGHT);
-      await stage.api.issue(askFor(stage.world, 'alice'));
+      await world.api.issue(askFor(world, 'alice'));
       await get('/me');
       expect(total(await scrape(gateway()), 'postern_requests_in_flight')).toBe(IN_FLIGHT);
     }
@@ -125,34 +124,34 @@ describe('L3: a process that has enough to do', () => {
       expect(grown('postern_requests_shed_total')).toBe(1);
     }
     expect(total(after, 'postern_requests_in_flight')).toBe(0);
-    expect(stage.world.log()).toContain('"overload.shed"');
+    expect(world.log()).toContain('"overload.shed"');
   });
 
   it('a flow that was begun is finished while new work is turned away', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
     using _ = busyWith(14);
-    expect((await stage.api.issue(askFor(stage.world, stage.subject()))).status).toBe(503);
-    await connectAccount(stage.raw(), elicitationId, subject);
-    const { body } = await stage.api.read(elicitationId);
+    expect((await world.api.issue(askFor(world, world.subject()))).status).toBe(503);
+    await connectAccount(world.raw(), elicitationId, subject);
+    const { body } = await world.api.read(elicitationId);
     expect(body.status).toBe('completed');
-    expect((await stage.api.accessToken(body.outcome?.connectionId ?? '')).status).toBe(200);
+    expect((await world.api.accessToken(body.outcome?.connectionId ?? '')).status).toBe(200);
   });
 });
 
 describe('L3: what waits', () => {
   it('has a limit of its own and takes up no place of those who are worked for', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const waiting = Array.from({ length: WAITS }, () => stage.api.read(elicitationId, 50));
-    await refusedAt(() => stage.api.read(elicitationId, 1));
+    const { elicitationId } = await world.ask(world.subject());
+    const waiting = Array.from({ length: WAITS }, () => world.api.read(elicitationId, 50));
+    await refusedAt(() => world.api.read(elicitationId, 1));
     expect(gateway().deps.overload.inFlight).toBe(0);
-    expectProblem(await stage.api.read(elicitationId, 50), 'overloaded');
-    expect((await stage.api.read(elicitationId)).status).toBe(200);
+    expectProblem(await world.api.read(elicitationId, 50), 'overloaded');
+    expect((await world.api.read(elicitationId)).status).toBe(200);
     // In order not to wait, and so is one that says so at length.
-    expect((await stage.api.read(elicitationId, 0)).status).toBe(200);
-    await stage.api.cancel(elicitationId);
+    expect((await world.api.read(elicitationId, 0)).status).toBe(200);
+    await world.api.cancel(elicitationId);
     for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('cancelled');
-    expect((await stage.api.read(elicitationId, 1)).status).toBe(200);
+    expect((await world.api.read(elicitationId, 1)).status).toBe(200);
   });
 
   it('event streams likewise', async () => {
@@ -180,9 +179,9 @@ describe('L3: what waits', () => {
 
 describe('R6: a Redis that answers nobody', () => {
   it('holds only as many requests as there is room for; the others hear at once; nothing is left behind', async () => {
-    const { server } = stage.world.redis;
+    const { server } = world.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
-    const { elicitationId } = await stage.ask(stage.subject());
+    const { elicitationId } = await world.ask(world.subject());
     const { overload } = gateway().deps;
     server.suspend();
     try {
@@ -190,7 +189,7 @@ describe('R6: a Redis that answers nobody', () => {
       const watching = setInterval(() => {
         most = Math.max(most, overload.inFlight);
       }, 1);
-      const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => stage.api.read(elicitationId)));
+      const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => world.api.read(elicitationId)));
       clearInterval(watching);
       expect(most).toBeLessThanOrEqual(17);
       const codes = answers.map(answer => expectProblem(answer).code);
@@ -201,7 +200,7 @@ describe('R6: a Redis that answers nobody', () => {
     }
     while ((await get('/readyz')).status !== 200);
     expect(overload.inFlight).toBe(0);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 });
 

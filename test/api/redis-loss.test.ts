@@ -2,21 +2,20 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeEach(async () => {
-  stage = await startStage({ isRedisKilled: true });
+  world = await startWorld({ isRedisKilled: true });
 });
-afterEach(() => stage?.[Symbol.asyncDispose]());
+afterEach(() => world?.[Symbol.asyncDispose]());
 
 const redis = () => {
-  const { server } = stage.world.redis;
+  const { server } = world.redis;
   if (server === undefined) throw new Error('this world has no Redis of its own');
   return server;
 };
-const health = (path: string) => fetch(`${stage.world.gateways[0]?.address}${path}`);
+const health = (path: string) => fetch(`${world.gateways[0]?.address}${path}`);
 
 /** A dump in which the connection has been used; every other member of it as it was. */
 function withLastUse(dump: Record<string, unknown>, connectionId: string, use: RegExp): Record<string, unknown> {
@@ -35,27 +34,27 @@ async function untilReady(): Promise<void> {
 
 describe('S61: without Redis', () => {
   it('every call is 503 with Retry-After, nothing succeeds, and afterwards everything is there once', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    await connectAccount(stage.raw(), elicitationId, subject);
-    const connectionId = (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
-    const pending = await stage.ask(stage.subject());
-    const browser = stage.raw();
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    await connectAccount(world.raw(), elicitationId, subject);
+    const connectionId = (await world.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+    const pending = await world.ask(world.subject());
+    const browser = world.raw();
     await browser.signIn(pending.elicitationId, 'alice');
     const key = { 'idempotency-key': 'through-the-storm' };
-    const ask = askFor(stage.world, stage.subject());
-    const waiting = stage.api.read(pending.elicitationId, 50);
+    const ask = askFor(world, world.subject());
+    const waiting = world.api.read(pending.elicitationId, 50);
 
     await redis().kill();
-    const query = new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject });
+    const query = new URLSearchParams({ issuer: world.identityProvider.issuer, subject });
     for (const [operationId, answer] of [
-      ['issueElicitation', await stage.api.issue(ask, key)],
-      ['readElicitation', await stage.api.read(elicitationId)],
-      ['readElicitation', await stage.api.read(elicitationId, 1)],
-      ['cancelElicitation', await stage.api.cancel(pending.elicitationId)],
-      ['listConnections', await stage.api.call('GET', `/v1/connections?${query}`)],
-      ['getAccessToken', await stage.api.accessToken(connectionId)],
-      ['removeConnection', await stage.api.remove(connectionId)],
+      ['issueElicitation', await world.api.issue(ask, key)],
+      ['readElicitation', await world.api.read(elicitationId)],
+      ['readElicitation', await world.api.read(elicitationId, 1)],
+      ['cancelElicitation', await world.api.cancel(pending.elicitationId)],
+      ['listConnections', await world.api.call('GET', `/v1/connections?${query}`)],
+      ['getAccessToken', await world.api.accessToken(connectionId)],
+      ['removeConnection', await world.api.remove(connectionId)],
     ] as const) {
       expectInContract(operationId, answer);
       expectProblem(answer, 'unavailable');
@@ -71,20 +70,20 @@ describe('S61: without Redis', () => {
 
     await redis().restart();
     await untilReady();
-    const before = await dumpRedis(stage.world.redis.url);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
-    expect((await stage.api.read(pending.elicitationId)).body.status).toBe('pending');
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    const before = await dumpRedis(world.redis.url);
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(pending.elicitationId)).body.status).toBe('pending');
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
     // Who took the token is written down, once, and nothing else with it.
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
-    const used = await dumpRedis(stage.world.redis.url);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
+    const used = await dumpRedis(world.redis.url);
     expect(used).toEqual(withLastUse(before, connectionId, /^\d{13} \{"mcpServerId":"tracker"\}$/));
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(used);
-    const issued = await stage.api.issue(ask, key);
-    const again = await stage.api.issue(ask, key);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
+    expect(await dumpRedis(world.redis.url)).toEqual(used);
+    const issued = await world.api.issue(ask, key);
+    const again = await world.api.issue(ask, key);
     expect([issued.status, again.body]).toEqual([201, issued.body]);
-    expect((await stage.api.cancel(pending.elicitationId)).body.status).toBe('cancelled');
+    expect((await world.api.cancel(pending.elicitationId)).body.status).toBe('cancelled');
     // Who waited through it was told the truth or told to come back.
     const waited = await waiting;
     if (waited.status === 200) expect(waited.body.status).toBe('cancelled');
@@ -92,17 +91,17 @@ describe('S61: without Redis', () => {
   });
 
   it('a frozen Redis is as good as none, and what was asked of it happens at most once', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     redis().suspend();
-    expectProblem(await stage.api.issue(askFor(stage.world, subject)), 'unavailable');
+    expectProblem(await world.api.issue(askFor(world, subject)), 'unavailable');
     expect((await health('/readyz')).status).toBe(503);
     redis().resume();
     await untilReady();
     // Whether the first one came through after all shows in the status: 201 or 200, one elicitation either way.
-    const retried = await stage.api.issue(askFor(stage.world, subject));
+    const retried = await world.api.issue(askFor(world, subject));
     expectInContract('issueElicitation', retried);
     expect([200, 201]).toContain(retried.status);
-    const dump = await dumpRedis(stage.world.redis.url);
+    const dump = await dumpRedis(world.redis.url);
     expect(Object.keys(dump).filter(name => /:el:/.test(name))).toHaveLength(1);
   });
 });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const MINUTE = 60_000;
 const SEALED = /ey[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){4}/;
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage();
+  world = await startWorld();
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 interface SealedKey {
   /** `cn`, `once`, …: what stands after the shard. */
@@ -21,7 +21,7 @@ interface SealedKey {
 
 /** Every key in Redis that holds something sealed. */
 async function sealedKeys(): Promise<SealedKey[]> {
-  const dump = await dumpRedis(stage.world.redis.url);
+  const dump = await dumpRedis(world.redis.url);
   return Object.entries(dump).flatMap(([key, entry]) => {
     if (!SEALED.test(JSON.stringify(entry))) return [];
     const [, , expiresAt] = entry as [string, unknown, number];
@@ -32,19 +32,19 @@ const rooms = async () => (await sealedKeys()).map(({ room }) => room);
 
 /** Somebody who has agreed and is at the provider: a transaction is sealed. */
 async function leaving() {
-  const user = stage.subject();
-  const { elicitationId } = await stage.ask(user);
-  const browser = stage.raw();
+  const user = world.subject();
+  const { elicitationId } = await world.ask(user);
+  const browser = world.raw();
   await browser.signIn(elicitationId, user);
   const destination = await browser.accept(elicitationId);
   return { elicitationId, browser, destination };
 }
 
 async function connected(): Promise<string> {
-  const user = stage.subject();
-  const { elicitationId } = await stage.ask(user);
-  await connectAccount(stage.raw(), elicitationId, user);
-  return (await stage.api.read(elicitationId)).body.outcome?.connectionId ?? '';
+  const user = world.subject();
+  const { elicitationId } = await world.ask(user);
+  await connectAccount(world.raw(), elicitationId, user);
+  return (await world.api.read(elicitationId)).body.outcome?.connectionId ?? '';
 }
 
 describe('S52: what is sealed', () => {
@@ -52,7 +52,7 @@ describe('S52: what is sealed', () => {
     'for a transaction ends by itself within minutes, with %s',
     async ending => {
       const { elicitationId, browser } = await leaving();
-      if (ending === 'cancel') await stage.api.cancel(elicitationId);
+      if (ending === 'cancel') await world.api.cancel(elicitationId);
       if (ending === 'decline') {
         const form = { csrf_token: await browser.csrfToken(elicitationId) };
         await browser.post(`/e/${elicitationId}/decline`, { form });
@@ -72,16 +72,16 @@ describe('S52: what is sealed', () => {
     const connectionId = await connected();
     expect((await rooms()).sort()).toEqual([...before, 'cn'].sort());
     expect((await sealedKeys()).find(({ room }) => room === 'cn')?.left).toBeUndefined();
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
     expect(await rooms()).toEqual(before);
   });
 
   it('of a connection that is gone ends by itself while the provider is down', async () => {
     const connectionId = await connected();
-    stage.world.provider.fault({ endpoint: 'revocation', status: 503 });
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    world.provider.fault({ endpoint: 'revocation', status: 503 });
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     const kept = (await sealedKeys()).filter(({ room }) => room !== 'once');
-    stage.world.provider.clearFaults();
+    world.provider.clearFaults();
     expect(kept.map(({ room }) => room)).toEqual(['rv']);
     expect(kept[0]?.left).toBeGreaterThan(0);
     expect(kept[0]?.left).toBeLessThanOrEqual(8 * 24 * 60 * MINUTE);

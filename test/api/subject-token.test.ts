@@ -71,7 +71,7 @@ async function tokensFor(provider: TestProvider, user: string, resource: string)
 }
 
 const issueWith = (accessToken: string) =>
-  world.api().call<{ elicitationId: string }>('POST', '/v1/elicitations', {
+  world.api.call<{ elicitationId: string }>('POST', '/v1/elicitations', {
     kind: 'authorization',
     subject: { accessToken },
     authorization: { provider: 'forge', scopes: ['repo'] },
@@ -83,7 +83,7 @@ describe('S05: the subject by its access token', () => {
     const byToken = await issueWith(access_token);
     expectInContract('issueElicitation', byToken);
     expect(byToken.status).toBe(201);
-    const byName = await world.api().issue({
+    const byName = await world.api.issue({
       kind: 'authorization',
       subject: { issuer: world.identityProvider.issuer, subject: 'alice' },
       authorization: { provider: 'forge', scopes: ['repo'] },
@@ -96,7 +96,7 @@ describe('S05: the subject by its access token', () => {
   });
 
   it('with both forms at once is refused', async () => {
-    const answer = await world.api().call('POST', '/v1/elicitations', {
+    const answer = await world.api.call('POST', '/v1/elicitations', {
       kind: 'authorization',
       subject: { issuer: world.identityProvider.issuer, subject: 'alice', accessToken: 'x' },
       authorization: { provider: 'forge' },
@@ -172,7 +172,7 @@ describe('S05: the subject by its access token', () => {
         mcpServers: base.mcpServers.map(server => ({ ...server, issuers: [world.identityProvider.issuer] })),
       }),
     });
-    const answer = await later.api().call('POST', '/v1/elicitations', {
+    const answer = await later.api.call('POST', '/v1/elicitations', {
       kind: 'authorization',
       subject: { accessToken: access_token },
       authorization: { provider: 'forge' },
@@ -189,10 +189,10 @@ describe('S05: the subject by its access token', () => {
       authorization: { provider: 'forge' },
     };
     fresh.identityProvider.fault({ endpoint: 'metadata', status: 503, times: 1 });
-    const failed = await fresh.api().call('POST', '/v1/elicitations', body);
+    const failed = await fresh.api.call('POST', '/v1/elicitations', body);
     expectInContract('issueElicitation', failed);
     expectProblem(failed, 'upstream_unavailable');
     fresh.identityProvider.clearFaults();
-    expect((await fresh.api().call('POST', '/v1/elicitations', body)).status).toBe(201);
+    expect((await fresh.api.call('POST', '/v1/elicitations', body)).status).toBe(201);
   });
 });

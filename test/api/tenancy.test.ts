@@ -3,16 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Answer, askFor, keyOf } from '../support/world.ts';
+import { type Answer, askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let subject = '';
 /** What the MCP server `tracker` owns. */
 let own = { elicitationId: '', connectionId: '', credentialId: '' };
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     otherMcpServers: [
       { id: 'other' },
       { id: 'friend', group: 'family' },
@@ -21,16 +20,16 @@ beforeAll(async () => {
       { id: 'application', identity: { mode: 'external', verifyUrl: 'http://localhost:7001/verify' } },
     ],
   });
-  subject = stage.subject();
+  subject = world.subject();
   own = { ...(await connected('tracker')), credentialId: await saved() };
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const apiOf = (mcpServerId: string) => stage.world.api({ apiKey: keyOf(mcpServerId) });
+const apiOf = (mcpServerId: string) => world.apiOf({ apiKey: keyOf(mcpServerId) });
 
 async function connected(mcpServerId: string) {
-  const { body } = await apiOf(mcpServerId).issue(askFor(stage.world, subject));
-  await connectAccount(stage.raw(), body.elicitationId, subject);
+  const { body } = await apiOf(mcpServerId).issue(askFor(world, subject));
+  await connectAccount(world.raw(), body.elicitationId, subject);
   const { body: read } = await apiOf(mcpServerId).read(body.elicitationId);
   return { elicitationId: body.elicitationId, connectionId: read.outcome?.connectionId ?? '' };
 }
@@ -38,9 +37,9 @@ async function connected(mcpServerId: string) {
 /** A lasting credential of the subject, for `tracker`. */
 async function saved(): Promise<string> {
   const credential = { ...apiKeyRequest, retention: 'lasting' as const };
-  const { elicitationId } = await issueFor(stage, subject, { kind: 'credential', credential });
-  await acceptWith(await visitorFor(stage, subject, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
-  return (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+  const { elicitationId } = await issueFor(world, subject, { kind: 'credential', credential });
+  await acceptWith(await visitorFor(world, subject, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+  return (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
 }
 
 /** What an MCP server can see of an answer, without what is new for every request. */
@@ -79,13 +78,13 @@ describe('S42: MCP servers see nothing of each other', () => {
       const api = apiOf(name === 'verifyElicitation' ? 'application' : 'other');
       const call = (id: string, query = '') =>
         api.call(operation.method, operation.path.replace(/\{[^}]+\}/, id) + query, bodies[name]);
-      const before = await dumpRedis(stage.world.redis.url);
+      const before = await dumpRedis(world.redis.url);
       const foreign = await call(idIn(operation.path));
       expect(foreign.status).toBe(404);
       for (const id of unknownIds(idIn(operation.path))) expect(visible(await call(id))).toBe(visible(foreign));
       if (operation.query !== undefined)
         expect(visible(await call(own.elicitationId, '?wait=50'))).toBe(visible(foreign));
-      expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+      expect(await dumpRedis(world.redis.url)).toEqual(before);
     },
   );
 
@@ -98,19 +97,19 @@ describe('S42: MCP servers see nothing of each other', () => {
   });
 
   it('a connection of one is neither listed nor used for another', async () => {
-    const query = new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject });
+    const query = new URLSearchParams({ issuer: world.identityProvider.issuer, subject });
     const list = await apiOf('other').call('GET', `/v1/connections?${query}`);
     expect(list.body).toEqual({ connections: [] });
-    const issued = await apiOf('other').issue(askFor(stage.world, subject));
+    const issued = await apiOf('other').issue(askFor(world, subject));
     expect(issued).toMatchObject({ status: 201, body: { status: 'pending' } });
     expect(issued.body.outcome).toBeUndefined();
   });
 
   it('the open ask of one is not given to another', async () => {
-    const someone = stage.subject();
+    const someone = world.subject();
     const [mine, theirs] = [
-      await apiOf('tracker').issue(askFor(stage.world, someone)),
-      await apiOf('other').issue(askFor(stage.world, someone)),
+      await apiOf('tracker').issue(askFor(world, someone)),
+      await apiOf('other').issue(askFor(world, someone)),
     ];
     expect([mine.status, theirs.status]).toEqual([201, 201]);
     expect(theirs.body.elicitationId).not.toBe(mine.body.elicitationId);
@@ -120,9 +119,7 @@ describe('S42: MCP servers see nothing of each other', () => {
     const shared = await connected('friend');
     expect(shared.connectionId).not.toBe(own.connectionId);
     expect((await apiOf('sibling').accessToken(shared.connectionId)).status).toBe(200);
-    expect((await apiOf('sibling').issue(askFor(stage.world, subject))).body.outcome?.connectionId).toBe(
-      shared.connectionId,
-    );
+    expect((await apiOf('sibling').issue(askFor(world, subject))).body.outcome?.connectionId).toBe(shared.connectionId);
     // The elicitation that brought it stays its own.
     expect((await apiOf('sibling').read(shared.elicitationId)).status).toBe(404);
     expect((await apiOf('narrow').accessToken(shared.connectionId)).status).toBe(404);

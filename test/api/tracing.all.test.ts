@@ -3,26 +3,25 @@ import { type GatedEndpoint, startGatedEndpoint } from '../support/gated-endpoin
 import { modernCall, urlRequestOf } from '../support/modern-call.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
 let receiver: OtlpReceiver;
-let stage: Stage;
+let world: World;
 let endpoint: GatedEndpoint;
 let told: WebhookReceiver;
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
   told = await startWebhookReceiver();
-  stage = await startStage({
+  world = await startWorld({
     config: { telemetry: { otlpEndpoint: receiver.url } },
     mcpServer: { webhooks: [{ id: 'ends', url: told.url, secrets: [told.secret] }] },
   });
-  endpoint = await startGatedEndpoint(stage.world, { postern: { holdMs: 0 } });
+  endpoint = await startGatedEndpoint(world, { postern: { holdMs: 0 } });
 });
 afterAll(async () => {
   await endpoint?.[Symbol.asyncDispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await told?.[Symbol.asyncDispose]();
   await receiver?.[Symbol.asyncDispose]();
 });
@@ -39,11 +38,11 @@ async function arrived(fits: (span: ReceivedSpan) => boolean): Promise<readonly 
 
 describe('one elicitation, followed by its traces', () => {
   it('from the MCP request through API, pages and provider to the token', async () => {
-    const subject = stage.subject();
+    const subject = world.subject();
     const first = await modernCall(endpoint.url, { tool: 'connect', subject, meta });
     const { url, key, requestState } = urlRequestOf(first);
     const elicitationId = elicitationIdOf(url);
-    await connectAccount(stage.raw(), elicitationId, subject);
+    await connectAccount(world.raw(), elicitationId, subject);
     const inputResponses = { [key]: { action: 'accept' } };
     const done = await modernCall(endpoint.url, { tool: 'connect', subject, meta, requestState, inputResponses });
     expect(done.text).toBe('accept alice');
@@ -86,7 +85,7 @@ describe('one elicitation, followed by its traces', () => {
     // The code is exchanged at the provider within the request that brought it.
     const ofCallback = receiver.spans.filter(({ traceId }) => traceId === callback?.traceId);
     expect(ofCallback.find(({ name }) => name === 'POST provider')?.attributes).toMatchObject({
-      'server.address': new URL(stage.world.provider.issuer).hostname,
+      'server.address': new URL(world.provider.issuer).hostname,
       'http.response.status_code': '200',
       'postern.target': 'provider',
     });
@@ -94,7 +93,7 @@ describe('one elicitation, followed by its traces', () => {
   });
 
   it('a caller that names no trace, or none that is one, begins one; a browser always does', async () => {
-    const ask = () => askFor(stage.world, stage.subject());
+    const ask = () => askFor(world, world.subject());
     const hostile = [
       meta.traceparent.toUpperCase(),
       `${meta.traceparent}-x`,
@@ -102,8 +101,8 @@ describe('one elicitation, followed by its traces', () => {
       'x',
     ];
     const ids: string[] = [];
-    for (const traceparent of hostile) ids.push((await stage.api.issue(ask(), { traceparent })).body.elicitationId);
-    ids.push((await stage.api.issue(ask())).body.elicitationId);
+    for (const traceparent of hostile) ids.push((await world.api.issue(ask(), { traceparent })).body.elicitationId);
+    ids.push((await world.api.issue(ask())).body.elicitationId);
     for (const id of ids) {
       const [span] = await arrived(
         ({ name, attributes }) => name === 'elicitation.issue' && attributes['postern.elicitation_id'] === id,
@@ -111,7 +110,7 @@ describe('one elicitation, followed by its traces', () => {
       expect(span?.traceId).toMatch(/^[0-9a-f]{32}$/);
       expect(span?.traceId).not.toBe(TRACE_ID);
     }
-    const [address, [id = '']] = [stage.world.gateways[0]?.address, ids];
+    const [address, [id = '']] = [world.gateways[0]?.address, ids];
     await fetch(`${address}/e/${id}`, { headers: { traceparent: meta.traceparent.replace('0af7', '1af7') } });
     const pages = await arrived(
       ({ name, attributes }) => name === 'GET /e/:elicitationId' && attributes['postern.elicitation_id'] === id,
@@ -121,8 +120,8 @@ describe('one elicitation, followed by its traces', () => {
 
   it('what its caller does not want recorded is not', async () => {
     const traceparent = `00-${TRACE_ID.replace('0af7', '2af7')}-${SPAN_ID}-00`;
-    const unrecorded = await stage.api.issue(askFor(stage.world, stage.subject()), { traceparent });
-    const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
+    const unrecorded = await world.api.issue(askFor(world, world.subject()), { traceparent });
+    const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
     await arrived(({ attributes }) => attributes['postern.elicitation_id'] === elicitationId);
     expect(receiver.wire()).not.toContain(unrecorded.body.elicitationId);
     expect(receiver.wire()).not.toContain('2af76519');
@@ -130,16 +129,16 @@ describe('one elicitation, followed by its traces', () => {
 
   it('who is not authenticated leaves no span', async () => {
     const traceparent = meta.traceparent.replace('0af7', '3af7');
-    await stage.world.api({ apiKey: 'wrong' }).call('GET', '/v1/connections', undefined, { traceparent });
-    const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
+    await world.apiOf({ apiKey: 'wrong' }).call('GET', '/v1/connections', undefined, { traceparent });
+    const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
     await arrived(({ attributes }) => attributes['postern.elicitation_id'] === elicitationId);
     expect(receiver.wire()).not.toContain('3af76519');
   });
 });
 
 it('a webhook is a trace of its own that leads to where its elicitation was issued', async () => {
-  const { elicitationId } = (await stage.api.issue(askFor(stage.world, stage.subject()))).body;
-  await stage.api.cancel(elicitationId);
+  const { elicitationId } = (await world.api.issue(askFor(world, world.subject()))).body;
+  await world.api.cancel(elicitationId);
   const about = (wanted: string) => (span: ReceivedSpan) =>
     span.name === wanted && span.attributes['postern.elicitation_id'] === elicitationId;
   const [attempt] = await arrived(about('webhook'));
@@ -157,12 +156,12 @@ it('a webhook is a trace of its own that leads to where its elicitation was issu
 });
 
 it('S53: no span carries a person, a query, a code, a token or a cookie', async () => {
-  const subject = stage.subject();
-  const { elicitationId } = await stage.ask(subject);
-  const browser = stage.raw();
+  const subject = world.subject();
+  const { elicitationId } = await world.ask(subject);
+  const browser = world.raw();
   await connectAccount(browser, elicitationId, subject);
-  const { body } = await stage.api.read(elicitationId);
-  const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+  const { body } = await world.api.read(elicitationId);
+  const token = await world.api.accessToken(body.outcome?.connectionId ?? '');
   await arrived(
     ({ name, attributes }) =>
       name === 'GET /v1/elicitations/:elicitationId' && attributes['postern.elicitation_id'] === elicitationId,

@@ -1,64 +1,63 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Api, askFor, type ElicitationAnswer, keyOf, startWorld } from '../support/world.ts';
+import { type Api, askFor, type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
 const WAITS = 3;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     replicas: 2,
     otherMcpServers: [{ id: 'capped', limits: { concurrentWaits: WAITS } }],
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const LONG = 50;
 
 describe('S48: waiting reads', () => {
   it('answer when the status becomes terminal through another replica', async () => {
-    const subject = stage.subject();
-    const { elicitationId } = await stage.ask(subject);
-    const waiting = stage.world.api({ replica: 1 }).read(elicitationId, LONG);
-    await connectAccount(stage.raw(), elicitationId, subject);
+    const subject = world.subject();
+    const { elicitationId } = await world.ask(subject);
+    const waiting = world.apiOf({ replica: 1 }).read(elicitationId, LONG);
+    await connectAccount(world.raw(), elicitationId, subject);
     const answer = await waiting;
     expectInContract('readElicitation', answer);
     expect(answer.body.status).toBe('completed');
   });
 
   it('answer when it is cancelled, all of them, on every replica', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const waiting = Array.from({ length: 20 }, (_, n) => stage.world.api({ replica: n % 2 }).read(elicitationId, LONG));
-    await stage.api.cancel(elicitationId);
+    const { elicitationId } = await world.ask(world.subject());
+    const waiting = Array.from({ length: 20 }, (_, n) => world.apiOf({ replica: n % 2 }).read(elicitationId, LONG));
+    await world.api.cancel(elicitationId);
     expect((await Promise.all(waiting)).map(({ body }) => body.status)).toEqual(waiting.map(() => 'cancelled'));
   });
 
   it('answer at once about what has ended', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    await stage.api.cancel(elicitationId);
-    expect((await stage.api.read(elicitationId, LONG)).body.status).toBe('cancelled');
+    const { elicitationId } = await world.ask(world.subject());
+    await world.api.cancel(elicitationId);
+    expect((await world.api.read(elicitationId, LONG)).body.status).toBe('cancelled');
   });
 
   it('answer as it stands when the time is over', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const answer = await stage.api.read(elicitationId, 1);
+    const { elicitationId } = await world.ask(world.subject());
+    const answer = await world.api.read(elicitationId, 1);
     expect(answer).toMatchObject({ status: 200, body: { status: 'pending' } });
   });
 
   it.each(['', '-1', '56', '1.5', '1e1', '0x1', ' 1', 'x', '١', '1&wait=2', '1&more=1', '99999999999999999999'])(
     'refuse wait=%s',
     async wait => {
-      const { elicitationId } = await stage.ask(stage.subject());
-      expectProblem(await stage.api.call('GET', `/v1/elicitations/${elicitationId}?wait=${wait}`), 'invalid_request');
+      const { elicitationId } = await world.ask(world.subject());
+      expectProblem(await world.api.call('GET', `/v1/elicitations/${elicitationId}?wait=${wait}`), 'invalid_request');
     },
   );
 
   it('are capped per caller and process, and a caller that has gone gives its place back', async () => {
-    const capped = stage.world.api({ apiKey: keyOf('capped') });
-    const { body } = await capped.issue(askFor(stage.world, stage.subject()));
+    const capped = world.apiOf({ apiKey: keyOf('capped') });
+    const { body } = await capped.issue(askFor(world, world.subject()));
     const gone = new AbortController();
-    const address = stage.world.gateways[0]?.address ?? '';
+    const address = world.gateways[0]?.address ?? '';
     const left = Array.from({ length: WAITS }, () =>
       fetch(`${address}/v1/elicitations/${body.elicitationId}?wait=${LONG}`, {
         headers: { authorization: `Bearer ${keyOf('capped')}` },
@@ -73,8 +72,8 @@ describe('S48: waiting reads', () => {
     expectProblem(refused, 'rate_limited');
     // Neither another caller nor a plain read is held up.
     expect((await capped.read(body.elicitationId)).status).toBe(200);
-    const mine = await stage.ask(stage.subject());
-    expect((await stage.api.read(mine.elicitationId, 1)).status).toBe(200);
+    const mine = await world.ask(world.subject());
+    expect((await world.api.read(mine.elicitationId, 1)).status).toBe(200);
 
     gone.abort();
     expect(await Promise.all(left)).toEqual(left.map(() => 'gone'));
@@ -82,23 +81,23 @@ describe('S48: waiting reads', () => {
   });
 
   it('of unknown ids are answered at once and give their place back', async () => {
-    const capped = stage.world.api({ apiKey: keyOf('capped') });
+    const capped = world.apiOf({ apiKey: keyOf('capped') });
     for (let read = 0; read < WAITS * 4; read += 1) {
       expect((await capped.read(`el_00${'b'.repeat(43)}`, LONG)).status).toBe(404);
     }
   });
 
   it('are answered as things stand when the gateway stops', async () => {
-    await using world = await startWorld({
-      redisUrl: stage.world.redis.url,
+    await using other = await startWorld({
+      redisUrl: world.redis.url,
       mcpServer: { limits: { concurrentWaits: WAITS } },
     });
-    const api = world.api();
-    const { body } = await api.issue(askFor(world, 'alice'));
+    const api = other.api;
+    const { body } = await api.issue(askFor(other, 'alice'));
     const waiting = Array.from({ length: WAITS }, () => api.read(body.elicitationId, LONG));
     // Once there is no place left, all of them are waiting.
     await until(api, body.elicitationId, 429);
-    await world.gateways[0]?.close();
+    await other.gateways[0]?.close();
     for (const answer of await Promise.all(waiting)) {
       expect(answer).toMatchObject({ status: 200, body: { status: 'pending' } });
       expect(answer.headers.get('connection')).toBe('close');

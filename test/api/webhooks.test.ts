@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { scrape, total } from '../support/scrape.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const until = (check: () => void) => vi.waitFor(check, { timeout: 100_000, interval: 20 });
 const stack = new AsyncDisposableStack();
-let stage: Stage;
+let world: World;
 let receiver: WebhookReceiver;
 let moves: WebhookReceiver;
 let foreign: WebhookReceiver;
@@ -23,8 +22,8 @@ beforeAll(async () => {
     startWebhookReceiver(() => 503),
   ]);
   for (const each of [receiver, moves, foreign, down]) stack.use(each);
-  stage = stack.use(
-    await startStage({
+  world = stack.use(
+    await startWorld({
       replicas: 2,
       config: { metrics: { port: 0 } },
       mcpServer: {
@@ -45,9 +44,9 @@ const toldOf = ({ received }: WebhookReceiver, elicitationId: string) =>
 
 describe('S56: webhooks of a whole gateway', () => {
   it('tell the end of an elicitation, once, and nothing of the person', async () => {
-    const user = stage.subject();
-    const { elicitationId, createdAt } = await stage.ask(user);
-    await connectAccount(stage.raw(), elicitationId, user);
+    const user = world.subject();
+    const { elicitationId, createdAt } = await world.ask(user);
+    await connectAccount(world.raw(), elicitationId, user);
     await until(() => expect(toldOf(receiver, elicitationId)).toHaveLength(1));
     const [told] = toldOf(receiver, elicitationId);
     expect(told?.payload).toMatchObject({
@@ -60,9 +59,9 @@ describe('S56: webhooks of a whole gateway', () => {
   });
 
   it('tell an endpoint what it was configured for', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    await connectAccount(stage.raw(), elicitationId, user);
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    await connectAccount(world.raw(), elicitationId, user);
     await until(() => expect(toldOf(moves, elicitationId)).toHaveLength(2));
     expect(new Set(toldOf(moves, elicitationId).map(({ payload }) => payload.data.status))).toEqual(
       new Set(['pending', 'active']),
@@ -71,11 +70,11 @@ describe('S56: webhooks of a whole gateway', () => {
   });
 
   it('tell an MCP server of its own elicitations, whichever replica they ended at', async () => {
-    const own = await stage.ask(stage.subject());
-    await stage.world.api({ replica: 1 }).cancel(own.elicitationId);
-    const api = stage.world.api({ replica: 1, apiKey: keyOf('other') });
-    const other = await api.issue(askFor(stage.world, stage.subject()));
-    await stage.world.api({ apiKey: keyOf('other') }).cancel(other.body.elicitationId);
+    const own = await world.ask(world.subject());
+    await world.apiOf({ replica: 1 }).cancel(own.elicitationId);
+    const api = world.apiOf({ replica: 1, apiKey: keyOf('other') });
+    const other = await api.issue(askFor(world, world.subject()));
+    await world.apiOf({ apiKey: keyOf('other') }).cancel(other.body.elicitationId);
     await until(() => expect(toldOf(foreign, other.body.elicitationId)).toHaveLength(1));
     await until(() => expect(toldOf(receiver, own.elicitationId)).toHaveLength(1));
     expect(toldOf(receiver, other.body.elicitationId)).toEqual([]);
@@ -85,20 +84,20 @@ describe('S56: webhooks of a whole gateway', () => {
   });
 
   it('are counted by endpoint while a receiver is in trouble, by every replica alike', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    await stage.api.cancel(elicitationId);
-    for (const gateway of stage.world.gateways)
+    const { elicitationId } = await world.ask(world.subject());
+    await world.api.cancel(elicitationId);
+    for (const gateway of world.gateways)
       await expect
         .poll(async () => total(await scrape(gateway), DELIVERIES, { endpoint: 'tracker.down', state: 'delayed' }))
         .toBeGreaterThan(0);
-    const samples = await scrape(stage.world.gateways[0]);
+    const samples = await scrape(world.gateways[0]);
     const endpoints = samples.filter(({ name }) => name === DELIVERIES).map(({ labels }) => labels['endpoint']);
     expect(new Set(endpoints)).toEqual(new Set(['tracker.ends', 'tracker.moves', 'tracker.down', 'other.ends']));
     expect(total(samples, DELIVERIES, { state: 'dead' })).toBe(0);
   });
 
   it('leave neither secret nor URL in the log', () => {
-    expect(stage.world.log()).not.toContain(receiver.secret.slice(6));
-    expect(stage.world.log()).not.toContain('/hooks/postern');
+    expect(world.log()).not.toContain(receiver.secret.slice(6));
+    expect(world.log()).not.toContain('/hooks/postern');
   });
 });

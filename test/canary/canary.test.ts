@@ -6,15 +6,14 @@ import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Answer, type Api, askFor, keyOf } from '../support/world.ts';
+import { type Answer, type Api, askFor, keyOf, startWorld, type World } from '../support/world.ts';
 import { type LastingStage, prepareLastingStory } from './lasting-story.ts';
 
 const REDIS_PASSWORD = 'canary-redis-password-93f1';
 const FROM_PROVIDER = 'canary-text-of-the-provider-7c2e';
 
 let redisServer: RedisServer;
-let stage: Stage;
+let world: World;
 let lasting: LastingStage;
 let recorder: SecretRecorder;
 /** Bodies of everything the API said, except access tokens to their owner. */
@@ -59,9 +58,8 @@ function recorded(api: Api): Api {
 
 /** Everything people, providers and machines do with the gateway, and most of what can go wrong. */
 async function story(): Promise<void> {
-  const { world } = stage;
-  const api = recorded(stage.api);
-  const browser = () => recorder.watchBrowser(stage.raw());
+  const api = recorded(world.api);
+  const browser = () => recorder.watchBrowser(world.raw());
   const ask = async (user: string) =>
     (await api.issue(askFor(world, user), { 'idempotency-key': `key of ${user}`.replaceAll(' ', '-') })).body
       .elicitationId;
@@ -74,7 +72,7 @@ async function story(): Promise<void> {
   };
 
   // Connecting, and reading the token.
-  const subject = stage.subject();
+  const subject = world.subject();
   const connected = await ask(subject);
   await connectAccount(browser(), connected, subject);
   const connectionId = (await api.read(connected)).body.outcome?.connectionId ?? '';
@@ -83,9 +81,9 @@ async function story(): Promise<void> {
   await api.call('GET', `/v1/connections?${new URLSearchParams({ issuer: world.identityProvider.issuer, subject })}`);
 
   // Saying no here, saying no there, being somebody else.
-  const decliner = stage.subject();
+  const decliner = world.subject();
   await declineOnPage(browser(), await ask(decliner), decliner);
-  const denied = await begun(stage.subject());
+  const denied = await begun(world.subject());
   await denied.someone.get(await denied.someone.decideAtProvider(denied.destination, 'alice', { decision: 'deny' }));
   const wrong = browser();
   await wrong.signIn(denied.elicitationId, 'bob');
@@ -93,15 +91,15 @@ async function story(): Promise<void> {
   await wrong.post(`/e/${denied.elicitationId}/accept`, { form: { csrf_token: 'x' } });
 
   // Answers that arrive elsewhere, twice, without code, with an error text.
-  const foreign = await begun(stage.subject());
+  const foreign = await begun(world.subject());
   const answer = await foreign.someone.decideAtProvider(foreign.destination, 'alice');
   await browser().get(answer);
   await foreign.someone.get(answer);
-  const failing = await begun(stage.subject());
+  const failing = await begun(world.subject());
   const bad = await failing.someone.decideAtProvider(failing.destination, 'alice');
   bad.searchParams.set('iss', `https://evil.example/${FROM_PROVIDER}`);
   await failing.someone.get(bad);
-  const erring = await begun(stage.subject());
+  const erring = await begun(world.subject());
   const error = await erring.someone.decideAtProvider(erring.destination, 'alice');
   error.searchParams.delete('code');
   error.searchParams.set('error', 'server_error');
@@ -118,7 +116,7 @@ async function story(): Promise<void> {
     { drop: 'after' as const },
     { drop: 'before' as const },
   ]) {
-    const trouble = await begun(stage.subject());
+    const trouble = await begun(world.subject());
     const code = await trouble.someone.decideAtProvider(trouble.destination, 'alice');
     world.provider.fault({ endpoint: 'token', times: 1, headers: { 'content-type': 'application/json' }, ...fault });
     await trouble.someone.get(code);
@@ -138,7 +136,7 @@ async function story(): Promise<void> {
   // Callers that are refused, and input that is.
   const stolen = 'pk_canary-key-of-nobody-71aa';
   recorder.note('wrong API key', stolen);
-  await recorded(world.api({ apiKey: stolen })).read(connected);
+  await recorded(world.apiOf({ apiKey: stolen })).read(connected);
   await api.call('POST', '/v1/elicitations', { kind: FROM_PROVIDER, subject: { accessToken: FROM_PROVIDER } });
   await api.call('POST', '/v1/elicitations', `{"subject":"${FROM_PROVIDER}`);
   await api.call(
@@ -169,7 +167,7 @@ beforeAll(async () => {
   let vaultKey = '';
   lasting = await prepareLastingStory(recorder.note);
   const { config } = lasting.options;
-  stage = await startStage({
+  world = await startWorld({
     ...lasting.options,
     plantsLeaks: true,
     redisUrl,
@@ -184,21 +182,21 @@ beforeAll(async () => {
   recorder.note('client secret', 'forge-client-secret');
   recorder.note('client secret of sign-in', 'postern-login-secret');
   recorder.note('text of the provider', FROM_PROVIDER);
-  recorder.watchProvider('provider', stage.world.provider);
-  recorder.watchProvider('identity provider', stage.world.identityProvider);
-  const browser = () => recorder.watchBrowser(stage.raw());
-  await lasting.play({ stage, api: recorded(stage.api), recorder, browser });
+  recorder.watchProvider('provider', world.provider);
+  recorder.watchProvider('identity provider', world.identityProvider);
+  const browser = () => recorder.watchBrowser(world.raw());
+  await lasting.play({ world, api: recorded(world.api), recorder, browser });
   await story();
-  await recorded(stage.api).call('GET', '/v1/connections?provider=nobody');
+  await recorded(world.api).call('GET', '/v1/connections?provider=nobody');
 
   const dump = await dumpRedis(redisUrl);
   const aof = await appendOnlyFile(redisUrl);
   const rdb = await snapshot(redisUrl);
-  const openApi = await (await fetch(`${stage.world.gateways[0]?.address}/openapi.json`)).text();
+  const openApi = await (await fetch(`${world.gateways[0]?.address}/openapi.json`)).text();
   await redisServer.kill();
-  await recorded(stage.api).read(`el_00${'d'.repeat(43)}`);
+  await recorded(world.api).read(`el_00${'d'.repeat(43)}`);
   sinks = {
-    log: stage.world.log(),
+    log: world.log(),
     'Redis keys and values': JSON.stringify(dump),
     'append-only file': aof,
     'RDB snapshot': rdb,
@@ -211,7 +209,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   recorder?.[Symbol.dispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await lasting?.[Symbol.asyncDispose]();
   await redisServer?.[Symbol.asyncDispose]();
 });
@@ -299,8 +297,8 @@ describe('S13, S49, S53: after the whole story', () => {
 
   it('and so would a line that somebody logs by mistake', () => {
     const [code] = recorder.secrets().filter(({ kind }) => kind === 'provider code');
-    stage.world.gateways[0]?.deps.logger.info({ event: 'mistake', url: `/callback?code=${code?.value}` }, 'request');
-    expect(findLeaks({ log: stage.world.log() }, recorder.secrets())).toContainEqual({
+    world.gateways[0]?.deps.logger.info({ event: 'mistake', url: `/callback?code=${code?.value}` }, 'request');
+    expect(findLeaks({ log: world.log() }, recorder.secrets())).toContainEqual({
       sink: 'log',
       kind: 'provider code',
     });

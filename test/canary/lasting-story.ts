@@ -3,8 +3,8 @@ import { driveDevice, listenHttp } from '@postern/testkit/providers';
 import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import type { SecretRecorder } from '../support/secret-recorder.ts';
-import type { Stage, StageOptions } from '../support/stage.ts';
 import { expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
+import type { World, WorldOptions } from '../support/world.ts';
 import { type Api, askFor, freePort } from '../support/world.ts';
 
 const DEVICE_SECRET = 'canary-secret-of-the-device-client';
@@ -28,9 +28,9 @@ export function watchPrivateKeys(): { readonly privateOf: (x: string | undefined
 }
 
 export interface LastingStage extends AsyncDisposable {
-  readonly options: StageOptions;
-  /** To be called when the stage is there. */
-  readonly play: (p: { stage: Stage; api: Api; recorder: SecretRecorder; browser: () => RawBrowser }) => Promise<void>;
+  readonly options: WorldOptions;
+  /** To be called when the world is there. */
+  readonly play: (p: { world: World; api: Api; recorder: SecretRecorder; browser: () => RawBrowser }) => Promise<void>;
 }
 
 /**
@@ -120,8 +120,8 @@ async function connectionOf(api: Api, elicitationId: string): Promise<string> {
   return outcome.connectionId;
 }
 
-async function asked({ stage, api }: Players, user: string, provider: string): Promise<string> {
-  const ask = askFor(stage.world, user, { authorization: { provider, scopes: ['repo'] } });
+async function asked({ world, api }: Players, user: string, provider: string): Promise<string> {
+  const ask = askFor(world, user, { authorization: { provider, scopes: ['repo'] } });
   return (await api.issue(ask, { 'idempotency-key': randomUUID() })).body.elicitationId;
 }
 
@@ -142,9 +142,9 @@ async function taken({ api }: Players, connectionId: string, request?: Parameter
 
 /** Three generations of one grant; then it is ended while the provider is down, and what is to be told waits in Redis. */
 async function renewedAndTurnedAway(p: Players): Promise<void> {
-  const { api, stage } = p;
-  const { provider, redis } = stage.world;
-  const { id, browser } = await byRedirect(p, stage.subject(), 'forge');
+  const { api, world } = p;
+  const { provider, redis } = world;
+  const { id, browser } = await byRedirect(p, world.subject(), 'forge');
   const first = await taken(p, id);
   await expireAccessToken(redis.url, id);
   const second = await taken(p, id);
@@ -159,12 +159,12 @@ async function renewedAndTurnedAway(p: Players): Promise<void> {
   await api.accessToken(id);
 
   // Another person ends theirs at `/me`; and a grant that the provider has ended is lost.
-  const theirs = await byRedirect(p, stage.subject(), 'forge');
+  const theirs = await byRedirect(p, world.subject(), 'forge');
   const page = await theirs.browser.get(`/me/connections/${theirs.id}/disconnect`);
   const form = { csrf_token: csrfTokenIn(page) };
   const gone = await theirs.browser.post(`/me/connections/${theirs.id}/disconnect`, { form });
   if (gone.status !== 200) throw new Error(`not disconnected: ${gone.status}`);
-  const lost = await byRedirect(p, stage.subject(), 'forge');
+  const lost = await byRedirect(p, world.subject(), 'forge');
   provider.fault({
     endpoint: 'token',
     grantType: 'refresh_token',
@@ -179,7 +179,7 @@ async function renewedAndTurnedAway(p: Players): Promise<void> {
 }
 
 async function byDeviceCode(p: Players): Promise<void> {
-  const user = p.stage.subject();
+  const user = p.world.subject();
   const elicitationId = await asked(p, user, 'device');
   const browser = p.browser();
   await browser.signIn(elicitationId, user);
@@ -187,25 +187,25 @@ async function byDeviceCode(p: Players): Promise<void> {
   const page = await browser.get(`/e/${elicitationId}/device`);
   const userCode = /class="user-code"[^>]*>(?:<bdi>)?([^<]+)</.exec(page.body)?.[1];
   if (userCode === undefined) throw new Error(`there is no code: ${page.status}`);
-  await driveDevice({ verificationUri: `${p.stage.world.provider.issuer}/device`, userCode }, 'alice');
+  await driveDevice({ verificationUri: `${p.world.provider.issuer}/device`, userCode }, 'alice');
   const form = { csrf_token: csrfTokenIn(page) };
   await browser.post(`/e/${elicitationId}/device`, { form });
   const id = await connectionOf(p.api, elicitationId);
-  await expireAccessToken(p.stage.world.redis.url, id);
+  await expireAccessToken(p.world.redis.url, id);
   await taken(p, id);
 }
 
 async function bySelfRegistration(p: Players): Promise<void> {
-  const { id } = await byRedirect(p, p.stage.subject(), 'remote');
-  await expireAccessToken(p.stage.world.redis.url, id);
+  const { id } = await byRedirect(p, p.world.subject(), 'remote');
+  await expireAccessToken(p.world.redis.url, id);
   await taken(p, id);
 }
 
 /** @returns `x` of the key that the tokens are bound to */
 async function boundToKey(p: Players): Promise<string | undefined> {
-  const { id } = await byRedirect(p, p.stage.subject(), 'bound');
-  await expireAccessToken(p.stage.world.redis.url, id);
-  const { dpopProof } = await taken(p, id, { dpop: { method: 'GET', url: `${p.stage.world.provider.issuer}/api/me` } });
+  const { id } = await byRedirect(p, p.world.subject(), 'bound');
+  await expireAccessToken(p.world.redis.url, id);
+  const { dpopProof } = await taken(p, id, { dpop: { method: 'GET', url: `${p.world.provider.issuer}/api/me` } });
   if (dpopProof === undefined) throw new Error('there is no proof');
   return decodeProtectedHeader(dpopProof).jwk?.x;
 }

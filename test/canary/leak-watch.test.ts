@@ -3,21 +3,20 @@ import { describe, expect, it } from 'vitest';
 import { type LeakWatch, watchForLeaks } from '../support/leak-watch.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { startStage } from '../support/stage.ts';
 import { startWorld, type World } from '../support/world.ts';
 
-/** Every stage of the system tests searches its log and its Redis for its secrets when it ends. Here it is seen to find some. */
+/** Every world of the system tests searches its log and its Redis for its secrets when it ends. Here it is seen to find some. */
 describe('S53 the watch over every system test', () => {
   async function withStory(act: (world: World, watch: LeakWatch, browser: RawBrowser) => Promise<void>): Promise<void> {
-    await using stage = await startStage();
-    using watch = watchForLeaks(stage.world);
-    const user = stage.subject();
-    const browser = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    await using world = await startWorld();
+    using watch = watchForLeaks(world);
+    const user = world.subject();
+    const browser = world.raw();
+    const { elicitationId } = await world.ask(user);
     await connectAccount(browser, elicitationId, user);
     expect(watch.count()).toBeGreaterThan(10);
     await watch.assertNone();
-    await act(stage.world, watch, browser);
+    await act(world, watch, browser);
   }
 
   it('finds a cookie in Redis, and says its kind, not its value', async () => {
@@ -34,7 +33,7 @@ describe('S53 the watch over every system test', () => {
   });
 
   it('finds a key in the log', async () => {
-    await using world = await startWorld();
+    await using world = await startWorld({ plantsLeaks: true });
     using watch = watchForLeaks(world);
     await watch.assertNone();
     world.gateways[0]?.deps.logger.warn({ planted: 'pk_tracker_only-for-tests-0123456789' }, 'planted');

@@ -10,7 +10,7 @@ import { dumpRedis } from '../support/redis-dump.ts';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type SecretRecorder } from '../support/secret-recorder.ts';
 import { watchServedText } from '../support/served-text.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 interface Story {
   readonly recorder: SecretRecorder;
@@ -27,35 +27,35 @@ async function told(isSealed: boolean): Promise<Story> {
   stack.defer(() => stripe.close());
   const api = stack.use(await startApiToCheck());
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
-  const stage = stack.use(
-    await startStage({
+  const world = stack.use(
+    await startWorld({
       plantsLeaks: true,
       config: { processors },
       mcpServer: { payment, credentialChecks: { checked: { url: api.url, bearer: 'api_key' } } },
     }),
   );
-  const [gateway] = stage.world.gateways;
+  const [gateway] = world.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
   // With a vault that does nothing everything must be found that is not found otherwise.
   if (!isSealed)
     Object.assign(gateway.deps.vault, { seal: async (text: string) => text, open: async (text: string) => text });
   recorder.note('Stripe key', stripe.secretKey);
   for (const webhookSecret of stripe.webhookSecrets) recorder.note('webhook secret', webhookSecret);
-  using commands = await watchCommands(stage.world.redis.url);
+  using commands = await watchCommands(world.redis.url);
   const answers: string[] = [];
   using served = watchServedText(gateway.address);
   let pages = '';
   const onPages = () => {
     pages = served.text();
   };
-  await play({ stage, stripe, api, recorder, answers, onPages });
+  await play({ world, stripe, api, recorder, answers, onPages });
 
-  const { url } = stage.world.redis;
+  const { url } = world.redis;
   const dump = await dumpRedis(url);
   return {
     recorder,
     sinks: {
-      log: stage.world.log(),
+      log: world.log(),
       'Redis keys and values': JSON.stringify(dump),
       'append-only file': await appendOnlyFile(url),
       'RDB snapshot': await snapshot(url),
@@ -69,7 +69,7 @@ async function told(isSealed: boolean): Promise<Story> {
 }
 
 async function play(p: {
-  stage: Stage;
+  world: World;
   stripe: FakeStripe;
   api: ApiToCheck;
   recorder: SecretRecorder;
@@ -77,16 +77,16 @@ async function play(p: {
   /** Before the values are given to their MCP server, over the same HTTP. */
   onPages: () => void;
 }): Promise<void> {
-  const { stage, stripe, api, recorder, answers } = p;
+  const { world, stripe, api, recorder, answers } = p;
   const typed = (kind: string): string => {
     const value = secret(kind);
     recorder.note(kind, value);
     return value;
   };
   const ask = async (user: string, body: Parameters<typeof issueFor>[2]) =>
-    (await issueFor(stage, user, body)).elicitationId;
+    (await issueFor(world, user, body)).elicitationId;
   const signedIn = async (elicitationId: string, user: string): Promise<RawBrowser> => {
-    const raw = stage.raw();
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     recorder.note('cookie postern_session', raw.cookies.get('postern_session'));
     return raw;
@@ -95,16 +95,16 @@ async function play(p: {
   const look = async (raw: RawBrowser, elicitationId: string) => {
     await raw.get(`/e/${elicitationId}`);
     await raw.get('/me');
-    answers.push(inspect((await stage.api.read(elicitationId)).body, { depth: 10 }));
+    answers.push(inspect((await world.api.read(elicitationId)).body, { depth: 10 }));
     ended.push(elicitationId);
   };
 
   // A payment with a passkey, paid at the processor; a refused answer; a webhook, forged and true.
-  const user = stage.subject();
+  const user = world.subject();
   const yen = { amount: { currency: 'JPY', minorUnits: 5000 }, items: [{ label: 'x', unitMinorUnits: 5000 }] };
   const payment = await ask(user, paymentOf(yen));
   const raw = await signedIn(payment, user);
-  const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+  const authenticator = new SoftwareAuthenticator(world.publicUrl);
   const adding = await ceremonyOf(raw, payment);
   await answerCeremony(raw, adding, authenticator.create(adding.options));
   const failing = await ceremonyOf(raw, payment);
@@ -119,7 +119,7 @@ async function play(p: {
   stripe.pay(session?.id ?? '');
   const [event] = stripe.eventsOf(session?.id ?? '');
   if (event === undefined) throw new Error('nothing happened at Stripe');
-  const webhook = `${stage.world.gateways[0]?.address}/webhooks/stripe-main`;
+  const webhook = `${world.gateways[0]?.address}/webhooks/stripe-main`;
   const forged = stripe.signed(event, { secrets: [typed('forged webhook secret')] });
   await fetch(webhook, { method: 'POST', body: forged.body, headers: forged.headers });
   await stripe.deliver(webhook, event);
@@ -173,27 +173,27 @@ async function play(p: {
   await look(raw, yes);
 
   // Somebody else types into it.
-  const foreign = await ask(stage.subject(), { kind: 'credential', credential: apiKeyRequest });
+  const foreign = await ask(world.subject(), { kind: 'credential', credential: apiKeyRequest });
   const page = await raw.get(`/e/${foreign}`);
   const csrf_token = /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
   await raw.post(`/e/${foreign}/accept`, { form: { csrf_token, 'field.api_key': typed('key of the wrong person') } });
-  await stage.raw().post(`/e/${foreign}/accept`, { form: { 'field.api_key': typed('key of nobody') } });
+  await world.raw().post(`/e/${foreign}/accept`, { form: { 'field.api_key': typed('key of nobody') } });
   await raw.get(`/e/${foreign}?field.api_key=x`);
   p.onPages();
 
   for (const elicitationId of ended) {
-    const { body, status } = await stage.api.redeem(elicitationId);
+    const { body, status } = await world.api.redeem(elicitationId);
     if (status !== 200 || body.receipt !== undefined) continue;
     // Redeemed twice by other names: told so, and nothing else.
-    answers.push(inspect((await stage.api.redeem(elicitationId)).body));
+    answers.push(inspect((await world.api.redeem(elicitationId)).body));
   }
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
-  const { credentials } = (await stage.api.credentials(subject)).body;
+  const subject = { issuer: world.identityProvider.issuer, subject: user };
+  const { credentials } = (await world.api.credentials(subject)).body;
   answers.push(inspect(credentials));
-  for (const { credentialId } of credentials) await stage.api.credential(credentialId, { tool: 'tool' });
+  for (const { credentialId } of credentials) await world.api.credential(credentialId, { tool: 'tool' });
   answers.push(
     inspect(
-      (await stage.api.issue({ kind: 'credential', subject, credential: { ...lasting, fields: [...lasting.fields] } }))
+      (await world.api.issue({ kind: 'credential', subject, credential: { ...lasting, fields: [...lasting.fields] } }))
         .body,
     ),
   );

@@ -1,20 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { appendOnlyFile, snapshot, watchCommands } from '../support/redis-files.ts';
 import { createSecretRecorder, findLeaks, type Leak, type SecretRecorder } from '../support/secret-recorder.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 import { type LastingStage, prepareLastingStory } from './lasting-story.ts';
 
 let recorder: SecretRecorder;
 let lasting: LastingStage;
-let stage: Stage;
+let world: World;
 let leaks: readonly Leak[];
 
 /** The same story with a vault that does nothing: all that finds nothing in `canary.test.ts` must find something here. */
 beforeAll(async () => {
   recorder = createSecretRecorder();
   lasting = await prepareLastingStory(recorder.note);
-  stage = await startStage({ ...lasting.options, plantsLeaks: true });
-  const { world } = stage;
+  world = await startWorld({ ...lasting.options, plantsLeaks: true });
   const [gateway] = world.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
   Object.assign(gateway.deps.vault, {
@@ -23,14 +22,14 @@ beforeAll(async () => {
   });
   recorder.watchProvider('provider', world.provider);
   using commands = await watchCommands(world.redis.url);
-  await lasting.play({ stage, api: stage.api, recorder, browser: () => recorder.watchBrowser(stage.raw()) });
+  await lasting.play({ world, api: world.api, recorder, browser: () => recorder.watchBrowser(world.raw()) });
   const { url } = world.redis;
   const sinks = { aof: await appendOnlyFile(url), rdb: await snapshot(url), monitor: commands.text() };
   leaks = findLeaks(sinks, recorder.secrets());
 });
 afterAll(async () => {
   recorder?.[Symbol.dispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await lasting?.[Symbol.asyncDispose]();
 });
 

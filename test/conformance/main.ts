@@ -3,7 +3,7 @@
  * `@postern/mcp` and a real gateway and against an MCP client built with `@postern/host`; and our own scenarios of URL mode.
  * Ends with `N passed, N failed`.
  */
-import { startStage } from '../support/stage.ts';
+import { startWorld } from '../support/world.ts';
 import { startFixtureServer } from './official/fixture-server.ts';
 import {
   listedScenarios,
@@ -56,15 +56,15 @@ async function runOfficial(): Promise<void> {
   console.log('Official scenarios that touch elicitation (@modelcontextprotocol/conformance)\n');
   for (const fault of unaccountedScenarios(listedScenarios(await listScenarios(), 'Server'), officialScenarios))
     report('the list of scenarios', [fault]);
-  await using stage = await startStage();
-  await using fixture = await startFixtureServer(stage);
+  await using world = await startWorld();
+  await using fixture = await startFixtureServer(world);
   for (const { name, skipped } of officialScenarios) {
     if (skipped !== undefined) {
       console.log(`skip  ${name}: ${skipped}`);
       continue;
     }
     try {
-      const checks = await runOfficialScenario(name, fixture.urlFor(stage.subject()));
+      const checks = await runOfficialScenario(name, fixture.urlFor(world.subject()));
       await withinLimit(fixture.untilPeopleAreDone());
       reportChecks(name, checks);
     } catch (error) {
@@ -89,10 +89,10 @@ async function runOfficialClient(): Promise<void> {
 async function runUrlMode(): Promise<void> {
   console.log('\nURL mode (ours)\n');
   const scenarios = citedScenarios();
-  await using stage = await startUrlModeStage();
+  await using world = await startUrlModeStage();
   for (const { id, run, requirement } of scenarios) {
     try {
-      await withinLimit(run(stage));
+      await withinLimit(run(world));
       report(id, []);
     } catch (error) {
       report(id, [`${requirement.level}: ${requirement.text}`, requirement.spec, textOf(error)]);

@@ -7,21 +7,21 @@ import { addAuthenticator } from '../support/authenticator.ts';
 import { newPerson, signIn } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { KWD: 100 } });
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ config: { processors }, mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } } }),
+    startWorld({ config: { processors }, mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } } }),
   ]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
@@ -121,7 +121,7 @@ type Inspect = (page: Page, name: string) => Promise<void>;
 
 /** Up to the end, with a look at every page on the way. */
 async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect): Promise<void> {
-  const { url, elicitationId } = await issueFor(stage, user, { ...asks[kind](), ...extras });
+  const { url, elicitationId } = await issueFor(world, user, { ...asks[kind](), ...extras });
   await page.goto(url);
   if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
   await page.locator('form[action$="/accept"]').waitFor();
@@ -136,7 +136,7 @@ async function walk(page: Page, user: string, kind: AskedKind, inspect: Inspect)
   await press(page, 'accept');
   await page.waitForURL(url);
   await inspect(page, `${kind}: done`);
-  expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+  expect((await world.api.read(elicitationId)).body.status).toBe('completed');
 }
 
 // Light and dark differ in colours only, which packages/pages checks on every page.
@@ -147,7 +147,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
   };
 
   it.each(askedKinds)('%s: approved', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     found.length = 0;
     await walk(person.page, user, kind, inspect);
@@ -155,23 +155,23 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
   });
 
   it.each(askedKinds)('%s: declined', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url, elicitationId } = await issueFor(stage, user, asks[kind]());
+    const { url, elicitationId } = await issueFor(world, user, asks[kind]());
     await page.goto(url);
     await signIn(page, user);
     await press(page, 'decline');
     await page.waitForURL(url);
     expect(await layoutFaults(page)).toEqual([]);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('declined');
+    expect((await world.api.read(elicitationId)).body.status).toBe('declined');
   });
 
   it('a payment at a processor', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
-    const { url, elicitationId } = await issueFor(stage, user, paymentOf());
+    const { url, elicitationId } = await issueFor(world, user, paymentOf());
     await page.goto(url);
     await signIn(page, user);
     await press(page, 'accept');
@@ -183,15 +183,15 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await page.goto(`${url}/charge`);
     await page.waitForURL(url);
     expect(await layoutFaults(page)).toEqual([]);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 
   it('the passkey step is the exception: it says so, offers no button that does nothing, and a way back and a no', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...NARROW });
     const { page } = person;
     const { url, elicitationId } = await issueFor(
-      stage,
+      world,
       user,
       paymentOf({ processor: 'none', amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] }),
     );
@@ -207,13 +207,13 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await press(page, 'accept');
     await press(page, 'decline');
     await page.waitForURL(url);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('declined');
+    expect((await world.api.read(elicitationId)).body.status).toBe('declined');
   });
 });
 
 describe('S34: axe finds nothing on any page of the real flows', () => {
   it('of a user who goes through all kinds', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { bypassCSP: true, ...NARROW });
     const { page } = person;
     const authenticator = await addAuthenticator(page);
@@ -225,7 +225,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     for (const kind of askedKinds) await walk(page, user, kind, inspect);
 
     const ofStripe = () => paymentOf({ amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] });
-    const payment = await issueFor(stage, user, ofStripe());
+    const payment = await issueFor(world, user, ofStripe());
     await page.goto(payment.url);
     await press(page, 'accept');
     await page.locator('form[data-passkey="register"] button').waitFor();
@@ -247,22 +247,22 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     await page.goto(`${payment.url}/charge`);
     await inspect(page, 'paid');
 
-    await page.goto(`${stage.world.publicUrl}/me`);
+    await page.goto(`${world.publicUrl}/me`);
     await inspect(page, '/me');
     for (const link of ['/me/credentials/', '/me/passkeys/']) {
-      await page.goto(`${stage.world.publicUrl}/me`);
+      await page.goto(`${world.publicUrl}/me`);
       await page.locator(`a[href^="${link}"]`).first().click();
       await inspect(page, link);
       await page.locator(`form[action^="${link}"] button`).click();
       await page.locator(`a[href="/me"]`).first().waitFor();
       await inspect(page, `${link} gone`);
     }
-    const stale = await issueFor(stage, user, { kind: 'confirmation', confirmation: deletion });
-    await stage.api.cancel(stale.elicitationId);
+    const stale = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
+    await world.api.cancel(stale.elicitationId);
     await page.goto(stale.url);
     await inspect(page, 'cancelled');
     const credential = { ...apiKeyRequest, name: 'another', title: 'Another' };
-    const last = await issueFor(stage, user, { kind: 'credential', credential });
+    const last = await issueFor(world, user, { kind: 'credential', credential });
     await page.goto(last.url);
     await press(page, 'decline');
     await page.waitForURL(last.url);

@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
 import { newPerson } from '../support/browser.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { hashOf, keyOf } from '../support/world.ts';
+import { hashOf, keyOf, startWorld, type World } from '../support/world.ts';
 
 const currencies = [
   'EUR',
@@ -29,16 +28,16 @@ const currencies = [
 const unlimited = Object.fromEntries(currencies.map(code => [code, 999_999_999_999]));
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 let user: string;
 let raw: RawBrowser;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe);
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({
+    startWorld({
       config: { processors },
       mcpServer: {
         payment: { ...payment, processors: ['none', 'stripe-main'], maxAmount: unlimited },
@@ -52,11 +51,11 @@ beforeAll(async () => {
       ],
     }),
   ]);
-  user = stage.subject();
-  raw = await visitorFor(stage, user, (await issueFor(stage, user, paymentOf())).elicitationId);
+  user = world.subject();
+  raw = await visitorFor(world, user, (await issueFor(world, user, paymentOf())).elicitationId);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
@@ -99,7 +98,7 @@ describe('S39: amounts as people read them on the real page', () => {
       amount: { currency, minorUnits },
       items: [{ label: 'x', unitMinorUnits: minorUnits }],
     });
-    const { elicitationId } = await issueFor(stage, user, ask);
+    const { elicitationId } = await issueFor(world, user, ask);
     for (const [language, expected] of [
       ['en', en],
       ['zh-Hans', zh],
@@ -111,13 +110,13 @@ describe('S39: amounts as people read them on the real page', () => {
       expect(text(/<tfoot>(.*?)<\/tfoot>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
       expect(text(/<h1>(.*?)<\/h1>/s.exec(page.body)?.[1] ?? '')).toContain(shown);
     }
-    await stage.api.cancel(elicitationId);
+    await world.api.cancel(elicitationId);
   });
 
   it('the record of a payment shows the sum that was asked, in both languages', async () => {
     const amount = { currency: 'KWD', minorUnits: 1_234_567 };
     const ask = paymentOf({ processor: 'none', amount, items: [{ label: 'x', unitMinorUnits: 1_234_567 }] });
-    const { elicitationId } = await issueFor(stage, user, ask);
+    const { elicitationId } = await issueFor(world, user, ask);
     await acceptWith(raw, elicitationId);
     for (const language of ['en', 'zh-Hans']) {
       const page = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': language } });
@@ -127,7 +126,7 @@ describe('S39: amounts as people read them on the real page', () => {
 
   it('a real browser sees what the markup says', async () => {
     const { url, elicitationId } = await issueFor(
-      stage,
+      world,
       user,
       paymentOf({
         processor: 'none',
@@ -138,21 +137,21 @@ describe('S39: amounts as people read them on the real page', () => {
     for (const locale of ['en-GB', 'zh-CN']) {
       await using person = await newPerson(browser, user, { locale });
       const [name, value] = ['postern_session', raw.cookies.get('postern_session') ?? ''];
-      await person.context.addCookies([{ name, value, url: stage.world.publicUrl }]);
+      await person.context.addCookies([{ name, value, url: world.publicUrl }]);
       await person.page.goto(url);
       expect(await person.page.locator('.sum').textContent()).toContain('1,050');
       expect(await person.page.locator('html').getAttribute('lang')).toBe(locale === 'en-GB' ? 'en' : 'zh-Hans');
     }
-    await stage.api.cancel(elicitationId);
+    await world.api.cancel(elicitationId);
   });
 });
 
 describe('S39: limits of each MCP server', () => {
   const amount = (currency: string, minorUnits: number) => ({ amount: { currency, minorUnits } });
   const issueAs = (id: string, payment: object) =>
-    stage.world.api({ apiKey: keyOf(id) }).call<{ code?: string; elicitationId?: string }>('POST', '/v1/elicitations', {
+    world.apiOf({ apiKey: keyOf(id) }).call<{ code?: string; elicitationId?: string }>('POST', '/v1/elicitations', {
       kind: 'payment',
-      subject: { issuer: stage.world.identityProvider.issuer, subject: 'alice' },
+      subject: { issuer: world.identityProvider.issuer, subject: 'alice' },
       payment: { payee: bookTerms.payee, reference: crypto.randomUUID(), ...payment },
     });
 
@@ -189,13 +188,13 @@ describe('S39: limits of each MCP server', () => {
   });
 
   it.each(['payment', 'credential'] as const)('the kinds that are left are refused: %s', async kind => {
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
+    const subject = { issuer: world.identityProvider.issuer, subject: 'alice' };
     const asks = {
       payment: { payee: bookTerms.payee, reference: 'r', ...amount('EUR', 1) },
       credential: { name: 'key', title: 'Key', fields: [{ name: 'key', label: 'Key' }] },
     };
-    const answer = await stage.world
-      .api({ apiKey: keyOf('asker') })
+    const answer = await world
+      .apiOf({ apiKey: keyOf('asker') })
       .call('POST', '/v1/elicitations', { kind, subject, [kind]: asks[kind] });
     expect(answer).toMatchObject({ status: 403, body: { code: 'kind_not_allowed' } });
   });

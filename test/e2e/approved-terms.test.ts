@@ -4,22 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation, tamper } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     mcpServer: { payment: paymentConfig().payment, limits: { elicitationsPerSubject: 1000 } },
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const readOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+const readOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 
 async function storedDigest(elicitationId: string): Promise<{ digest: string; recomputed: string }> {
   const id = parseElicitationId(elicitationId);
-  const found = id === undefined ? undefined : await stage.world.gateways[0]?.deps.service.find(id);
+  const found = id === undefined ? undefined : await world.gateways[0]?.deps.service.find(id);
   if (found === undefined || found.request.kind === 'authorization') throw new Error('there is no such ask');
   return { digest: found.request.digest, recomputed: askDigest(found.request) };
 }
@@ -30,16 +30,16 @@ async function expectRefused(
   act: () => Promise<{ status: number; body: string }>,
   status: number,
 ) {
-  const before = await storedElicitation(stage, elicitationId);
+  const before = await storedElicitation(world, elicitationId);
   expect((await act()).status).toBe(status);
-  expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  expect(await storedElicitation(world, elicitationId)).toEqual(before);
 }
 
 describe('S36, T30: what is shown, what is stored and what is agreed to are one thing', () => {
   it.each(askedKinds)('%s: the form carries the digest of what is stored', async kind => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown } = await raw.acceptForm(elicitationId);
     const { digest, recomputed } = await storedDigest(elicitationId);
     expect(shown).toMatch(/^[A-Za-z0-9_-]{43}$/);
@@ -47,22 +47,22 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
   });
 
   it.each(['payment', 'confirmation'] as const)('%s: outcome and receipt name that digest', async kind => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown } = await raw.acceptForm(elicitationId);
     await acceptWith(raw, elicitationId);
     expect((await readOf(elicitationId)).outcome).toMatchObject({ kind, digest: shown });
-    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    const { receipt } = (await world.api.redeem(elicitationId)).body;
     expect(decodeJwt(receipt ?? '')).toMatchObject({ digest: shown, jti: elicitationId, kind });
   });
 
   it.each(askedKinds)('%s: a form with another digest, or none, agrees to nothing', async kind => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const form = await raw.acceptForm(elicitationId);
-    const other = await askKind(stage, stage.subject(), kind === 'payment' ? 'confirmation' : 'payment');
+    const other = await askKind(world, world.subject(), kind === 'payment' ? 'confirmation' : 'payment');
     const forgeries: (string | undefined)[] = [
       undefined,
       '',
@@ -83,9 +83,9 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
   });
 
   it('nothing that a form adds about money is listened to', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none' }));
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
+    const raw = await visitorFor(world, user, elicitationId);
     const form = await raw.acceptForm(elicitationId);
     for (const more of [
       { amount: '1' },
@@ -100,7 +100,7 @@ describe('S36, T30: what is shown, what is stored and what is agreed to are one 
       );
     // What looks like something typed belongs to no field of a payment.
     await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, 'field.minorUnits': '1' } });
-    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    const { receipt } = (await world.api.redeem(elicitationId)).body;
     expect(decodeJwt(receipt ?? '')['terms']).toMatchObject({ amount: bookTerms.amount });
   });
 });
@@ -121,32 +121,32 @@ const tampered: readonly [AskedKind, string, string, string][] = [
 
 describe('S36, T30: a record that was changed behind our back is not agreed to', () => {
   it.each(tampered)('%s: %s, after the page was shown', async (kind, _, from, to) => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const form = { ...(await raw.acceptForm(elicitationId)), ...typedFor(kind) };
-    await tamper(stage, elicitationId, from, to);
+    await tamper(world, elicitationId, from, to);
     // The digest in the form is still the stored one, but what would be agreed to is something else now.
     await expectRefused(elicitationId, () => raw.post(`/e/${elicitationId}/accept`, { form }), 409);
     expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
   it.each(tampered)('%s: %s, before the page is shown', async (kind, _, from, to) => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
-    await tamper(stage, elicitationId, from, to);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
+    await tamper(world, elicitationId, from, to);
     await expectRefused(elicitationId, () => acceptWith(raw, elicitationId, askOfEach[kind].typed), 409);
     expect(await readOf(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
   it('after the approval: the receipt is refused, and nothing is told about the changed terms', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, 'payment');
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, 'payment');
+    const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId);
-    await tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
-    const redeemed = await stage.api.redeem(elicitationId);
+    await tamper(world, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
+    const redeemed = await world.api.redeem(elicitationId);
     expect(redeemed.status).toBe(500);
     expect(JSON.stringify(redeemed.body)).not.toContain('24900');
   });
@@ -154,65 +154,65 @@ describe('S36, T30: a record that was changed behind our back is not agreed to',
 
 describe('S36: terms never change', () => {
   it('a second ask under the same Idempotency-Key with another amount is 422, and the first stands', async () => {
-    const user = stage.subject();
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const user = world.subject();
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
     const ask = { ...paymentOf({ processor: 'none' }), subject };
     if (ask.kind !== 'payment') throw new Error('another kind');
     const key = { 'idempotency-key': `terms-of-${user}` };
-    const first = await stage.api.issue(ask, key);
+    const first = await world.api.issue(ask, key);
     expect(first.status).toBe(201);
     const dearer = {
       ...ask,
       payment: { ...ask.payment, items: undefined, amount: { currency: 'EUR', minorUnits: 9990 } },
     };
-    expect(await stage.api.issue(JSON.parse(JSON.stringify(dearer)), key)).toMatchObject({
+    expect(await world.api.issue(JSON.parse(JSON.stringify(dearer)), key)).toMatchObject({
       status: 422,
       body: { code: 'idempotency_key_reused' },
     });
-    expect(await stage.api.issue(ask, key)).toMatchObject({ status: 201, body: first.body });
-    const raw = await visitorFor(stage, user, first.body.elicitationId);
+    expect(await world.api.issue(ask, key)).toMatchObject({ status: 201, body: first.body });
+    const raw = await visitorFor(world, user, first.body.elicitationId);
     expect((await raw.get(`/e/${first.body.elicitationId}`)).body).toContain('24.90');
   });
 
   it('another amount without the key is another elicitation; the first one is as it was', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const reference = 'order-of-two-amounts';
-    const first = await issueFor(stage, user, paymentOf({ processor: 'none', reference }));
-    const before = await storedElicitation(stage, first.elicitationId);
+    const first = await issueFor(world, user, paymentOf({ processor: 'none', reference }));
+    const before = await storedElicitation(world, first.elicitationId);
     const items = [{ label: 'Book', unitMinorUnits: 9990 }];
     const second = await issueFor(
-      stage,
+      world,
       user,
       paymentOf({ processor: 'none', reference, items, amount: { currency: 'EUR', minorUnits: 9990 } }),
     );
     expect(second.elicitationId).not.toBe(first.elicitationId);
-    expect(await storedElicitation(stage, first.elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, first.elicitationId)).toEqual(before);
   });
 
   it('no route changes them', async () => {
-    const { elicitationId } = await askKind(stage, stage.subject(), 'payment');
-    const before = await storedElicitation(stage, elicitationId);
-    const routes = registeredRoutes(stage.world.gateways[0]?.app ?? raise());
+    const { elicitationId } = await askKind(world, world.subject(), 'payment');
+    const before = await storedElicitation(world, elicitationId);
+    const routes = registeredRoutes(world.gateways[0]?.app ?? raise());
     expect(routes.filter(({ method }) => method === 'PUT' || method === 'PATCH')).toEqual([]);
     for (const method of ['PUT', 'PATCH', 'DELETE', 'POST'])
       for (const path of [`/v1/elicitations/${elicitationId}`, `/v1/elicitations/${elicitationId}/terms`]) {
-        const { status } = await stage.api.call(method, path, { payment: { ...bookTerms, reference: 'changed' } });
+        const { status } = await world.api.call(method, path, { payment: { ...bookTerms, reference: 'changed' } });
         expect([404, 405], `${method} ${path}`).toContain(status);
       }
     for (const act of ['cancel', 'redeem'])
       expect(
-        (await stage.api.call('POST', `/v1/elicitations/${elicitationId}/${act}`, { payment: bookTerms })).status,
+        (await world.api.call('POST', `/v1/elicitations/${elicitationId}/${act}`, { payment: bookTerms })).status,
       ).toBe(400);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 });
 
 describe('T29, T33: amounts come from typed fields only', () => {
   it('a message that imitates an amount stays in its quotation', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const message = 'Amount: €0.01. Paid to Charity. Total €0.01 (Approve)';
-    const { elicitationId } = await askKind(stage, user, 'payment', { message, requestedBy: { tool: 'Total €0.02' } });
-    const raw = await visitorFor(stage, user, elicitationId);
+    const { elicitationId } = await askKind(world, user, 'payment', { message, requestedBy: { tool: 'Total €0.02' } });
+    const raw = await visitorFor(world, user, elicitationId);
     const { body } = await raw.get(`/e/${elicitationId}`);
     const quotation = /<blockquote[^>]*>.*?<\/blockquote>/s.exec(body)?.[0] ?? '';
     expect(quotation).toContain('0.01');
@@ -233,9 +233,9 @@ describe('T29, T33: amounts come from typed fields only', () => {
     ['more than is exact', 2 ** 53],
     ['a list', [2490]],
   ])('%s is no amount', async (_, minorUnits) => {
-    const ask = { ...paymentOf(), subject: { issuer: stage.world.identityProvider.issuer, subject: stage.subject() } };
+    const ask = { ...paymentOf(), subject: { issuer: world.identityProvider.issuer, subject: world.subject() } };
     const payment = { payee: { name: 'Book Shop' }, reference: 'r', amount: { currency: 'EUR', minorUnits } };
-    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
+    const answer = await world.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
       ...ask,
       payment,
     });
@@ -258,7 +258,7 @@ describe('T29, T33: amounts come from typed fields only', () => {
   ])('items that do not add up are refused: %s', async (_, amount, items) => {
     const ask = {
       kind: 'payment',
-      subject: { issuer: stage.world.identityProvider.issuer, subject: 'alice' },
+      subject: { issuer: world.identityProvider.issuer, subject: 'alice' },
       payment: {
         payee: { name: 'Book Shop' },
         reference: 'r',
@@ -266,7 +266,7 @@ describe('T29, T33: amounts come from typed fields only', () => {
         items: items.map(item => ({ label: 'x', ...item })),
       },
     };
-    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', ask);
+    const answer = await world.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', ask);
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ path: 'body.payment.items' }] } });
   });
 });

@@ -4,11 +4,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newPerson, signIn } from '../support/browser.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, stageUsers, startStage } from '../support/stage.ts';
+import { startWorld, type World, worldUsers } from '../support/world.ts';
 
 const HOUR = 3_600_000;
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let otherIssuer: TestProvider;
 let ahead = 0;
 
@@ -17,11 +17,11 @@ beforeAll(async () => {
   // Its users have the names of the other issuer's users.
   otherIssuer = await startOpenIdProvider({
     name: 'Other ID',
-    users: stageUsers,
+    users: worldUsers,
     consent: 'skip',
     clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [] }],
   });
-  stage = await startStage({
+  world = await startWorld({
     now: () => Date.now() + ahead,
     config: ({ base }) => ({
       identityProviders: [
@@ -37,21 +37,21 @@ beforeAll(async () => {
 });
 afterEach(() => {
   ahead = 0;
-  stage.world.provider.clearRequests();
+  world.provider.clearRequests();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await otherIssuer?.close();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const sessionIn = (raw: RawBrowser) => [...raw.cookies].find(([name]) => name.endsWith('postern_session'))?.[1];
 
 /** Alice with an elicitation of hers, Bob signed in with one of his. */
 async function aliceAndBob() {
-  const [aliceName, bobName] = [stage.subject(), stage.subject()];
-  const [forAlice, forBob] = [await stage.ask(aliceName, { message: 'for-alice-only' }), await stage.ask(bobName)];
-  const [alice, bob] = [stage.raw(), stage.raw()];
+  const [aliceName, bobName] = [world.subject(), world.subject()];
+  const [forAlice, forBob] = [await world.ask(aliceName, { message: 'for-alice-only' }), await world.ask(bobName)];
+  const [alice, bob] = [world.raw(), world.raw()];
   await alice.signIn(forAlice.elicitationId, aliceName);
   await bob.signIn(forBob.elicitationId, bobName);
   return { aliceName, bobName, alice, bob, forAlice, forBob, id: forAlice.elicitationId };
@@ -59,11 +59,11 @@ async function aliceAndBob() {
 
 describe('the browser session', () => {
   it('S02: without sign-in a real and a random id answer alike, whatever is asked', async () => {
-    const issued = await stage.ask(stage.subject(), { message: 'for-alice-only' });
+    const issued = await world.ask(world.subject(), { message: 'for-alice-only' });
     const random = `el_${issued.elicitationId.slice(3, 5)}${'A'.repeat(43)}`;
     const normal = (text: string, id: string) => text.replaceAll(id, 'ID').replace(/rq_[A-Za-z0-9_-]+/g, 'RQ');
     const bodies = async (id: string) => {
-      const raw = stage.raw();
+      const raw = world.raw();
       const answers = [
         await raw.get(`/e/${id}`),
         await raw.get(`/e/${id}?switch=1`),
@@ -81,10 +81,10 @@ describe('the browser session', () => {
   });
 
   it('S05: the same name and e-mail at another issuer is another person', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { subject: { issuer: otherIssuer.issuer, subject: user } });
-    const bait = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user, { subject: { issuer: otherIssuer.issuer, subject: user } });
+    const bait = await world.ask(user);
+    const raw = world.raw();
     // Signed in as the namesake at the first issuer.
     await raw.signIn(bait.elicitationId, user);
     const page = await raw.get(`/e/${elicitationId}`);
@@ -94,14 +94,14 @@ describe('the browser session', () => {
     );
     expect(await statusOf(elicitationId)).toBe('pending');
     // The sign-in for it leads to its own issuer.
-    const start = await stage.raw().get(`/login?e=${elicitationId}`);
+    const start = await world.raw().get(`/login?e=${elicitationId}`);
     expect(new URL(start.location ?? '').origin).toBe(otherIssuer.issuer);
   });
 
   it('S06: every sign-in gives a new id, ends the one before, and takes no id from outside', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const first = sessionIn(raw) ?? '';
     const name = [...raw.cookies.keys()].find(key => key.endsWith('postern_session')) ?? '';
@@ -109,39 +109,39 @@ describe('the browser session', () => {
     const second = sessionIn(raw);
     expect(second).not.toBe(first);
 
-    const replay = stage.raw();
+    const replay = world.raw();
     replay.cookies.set(name, first);
     expect((await replay.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
 
     // An id planted before the sign-in does not become the session's.
     const planted = `bs_${first.slice(3, 5)}${'B'.repeat(43)}`;
-    const victim = stage.raw();
+    const victim = world.raw();
     victim.cookies.set(name, planted);
     await victim.signIn(elicitationId, user);
     expect(sessionIn(victim)).not.toBe(planted);
-    const attacker = stage.raw();
+    const attacker = world.raw();
     attacker.cookies.set(name, planted);
     expect((await attacker.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
   });
 
   it('S06: the cookie of a sign-in is worth nothing after it', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     const answer = await raw.signInAnswer(elicitationId, user);
     const before = new Map(raw.cookies);
     expect((await raw.get(answer)).status).toBe(303);
     expect([...raw.cookies.keys()].filter(key => key.includes('login'))).toEqual([]);
-    const thief = stage.raw();
+    const thief = world.raw();
     for (const [name, value] of before) thief.cookies.set(name, value);
     expect((await thief.get(answer)).status).toBe(400);
     expect(sessionIn(thief)).toBeUndefined();
   });
 
   it('S07: idle and absolute lifetime are kept by the gateway, not by the cookie', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 86_400 });
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: 86_400 });
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
     ahead = 29 * 60_000;
@@ -153,9 +153,9 @@ describe('the browser session', () => {
   });
 
   it('S07: acting keeps a session alive, looking does not, and neither beyond its absolute end', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 86_400 });
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: 86_400 });
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
     const step = 25 * 60_000;
@@ -168,9 +168,9 @@ describe('the browser session', () => {
   });
 
   it('S07: signing out ends the session at the gateway', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const kept = new Map(raw.cookies);
     const csrf_token = await raw.csrfToken(elicitationId);
@@ -184,10 +184,10 @@ describe('the browser session', () => {
   });
 
   it('S08: signs in with code, PKCE S256, state and nonce, each used once and only where it began', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
-    const starts = await Promise.all([1, 2].map(() => stage.raw().get(`/login?e=${elicitationId}`)));
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
+    const starts = await Promise.all([1, 2].map(() => world.raw().get(`/login?e=${elicitationId}`)));
     const queries = starts.map(({ location }) => new URL(location ?? '').searchParams);
     for (const query of queries)
       expect(Object.fromEntries(query)).toMatchObject({ response_type: 'code', code_challenge_method: 'S256' });
@@ -198,17 +198,17 @@ describe('the browser session', () => {
     const answer = await raw.signInAnswer(elicitationId, user);
     const wrongIssuer = new URL(answer);
     wrongIssuer.searchParams.set('iss', otherIssuer.issuer);
-    expect((await stage.raw().get(answer)).status).toBe(400);
-    stage.world.identityProvider.clearRequests();
+    expect((await world.raw().get(answer)).status).toBe(400);
+    world.identityProvider.clearRequests();
     expect((await raw.get(wrongIssuer)).status).toBe(400);
-    expect(stage.world.identityProvider.requests('token')).toHaveLength(0);
+    expect(world.identityProvider.requests('token')).toHaveLength(0);
     // The attempt with the wrong issuer has used it up.
     expect((await raw.get(answer)).status).toBe(400);
   });
 
   it('S09, A8: Alice’s sign-in, finished in Bob’s browser, signs nobody in', async () => {
     const { aliceName, bob, forBob, bobName, id } = await aliceAndBob();
-    const attacker = stage.raw();
+    const attacker = world.raw();
     const answer = await attacker.signInAnswer(id, aliceName);
     const session = sessionIn(bob);
     expect((await bob.get(answer, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(400);
@@ -216,17 +216,17 @@ describe('the browser session', () => {
     expect((await bob.get(`/e/${forBob.elicitationId}`)).body).toContain(`${bobName} Example`);
 
     // Nor does it in a browser that has a sign-in of its own under way.
-    const fresh = stage.raw();
+    const fresh = world.raw();
     await fresh.get(`/login?e=${forBob.elicitationId}`);
     expect((await fresh.get(answer)).status).toBe(400);
     expect(sessionIn(fresh)).toBeUndefined();
   });
 
   it('S09: the page names who is signed in and lets somebody else take over', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, aliceName);
     const { page } = person;
-    const forBob = await stage.ask(bobName);
+    const forBob = await world.ask(bobName);
     await page.goto(forBob.url);
     await signIn(page, aliceName);
     expect(await page.locator('main').textContent()).toContain(`${aliceName} Example`);

@@ -1,26 +1,26 @@
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe);
-  stage = await startStage({ config: { processors }, mcpServer: { payment } });
+  world = await startWorld({ config: { processors }, mcpServer: { payment } });
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
 describe('S25: GET /e/{id}/charge, the one page that may write', () => {
   async function charging() {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf());
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf());
+    const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId);
     const [session] = stripe.checkoutSessionsOf(elicitationId);
     if (session === undefined) throw new Error('there is no charge');
@@ -30,69 +30,69 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
 
   it('writes nothing as long as the processor says that nothing was paid', async () => {
     const { elicitationId, raw } = await charging();
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     for (let round = 0; round < 5; round += 1) expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
     expect(stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
   });
 
   it('whatever stands in the address is no word of the processor', async () => {
     const { elicitationId, raw } = await charging();
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     for (const query of ['?status=paid', '?session_id=cs_x&payment_status=paid', '?redirect_status=succeeded'])
       await raw.get(`/e/${elicitationId}/charge${query}`);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it('asks the processor for nobody else, also when it was paid', async () => {
     const { elicitationId, session } = await charging();
     stripe.pay(session.id);
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const requests = asked();
-    const stranger = await visitorFor(stage, stage.subject(), elicitationId);
+    const stranger = await visitorFor(world, world.subject(), elicitationId);
     expect((await stranger.get(`/e/${elicitationId}/charge`)).status).toBe(403);
-    const nobody = await stage.raw().get(`/e/${elicitationId}/charge`);
+    const nobody = await world.raw().get(`/e/${elicitationId}/charge`);
     expect(nobody.body).not.toContain('24.90');
     expect(asked()).toBe(requests);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it('and not for what only looks ahead', async () => {
     const { elicitationId, session, raw } = await charging();
     stripe.pay(session.id);
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const requests = asked();
     for (const headers of [{ 'sec-purpose': 'prefetch' }, { purpose: 'preview' }, { 'x-moz': 'prefetch' }])
       expect((await raw.get(`/e/${elicitationId}/charge`, { headers })).status).toBe(403);
     for (const method of ['HEAD', 'OPTIONS', 'PUT'])
       expect((await raw.request(method, `/e/${elicitationId}/charge`)).status).toBeGreaterThanOrEqual(400);
     expect(asked()).toBe(requests);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it('records for its person what the processor says: paid', async () => {
     const { elicitationId, session, raw } = await charging();
     stripe.pay(session.id);
     expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
-    expect((await stage.api.read(elicitationId)).body).toMatchObject({ status: 'completed' });
+    expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'completed' });
   });
 
   it('records for its person what the processor says: over, to be tried again', async () => {
     const { elicitationId, session, raw } = await charging();
     stripe.expire(session.id);
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
-    expect((await stage.api.read(elicitationId)).body).toMatchObject({ status: 'pending' });
+    expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'pending' });
   });
 
   it('begins nothing: before the approval it only leads back', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf());
-    const raw = await visitorFor(stage, user, elicitationId);
-    const [requests, before] = [asked(), await storedElicitation(stage, elicitationId)];
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf());
+    const raw = await visitorFor(world, user, elicitationId);
+    const [requests, before] = [asked(), await storedElicitation(world, elicitationId)];
     expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
     expect(await raw.post(`/e/${elicitationId}/charge`, { form })).toMatchObject({ status: 303 });
     expect(asked()).toBe(requests);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 });

@@ -13,19 +13,18 @@ import {
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis, writesSince } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
 let application: ExternalApplication;
-let stage: Stage;
+let world: World;
 let ahead = 0;
 
 beforeAll(async () => {
   application = await startExternalApplication();
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({
+    startWorld({
       now: () => Date.now() + ahead,
       otherMcpServers: [
         { id: 'wiki', name: 'Team Wiki', url: 'http://localhost:7002/mcp' },
@@ -40,23 +39,23 @@ beforeAll(async () => {
       ],
     }),
   ]);
-  application.connect(stage.world, 'embedded');
+  application.connect(world, 'embedded');
 });
 afterEach(() => {
   ahead = 0;
-  Object.assign(stage.world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
+  Object.assign(world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await application?.[Symbol.asyncDispose]();
 });
 
-const apiOf = (mcpServerId: string) => stage.world.api({ apiKey: keyOf(mcpServerId) });
+const apiOf = (mcpServerId: string) => world.apiOf({ apiKey: keyOf(mcpServerId) });
 
 describe('/me, by somebody who is not signed in', () => {
   it('asks to sign in and comes back', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
+    const user = world.subject();
+    const raw = world.raw();
     const page = await raw.get('/me');
     expect(page.status).toBe(200);
     expect(ownLinksIn(page)).toContain('/login?to=me');
@@ -68,8 +67,8 @@ describe('/me, by somebody who is not signed in', () => {
   });
 
   it('when the identity provider is down: says so, and the way back leads here', async () => {
-    const raw = stage.raw();
-    const { identityProvider } = stage.world;
+    const raw = world.raw();
+    const { identityProvider } = world;
     const { location } = await raw.get('/login?to=me');
     const state = new URL(location ?? '').searchParams.get('state') ?? '';
     const refused = await raw.get(
@@ -80,10 +79,10 @@ describe('/me, by somebody who is not signed in', () => {
   });
 
   it('one connection or none, real or invented: the page that asks before it ends looks the same', async () => {
-    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const { connectionId } = await connected(world, { user: world.subject() });
     const invented = `cn_00${'A'.repeat(43)}`;
     const pages = await Promise.all(
-      [connectionId, invented, 'nonsense'].map(id => stage.raw().get(disconnectPathOf(id))),
+      [connectionId, invented, 'nonsense'].map(id => world.raw().get(disconnectPathOf(id))),
     );
     for (const page of pages) expect(page).toMatchObject({ status: 200, body: pages[0]?.body });
   });
@@ -91,11 +90,11 @@ describe('/me, by somebody who is not signed in', () => {
 
 describe('/me, by its person', () => {
   it('shows every connection, whichever MCP server it belongs to, with the account and scopes in plain words', async () => {
-    const user = stage.subject();
-    const { raw } = await connected(stage, { user });
-    await connected(stage, { user, raw, api: apiOf('wiki'), scopes: ['repo', 'issues'] });
+    const user = world.subject();
+    const { raw } = await connected(world, { user });
+    await connected(world, { user, raw, api: apiOf('wiki'), scopes: ['repo', 'issues'] });
     // Two MCP servers of one group have one connection between them.
-    await connected(stage, { user, raw, api: apiOf('desk'), scopes: ['issues'] });
+    await connected(world, { user, raw, api: apiOf('desk'), scopes: ['issues'] });
 
     const entries = connectionEntriesIn(await raw.get('/me'));
     expect(entries).toHaveLength(3);
@@ -115,12 +114,12 @@ describe('/me, by its person', () => {
   });
 
   it('says when it was last used, by whom, and the tool as what the MCP server says', async () => {
-    const user = stage.subject();
-    const { raw, connectionId } = await connected(stage, { user });
+    const user = world.subject();
+    const { raw, connectionId } = await connected(world, { user });
     expect(textOf(await raw.get('/me'))).toContain('Last used Not yet');
-    await stage.api.accessToken(connectionId);
+    await world.api.accessToken(connectionId);
     expect(textOf(await raw.get('/me'))).toContain('by Issue Tracker');
-    await stage.api.accessToken(connectionId, { tool: 'create_issue' });
+    await world.api.accessToken(connectionId, { tool: 'create_issue' });
     expect(textOf(await raw.get('/me'))).toContain('for create_issue, as Issue Tracker says');
     const chinese = await raw.get('/me', { headers: { 'accept-language': 'zh-CN' } });
     expect(chinese.body).toContain('读取你的代码库列表');
@@ -129,22 +128,22 @@ describe('/me, by its person', () => {
   it.each(['refused', 'rejected', 'expired'] as const)(
     'says of a connection that is of no use why: %s',
     async reason => {
-      const user = stage.subject();
-      const { provider } = stage.world;
+      const user = world.subject();
+      const { provider } = world;
       if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
       if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
-      const { connectionId } = await connected(stage, { user });
-      const { accessToken, generation } = (await stage.api.accessToken(connectionId)).body;
+      const { connectionId } = await connected(world, { user });
+      const { accessToken, generation } = (await world.api.accessToken(connectionId)).body;
       const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
       ahead = 3 * 60_000;
       if (reason === 'refused') await provider.endGrant(grantId);
-      const answer = await stage.api.accessToken(
+      const answer = await world.api.accessToken(
         connectionId,
         reason === 'rejected' ? { rejectedGeneration: generation } : {},
       );
       expect(answer.body.code).toBe('reauthorization_required');
 
-      const raw = stage.raw();
+      const raw = world.raw();
       await signInForMe(raw, user);
       const [entry = ''] = connectionEntriesIn(await raw.get('/me'));
       expect(entry).toContain('Needs to be connected again');
@@ -159,11 +158,11 @@ describe('/me, by its person', () => {
   );
 
   it('shows what waits for an answer, until it is answered, withdrawn or over', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
+    const user = world.subject();
+    const raw = world.raw();
     await signInForMe(raw, user);
-    const waiting = await stage.ask(user);
-    const withdrawn = (await apiOf('wiki').issue(askFor(stage.world, user))).body;
+    const waiting = await world.ask(user);
+    const withdrawn = (await apiOf('wiki').issue(askFor(world, user))).body;
     const linksOf = async () => ownLinksIn(await raw.get('/me')).filter(href => href.startsWith('/e/'));
     expect((await linksOf()).sort()).toEqual(
       [waiting, withdrawn].map(({ elicitationId }) => `/e/${elicitationId}`).sort(),
@@ -176,17 +175,17 @@ describe('/me, by its person', () => {
     });
     expect(await linksOf()).toEqual([]);
 
-    const brief = await stage.ask(user, { ttlSeconds: 60 });
+    const brief = await world.ask(user, { ttlSeconds: 60 });
     expect(await linksOf()).toEqual([`/e/${brief.elicitationId}`]);
     ahead = 61_000;
     expect(await linksOf()).toEqual([]);
   });
 
   it('another person sees nothing of it, and cannot end it', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const { connectionId } = await connected(stage, { user });
-    const waiting = await apiOf('wiki').issue(askFor(stage.world, user));
-    const raw = stage.raw();
+    const [user, other] = [world.subject(), world.subject()];
+    const { connectionId } = await connected(world, { user });
+    const waiting = await apiOf('wiki').issue(askFor(world, user));
+    const raw = world.raw();
     await signInForMe(raw, other);
     const page = await raw.get('/me');
     expect(connectionEntriesIn(page)).toEqual([]);
@@ -197,17 +196,17 @@ describe('/me, by its person', () => {
     const invented = `cn_00${'A'.repeat(43)}`;
     for (const id of [connectionId, invented, 'nonsense'])
       expect(await raw.post(disconnectPathOf(id), { form })).toMatchObject({ status: 303, location: '/me' });
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
   });
 
   it('a browser for which an application vouches sees and ends what is that application’s, and nothing else', async () => {
-    const user = stage.subject();
-    const { connectionId: foreign } = await connected(stage, { user });
-    const wiki = (await apiOf('wiki').issue(askFor(stage.world, user))).body;
+    const user = world.subject();
+    const { connectionId: foreign } = await connected(world, { user });
+    const wiki = (await apiOf('wiki').issue(askFor(world, user))).body;
 
-    const raw = stage.raw();
+    const raw = world.raw();
     const embedded = apiOf('embedded');
-    const { elicitationId } = (await embedded.issue(askFor(stage.world, user))).body;
+    const { elicitationId } = (await embedded.issue(askFor(world, user))).body;
     const questionIn = (location = '') => {
       const query = new URL(location).searchParams;
       return { elicitationId, verificationId: query.get('verificationId') ?? '', subject: user };
@@ -227,12 +226,12 @@ describe('/me, by its person', () => {
     expect((await raw.get(disconnectPathOf(foreign))).status).toBe(404);
     const form = { csrf_token: csrfTokenIn(page) };
     expect((await raw.post(disconnectPathOf(foreign), { form })).location).toBe('/me');
-    expect((await stage.api.accessToken(foreign)).status).toBe(200);
+    expect((await world.api.accessToken(foreign)).status).toBe(200);
     expect((await raw.post(disconnectPathOf(own), { form })).status).toBe(200);
     expect((await embedded.accessToken(own)).status).toBe(404);
 
     // Who signs in with us sees both.
-    const everything = stage.raw();
+    const everything = world.raw();
     await signInForMe(everything, user);
     expect(disconnectPathsIn(await everything.get('/me'))).toEqual([disconnectPathOf(foreign)]);
   });
@@ -244,25 +243,25 @@ describe('/me and its forms', () => {
   let user: string;
 
   beforeAll(async () => {
-    user = stage.subject();
-    ({ raw, connectionId } = await connected(stage, { user }));
-    await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    user = world.subject();
+    ({ raw, connectionId } = await connected(world, { user }));
+    await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
   });
 
   it('S25: looking, a hundred times, changes nothing', async () => {
-    const before = await dumpRedis(stage.world.redis.url);
-    await writesSince(stage.world.redis.url);
+    const before = await dumpRedis(world.redis.url);
+    await writesSince(world.redis.url);
     const invented = `cn_00${'A'.repeat(43)}`;
     const paths = ['/me', ...[connectionId, invented, 'x'].map(disconnectPathOf), '/login?to=me'];
-    const visitors = [raw, stage.raw()];
+    const visitors = [raw, world.raw()];
     for (let round = 0; round < 50; round += 1)
       await Promise.all(
         visitors.flatMap(visitor =>
           paths.flatMap(path => ['GET', 'HEAD'].map(method => visitor.request(method, path))),
         ),
       );
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
-    const writes = await writesSince(stage.world.redis.url);
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    const writes = await writesSince(world.redis.url);
     expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
   });
 
@@ -270,8 +269,8 @@ describe('/me and its forms', () => {
     const path = disconnectPathOf(connectionId);
     const csrf_token = csrfTokenIn(await raw.get(path));
     const form = { csrf_token };
-    const stranger = stage.raw();
-    await signInForMe(stranger, stage.subject());
+    const stranger = world.raw();
+    await signInForMe(stranger, world.subject());
     const theirs = csrfTokenIn(await stranger.get('/me'));
     const refused: [number, Parameters<RawBrowser['post']>[1]][] = [
       [403, { form, headers: { 'sec-fetch-site': 'cross-site' } }],
@@ -289,17 +288,17 @@ describe('/me and its forms', () => {
     ];
     for (const [status, request] of refused)
       expect([request, (await raw.post(path, request)).status]).toEqual([request, status]);
-    expect((await stage.raw().post(path, { form })).status).toBe(401);
+    expect((await world.raw().post(path, { form })).status).toBe(401);
     expect((await raw.request('DELETE', path)).status).toBe(404);
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
   });
 
   it('S29: headers of every page of it', async () => {
-    const { connectionId: ended } = await connected(stage, { user, raw, api: apiOf('wiki') });
+    const { connectionId: ended } = await connected(world, { user, raw, api: apiOf('wiki') });
     const form = { csrf_token: csrfTokenIn(await raw.get('/me')) };
     for (const page of [
       await raw.get('/me'),
-      await stage.raw().get('/me'),
+      await world.raw().get('/me'),
       await raw.get(disconnectPathOf(connectionId)),
       await raw.get(disconnectPathOf('x')),
       await raw.post(disconnectPathOf(ended), { form }),
@@ -317,11 +316,11 @@ describe('/me and its forms', () => {
   });
 
   it('S26: works in a browser without JavaScript, from signing in to the end of a connection', async () => {
-    const someone = stage.subject();
-    const { connectionId: theirs } = await connected(stage, { user: someone });
+    const someone = world.subject();
+    const { connectionId: theirs } = await connected(world, { user: someone });
     await using person = await newPerson(browser, someone, { javaScriptEnabled: false });
     const { page } = person;
-    await page.goto(`${stage.world.publicUrl}/me`);
+    await page.goto(`${world.publicUrl}/me`);
     await signIn(page, someone);
     await page.waitForURL(/\/me$/);
     await page.locator('a[href$="/disconnect"]').click();
@@ -334,6 +333,6 @@ describe('/me and its forms', () => {
     expect(await page.locator('h1').textContent()).toContain('disconnected');
     await page.getByRole('link', { name: 'Back to your connections' }).click();
     expect(await page.locator('a[href$="/disconnect"]').count()).toBe(0);
-    expect((await stage.api.accessToken(theirs)).status).toBe(404);
+    expect((await world.api.accessToken(theirs)).status).toBe(404);
   });
 });

@@ -2,12 +2,11 @@ import { startOpenIdProvider, type TestProvider } from '@postern/testkit/provide
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connected, disconnectPathOf, disconnectPathsIn, signInForMe, textOf } from '../support/connections.ts';
 import { ownLinksIn } from '../support/raw-browser.ts';
-import { type Stage, stageUsers, startStage } from '../support/stage.ts';
-import { freePort, keyOf } from '../support/world.ts';
+import { freePort, keyOf, startWorld, type World, worldUsers } from '../support/world.ts';
 
 describe('/me where nobody can sign in', () => {
   it('is not there: a machine of one person has no identity provider', async () => {
-    await using lone = await startStage({
+    await using lone = await startWorld({
       mcpServer: { identity: { mode: 'loopback' } },
       config: { identityProviders: [] },
     });
@@ -27,19 +26,19 @@ describe('/me where nobody can sign in', () => {
 
 describe('/me with several identity providers', () => {
   let second: TestProvider;
-  let both: Stage;
+  let both: World;
 
   beforeAll(async () => {
     const publicUrl = `http://localhost:${await freePort()}`;
     second = await startOpenIdProvider({
       name: 'Other ID',
       consent: 'skip',
-      users: stageUsers,
+      users: worldUsers,
       clients: [
         { clientId: 'postern', clientSecret: 'other-secret', redirectUris: [`${publicUrl}/login/callback/other-id`] },
       ],
     });
-    both = await startStage({
+    both = await startWorld({
       publicUrl,
       mcpServer: { issuers: [second.issuer] },
       otherMcpServers: [{ id: 'wiki', name: 'Team Wiki' }],
@@ -58,7 +57,7 @@ describe('/me with several identity providers', () => {
 
   it('lets the person choose, and each account sees its own', async () => {
     const user = both.subject();
-    const wiki = both.world.api({ apiKey: keyOf('wiki') });
+    const wiki = both.apiOf({ apiKey: keyOf('wiki') });
     const mine = await connected(both, { user, api: wiki });
 
     const raw = both.raw();

@@ -5,9 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
 import { acceptWith, visitorFor } from '../support/asks.ts';
 import { type RawBrowser, unescapeHtml } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { type Api, keyOf } from '../support/world.ts';
+import { type Api, keyOf, startWorld, type World } from '../support/world.ts';
 
 type CredentialInput = Extract<IssueElicitationInput, { kind: 'credential' }>['credential'];
 
@@ -19,7 +18,7 @@ const encryptionKey = {
   kid: 'to-sealed',
 };
 
-let stage: Stage;
+let world: World;
 let api: ApiToCheck;
 beforeAll(async () => {
   api = await startApiToCheck();
@@ -28,7 +27,7 @@ beforeAll(async () => {
     'by-basic': { url: api.url, basic: { username: 'username', password: 'password' } },
     'by-header': { url: api.url, method: 'POST', header: { name: 'X-Api-Key', field: 'key' } },
   } as const;
-  stage = await startStage({
+  world = await startWorld({
     mcpServer: { credentialChecks, limits: { elicitationsPerSubject: 1000 } },
     otherMcpServers: [
       { id: 'friend', group: 'family' },
@@ -41,25 +40,25 @@ beforeAll(async () => {
 });
 afterEach(() => api.release());
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await api?.[Symbol.asyncDispose]();
 });
 
-const apiOf = (id: string) => stage.world.api({ apiKey: keyOf(id) });
-const subjectOf = (user: string) => ({ issuer: stage.world.identityProvider.issuer, subject: user });
+const apiOf = (id: string) => world.apiOf({ apiKey: keyOf(id) });
+const subjectOf = (user: string) => ({ issuer: world.identityProvider.issuer, subject: user });
 
-async function asked(user: string, credential: CredentialInput, as: Api = stage.api) {
+async function asked(user: string, credential: CredentialInput, as: Api = world.api) {
   const issued = await as.issue({ kind: 'credential', subject: subjectOf(user), credential });
   if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
   const { elicitationId } = issued.body;
-  return { elicitationId, raw: await visitorFor(stage, user, elicitationId) };
+  return { elicitationId, raw: await visitorFor(world, user, elicitationId) };
 }
 
 async function typed(
   user: string,
   credential: CredentialInput,
   values: Record<string, string>,
-  as: Api = stage.api,
+  as: Api = world.api,
 ): Promise<{ elicitationId: string; raw: RawBrowser; credentialId: string }> {
   const one = await asked(user, credential, as);
   const { status } = await acceptWith(one.raw, one.elicitationId, values);
@@ -87,8 +86,8 @@ describe('what a person types arrives as it was typed', () => {
     ['a long one', 'x'.repeat(4096)],
     ['names of members that every object has', '__proto__'],
   ])('%s', async (_, value) => {
-    const { elicitationId } = await typed(stage.subject(), apiKey, { key: value });
-    expect((await stage.api.redeem(elicitationId)).body.values).toEqual({ key: value });
+    const { elicitationId } = await typed(world.subject(), apiKey, { key: value });
+    expect((await world.api.redeem(elicitationId)).body.values).toEqual({ key: value });
   });
 
   it('a private key of several lines, byte for byte', async () => {
@@ -96,8 +95,8 @@ describe('what a person types arrives as it was typed', () => {
     const fields = [{ name: 'pem', label: 'Private key', multiline: true }];
     // Browsers send line breaks as CRLF, whatever was pasted (HTML, form submission).
     const asSent = String(pem).replaceAll('\n', '\r\n');
-    const { elicitationId } = await typed(stage.subject(), { ...apiKey, fields }, { pem: asSent });
-    expect(`${(await stage.api.redeem(elicitationId)).body.values?.['pem']}\n`).toBe(String(pem));
+    const { elicitationId } = await typed(world.subject(), { ...apiKey, fields }, { pem: asSent });
+    expect(`${(await world.api.redeem(elicitationId)).body.values?.['pem']}\n`).toBe(String(pem));
   });
 
   it('several fields and each by its own rules; nothing is taken before all are right', async () => {
@@ -106,8 +105,8 @@ describe('what a person types arrives as it was typed', () => {
       { name: 'key', label: 'Key', maxLength: 8 },
       { name: 'note', label: 'Note' },
     ];
-    const { elicitationId, raw } = await asked(stage.subject(), { ...apiKey, fields });
-    const before = await storedElicitation(stage, elicitationId);
+    const { elicitationId, raw } = await asked(world.subject(), { ...apiKey, fields });
+    const before = await storedElicitation(world, elicitationId);
     const faulty: readonly (readonly [string, Record<string, string>])[] = [
       ['account', { account: '12345', key: 'k', note: 'n' }],
       ['account', { account: '1234567', key: 'k', note: 'n' }],
@@ -121,14 +120,14 @@ describe('what a person types arrives as it was typed', () => {
       expect(page.status).toBe(422);
       expect([...page.body.matchAll(/id="fault-([a-z]+)"/g)].map(([, fault]) => fault)).toEqual([name]);
     }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
     await acceptWith(raw, elicitationId, { account: ' 123456 ', key: 'k', note: 'n', 'other.field': 'ignored' });
-    expect((await stage.api.redeem(elicitationId)).body.values).toEqual({ account: '123456', key: 'k', note: 'n' });
+    expect((await world.api.redeem(elicitationId)).body.values).toEqual({ account: '123456', key: 'k', note: 'n' });
   });
 
   it('a pattern that takes others for ever takes no time here', async () => {
     const fields = [{ name: 'key', label: 'Key', pattern: '(a+)+b' }];
-    const { elicitationId, raw } = await asked(stage.subject(), { ...apiKey, fields });
+    const { elicitationId, raw } = await asked(world.subject(), { ...apiKey, fields });
     expect((await acceptWith(raw, elicitationId, { key: 'a'.repeat(4000) })).status).toBe(422);
   });
 
@@ -137,7 +136,7 @@ describe('what a person types arrives as it was typed', () => {
       { name: 'a', label: 'A' },
       { name: 'key', label: 'Key', pattern },
     ];
-    const answer = await stage.api.call('POST', '/v1/elicitations', {
+    const answer = await world.api.call('POST', '/v1/elicitations', {
       kind: 'credential',
       subject: subjectOf('alice'),
       credential: { ...apiKey, fields },
@@ -158,21 +157,21 @@ describe('the live check: nothing is accepted before it says yes', () => {
   const bad = (name: keyof typeof accepted) =>
     name === 'by-basic' ? { username: 'al', password: 'bad' } : { key: 'bad-key' };
   const ways = Object.keys(accepted) as (keyof typeof accepted)[];
-  const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+  const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
   it.each(ways)('%s: refused, then accepted', async name => {
     api.accepts = accepted[name];
-    const { elicitationId, raw } = await asked(stage.subject(), checked(name));
+    const { elicitationId, raw } = await asked(world.subject(), checked(name));
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('localhost');
     const refused = await acceptWith(raw, elicitationId, bad(name));
     expect(refused.status).toBe(422);
-    expect([await statusOf(elicitationId), (await stage.api.redeem(elicitationId)).body.code]).toEqual([
+    expect([await statusOf(elicitationId), (await world.api.redeem(elicitationId)).body.code]).toEqual([
       'pending',
       'not_redeemable',
     ]);
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('class="notice"');
     expect(await acceptWith(raw, elicitationId, good(name))).toMatchObject({ status: 303 });
-    expect((await stage.api.redeem(elicitationId)).body.values).toEqual(good(name));
+    expect((await world.api.redeem(elicitationId)).body.values).toEqual(good(name));
     expect(api.asked.at(-1)).toMatchObject(
       name === 'by-header'
         ? { method: 'POST', apiKey: 'good-key', authorization: undefined }
@@ -184,7 +183,7 @@ describe('the live check: nothing is accepted before it says yes', () => {
     'an answer that says nothing (%s): tried again later',
     async answer => {
       api.accepts = accepted['by-bearer'];
-      const { elicitationId, raw } = await asked(stage.subject(), checked('by-bearer'));
+      const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
       const before = api.asked.length;
       api.answerNext(answer);
       expect((await acceptWith(raw, elicitationId, good('by-bearer'))).status).toBe(422);
@@ -197,37 +196,37 @@ describe('the live check: nothing is accepted before it says yes', () => {
 
   it('while it is being checked nothing is stored, and a decision of that moment stands', async () => {
     api.accepts = accepted['by-bearer'];
-    const { elicitationId, raw } = await asked(stage.subject(), checked('by-bearer'));
+    const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
     api.answerNext('hang');
     const reached = api.hanging();
     const sending = acceptWith(raw, elicitationId, good('by-bearer'));
     await reached;
     expect(await statusOf(elicitationId)).toBe('active');
-    expect((await stage.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
-    expect(JSON.stringify(await storedElicitation(stage, elicitationId))).not.toContain('good-key');
+    expect((await world.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
+    expect(JSON.stringify(await storedElicitation(world, elicitationId))).not.toContain('good-key');
     expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
     api.release();
     expect((await sending).status).toBe(303);
     expect(await statusOf(elicitationId)).toBe('declined');
-    expect((await stage.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
+    expect((await world.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
   });
 
   it('taken back meanwhile: the yes of the API comes too late', async () => {
     api.accepts = accepted['by-bearer'];
-    const { elicitationId, raw } = await asked(stage.subject(), checked('by-bearer'));
+    const { elicitationId, raw } = await asked(world.subject(), checked('by-bearer'));
     api.answerNext('hang');
     const reached = api.hanging();
     const sending = acceptWith(raw, elicitationId, good('by-bearer'));
     await reached;
-    expect((await stage.api.cancel(elicitationId)).status).toBe(200);
+    expect((await world.api.cancel(elicitationId)).status).toBe(200);
     api.release();
     await sending;
     expect(await statusOf(elicitationId)).toBe('cancelled');
   });
 
   it('what cannot stand in a header is not sent', async () => {
-    const { elicitationId, raw } = await asked(stage.subject(), checked('by-header'));
+    const { elicitationId, raw } = await asked(world.subject(), checked('by-header'));
     const before = api.asked.length;
     for (const key of ['a\r\nX-Injected: 1', 'schlüssel'])
       expect((await acceptWith(raw, elicitationId, { key })).status).toBe(422);
@@ -242,40 +241,40 @@ describe('a lasting credential', () => {
     unescapeHtml(/href="(\/me\/credentials\/[^"]+)"/.exec(page.body)?.[1] ?? '');
 
   it('is read again and again, listed without its values, and served without asking', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const { credentialId, elicitationId } = await typed(user, lasting, { key: 'lasting-key-1' });
     for (let round = 0; round < 3; round += 1)
-      expect((await stage.api.credential(credentialId, { tool: 'list_issues' })).body).toMatchObject({
+      expect((await world.api.credential(credentialId, { tool: 'list_issues' })).body).toMatchObject({
         credentialId,
         name: 'acme',
         fields: ['key'],
         values: { key: 'lasting-key-1' },
       });
-    const listed = await stage.api.credentials(subjectOf(user));
+    const listed = await world.api.credentials(subjectOf(user));
     expect(listed.body.credentials).toMatchObject([{ credentialId, name: 'acme', lastUsedAt: expect.any(String) }]);
     expect(JSON.stringify(listed.body)).not.toContain('lasting-key-1');
-    expect((await stage.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
-    const again = await stage.api.issue({ kind: 'credential', subject: subjectOf(user), credential: lasting });
+    expect((await world.api.redeem(elicitationId)).body.code).toBe('not_redeemable');
+    const again = await world.api.issue({ kind: 'credential', subject: subjectOf(user), credential: lasting });
     expect(again).toMatchObject({ status: 200, body: { status: 'completed', outcome: { credentialId } } });
     expect(JSON.stringify(again.body)).not.toContain('lasting-key-1');
   });
 
   it('that does not work any more is asked for anew, and replaced in its place', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'first-key-value' });
     const before = fingerprintIn(await raw.get('/me'));
-    const { generation = 0 } = (await stage.api.credential(credentialId)).body;
+    const { generation = 0 } = (await world.api.credential(credentialId)).body;
     const replacing = await asked(user, { ...lasting, rejectedGeneration: generation });
-    expect((await stage.api.credential(credentialId)).body.values).toEqual({ key: 'first-key-value' });
+    expect((await world.api.credential(credentialId)).body.values).toEqual({ key: 'first-key-value' });
     await acceptWith(replacing.raw, replacing.elicitationId, { key: 'second-key-value' });
-    const read = await stage.api.credential(credentialId);
+    const read = await world.api.credential(credentialId);
     expect(read.body).toMatchObject({ credentialId, values: { key: 'second-key-value' } });
     expect(read.body.generation).toBeGreaterThan(generation);
     const after = fingerprintIn(await raw.get('/me'));
     expect(before).toBeDefined();
     expect(after).not.toBe(before);
     // A late word about the first values asks nobody.
-    const late = await stage.api.issue({
+    const late = await world.api.issue({
       kind: 'credential',
       subject: subjectOf(user),
       credential: { ...lasting, rejectedGeneration: generation },
@@ -284,7 +283,7 @@ describe('a lasting credential', () => {
   });
 
   it('that the person deletes at /me is gone, and asked for again', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'deleted-by-person' });
     const page = await raw.get('/me');
     expect(page.body).not.toContain('deleted-by-person');
@@ -293,37 +292,37 @@ describe('a lasting credential', () => {
     expect(fingerprintIn(asking)).toBe(fingerprintIn(page));
     const form = { csrf_token: /name="csrf_token" value="([^"]+)"/.exec(asking.body)?.[1] ?? '' };
     expect((await raw.post(link, { form })).status).toBe(200);
-    expect((await stage.api.credential(credentialId)).status).toBe(404);
+    expect((await world.api.credential(credentialId)).status).toBe(404);
     expect(fingerprintIn(await raw.get('/me'))).toBeUndefined();
-    expect(stage.world.log()).toContain('credential.deleted');
-    expect((await stage.api.issue({ kind: 'credential', subject: subjectOf(user), credential: lasting })).status).toBe(
+    expect(world.log()).toContain('credential.deleted');
+    expect((await world.api.issue({ kind: 'credential', subject: subjectOf(user), credential: lasting })).status).toBe(
       201,
     );
   });
 
   it('that its MCP server deletes is gone from /me as well', async () => {
-    const { credentialId, raw } = await typed(stage.subject(), lasting, { key: 'deleted-by-server' });
-    expect(await stage.api.removeCredential(credentialId)).toMatchObject({ status: 200, body: { credentialId } });
-    expect((await stage.api.removeCredential(credentialId)).status).toBe(404);
+    const { credentialId, raw } = await typed(world.subject(), lasting, { key: 'deleted-by-server' });
+    expect(await world.api.removeCredential(credentialId)).toMatchObject({ status: 200, body: { credentialId } });
+    expect((await world.api.removeCredential(credentialId)).status).toBe(404);
     expect(fingerprintIn(await raw.get('/me'))).toBeUndefined();
   });
 
   it('the same values have another fingerprint for another person', async () => {
     const [one, other] = [
-      await typed(stage.subject(), lasting, { key: 'the-same-for-both' }),
-      await typed(stage.subject(), lasting, { key: 'the-same-for-both' }),
+      await typed(world.subject(), lasting, { key: 'the-same-for-both' }),
+      await typed(world.subject(), lasting, { key: 'the-same-for-both' }),
     ];
     expect(fingerprintIn(await one.raw.get('/me'))).not.toBe(fingerprintIn(await other.raw.get('/me')));
   });
 
   it('is shared within a group, and with nobody else', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const { credentialId, raw } = await typed(user, lasting, { key: 'key-of-the-family' }, apiOf('friend'));
     expect((await apiOf('sibling').credential(credentialId)).body.values).toEqual({ key: 'key-of-the-family' });
     const served = await apiOf('sibling').issue({ kind: 'credential', subject: subjectOf(user), credential: lasting });
     expect(served.body.outcome?.credentialId).toBe(credentialId);
-    expect((await stage.api.credential(credentialId)).status).toBe(404);
-    expect((await stage.api.credentials(subjectOf(user))).body.credentials).toEqual([]);
+    expect((await world.api.credential(credentialId)).status).toBe(404);
+    expect((await world.api.credentials(subjectOf(user))).body.credentials).toEqual([]);
     expect((await raw.get('/me')).body).toContain('API key of Acme');
   });
 });
@@ -337,7 +336,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
 
   it('required: redeem and read give it sealed only, asked for or not', async () => {
     const sealed = apiOf('sealed');
-    const once = await typed(stage.subject(), apiKey, { key: 'sealed-once-value' }, sealed);
+    const once = await typed(world.subject(), apiKey, { key: 'sealed-once-value' }, sealed);
     const redeemed = await sealed.redeem(once.elicitationId);
     expect(redeemed.body).not.toHaveProperty('values');
     expect(decodeProtectedHeader(redeemed.body.sealedResult ?? '')).toMatchObject({
@@ -347,7 +346,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
     });
     expect(await openedJwe(redeemed.body.sealedResult)).toEqual({ key: 'sealed-once-value' });
 
-    const kept = await typed(stage.subject(), lasting, { key: 'sealed-lasting-value' }, sealed);
+    const kept = await typed(world.subject(), lasting, { key: 'sealed-lasting-value' }, sealed);
     const read = await sealed.credential(kept.credentialId);
     expect(read.body).not.toHaveProperty('values');
     expect(decodeProtectedHeader(read.body.sealedValues ?? '')).toMatchObject({
@@ -359,7 +358,7 @@ describe('sealed delivery (JWE) of what was typed', () => {
 
   it('not required: on request', async () => {
     const sealable = apiOf('sealable');
-    const { elicitationId } = await typed(stage.subject(), apiKey, { key: 'either-way-value' }, sealable);
+    const { elicitationId } = await typed(world.subject(), apiKey, { key: 'either-way-value' }, sealable);
     const headers = { 'idempotency-key': 'the-same-redemption' };
     const plain = await sealable.redeem(elicitationId, headers);
     expect(plain.body.values).toEqual({ key: 'either-way-value' });
@@ -368,22 +367,22 @@ describe('sealed delivery (JWE) of what was typed', () => {
   });
 
   it('without a key: refused before anything is taken', async () => {
-    const { elicitationId } = await typed(stage.subject(), apiKey, { key: 'no-key-is-known' });
-    expect((await stage.api.redeem(elicitationId, {}, { sealed: true })).body.code).toBe(
+    const { elicitationId } = await typed(world.subject(), apiKey, { key: 'no-key-is-known' });
+    expect((await world.api.redeem(elicitationId, {}, { sealed: true })).body.code).toBe(
       'encryption_key_not_registered',
     );
-    expect((await stage.api.redeem(elicitationId)).body.values).toEqual({ key: 'no-key-is-known' });
-    const kept = await typed(stage.subject(), lasting, { key: 'no-key-is-known-2' });
-    expect((await stage.api.credential(kept.credentialId, { sealed: true })).body.code).toBe(
+    expect((await world.api.redeem(elicitationId)).body.values).toEqual({ key: 'no-key-is-known' });
+    const kept = await typed(world.subject(), lasting, { key: 'no-key-is-known-2' });
+    expect((await world.api.credential(kept.credentialId, { sealed: true })).body.code).toBe(
       'encryption_key_not_registered',
     );
   });
 
   it('a form, too', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const requestedSchema = { type: 'object' as const, properties: { n: { type: 'integer' as const } } };
     const { body } = await apiOf('sealed').issue({ kind: 'form', subject: subjectOf(user), form: { requestedSchema } });
-    const raw = await visitorFor(stage, user, body.elicitationId);
+    const raw = await visitorFor(world, user, body.elicitationId);
     await acceptWith(raw, body.elicitationId, { n: '7' });
     const redeemed = await apiOf('sealed').redeem(body.elicitationId);
     expect(redeemed.body).not.toHaveProperty('content');

@@ -2,26 +2,26 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/back';
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ mcpServer: { returnUrls: [RETURN_URL] } })]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld({ mcpServer: { returnUrls: [RETURN_URL] } })]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 describe('declining', () => {
   it('ends the elicitation, tells the waiter and never asks the provider', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user, { returnUrl: RETURN_URL });
-    const waiting = stage.api.read(issued.elicitationId, 50);
-    stage.world.provider.clearRequests();
+    const issued = await world.ask(user, { returnUrl: RETURN_URL });
+    const waiting = world.api.read(issued.elicitationId, 50);
+    world.provider.clearRequests();
 
     await person.page.goto(issued.url);
     await signIn(person.page, user);
@@ -30,17 +30,17 @@ describe('declining', () => {
 
     expect((await waiting).body).toMatchObject({ status: 'declined' });
     expect((await waiting).body.outcome).toBeUndefined();
-    expect(stage.world.provider.requests('authorization')).toHaveLength(0);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('authorization')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     // S32: the way back is the registered one, and nothing is left to decide.
     expect(await person.page.locator('main a.button').getAttribute('href')).toBe(RETURN_URL);
     expect(await person.page.locator('form[action$="/accept"]').count()).toBe(0);
   });
 
   it('is final: reloading, going back and accepting afterwards change nothing', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     await using other = { page: await person.context.newPage(), [Symbol.asyncDispose]: () => person.context.close() };
@@ -48,45 +48,45 @@ describe('declining', () => {
 
     await person.page.locator('form[action$="/decline"] button').click();
     await person.page.waitForURL(issued.url);
-    const declined = (await stage.api.read(issued.elicitationId)).body;
+    const declined = (await world.api.read(issued.elicitationId)).body;
     await person.page.reload();
 
     // The second tab still shows the question.
     await other.page.locator('form[action$="/accept"] button').click();
     await other.page.waitForURL(issued.url);
     expect(await other.page.locator('form[action$="/accept"]').count()).toBe(0);
-    expect((await stage.api.read(issued.elicitationId)).body).toEqual(declined);
+    expect((await world.api.read(issued.elicitationId)).body).toEqual(declined);
   });
 
   it('after it a new ask is a new elicitation', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const first = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const first = await world.ask(user);
     await raw.signIn(first.elicitationId, user);
     const form = { csrf_token: await raw.csrfToken(first.elicitationId) };
     expect(await raw.post(`/e/${first.elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
-    const second = await stage.ask(user);
+    const second = await world.ask(user);
     expect(second.elicitationId).not.toBe(first.elicitationId);
     // Declining again is the same answer, not another one.
     expect(await raw.post(`/e/${first.elicitationId}/decline`, { form })).toMatchObject({
       status: 303,
       location: `/e/${first.elicitationId}`,
     });
-    expect((await stage.api.read(second.elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(second.elicitationId)).body.status).toBe('pending');
   });
 
   it('in the middle of an attempt, the answer that comes later is not used', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const issued = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const issued = await world.ask(user);
     await raw.signIn(issued.elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice');
     const form = { csrf_token: await raw.csrfToken(issued.elicitationId) };
     await raw.post(`/e/${issued.elicitationId}/decline`, { form });
 
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
-    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('declined');
+    expect(world.provider.requests('token')).toHaveLength(0);
+    expect((await world.api.read(issued.elicitationId)).body.status).toBe('declined');
   });
 });

@@ -9,13 +9,12 @@ import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis, writesSince } from '../support/redis-dump.ts';
 import { untilNothingIsKept } from '../support/revocations.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type ConfigParts, startWorld } from '../support/world.ts';
+import { type ConfigParts, startWorld, type World } from '../support/world.ts';
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let ahead = 0;
 
 const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
@@ -23,30 +22,29 @@ const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
 });
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ provider: { deviceFlow: true }, config: byDevice, now: () => Date.now() + ahead }),
+    startWorld({ provider: { deviceFlow: true }, config: byDevice, now: () => Date.now() + ahead }),
   ]);
 });
 afterEach(() => {
   ahead = 0;
-  stage.world.provider.clearFaults();
-  stage.world.provider.clearRequests();
-  stage.world.provider.onExchange(undefined);
+  world.provider.clearFaults();
+  world.provider.clearRequests();
+  world.provider.onExchange(undefined);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const polls = () =>
-  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === DEVICE_GRANT).length;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const polls = () => world.provider.requests('token').filter(({ form }) => form['grant_type'] === DEVICE_GRANT).length;
 
 /** An ask, and its person signed in. */
-async function asked(overrides: Parameters<Stage['ask']>[1] = {}) {
-  const user = stage.subject();
-  const raw = stage.raw();
-  const { elicitationId } = await stage.ask(user, overrides);
+async function asked(overrides: Parameters<World['ask']>[1] = {}) {
+  const user = world.subject();
+  const raw = world.raw();
+  const { elicitationId } = await world.ask(user, overrides);
   await raw.signIn(elicitationId, user);
   return { user, raw, elicitationId };
 }
@@ -61,27 +59,27 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
   it('shows a code, and connects when it was entered; the connection is like any other', async () => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
-    expect(new URL(shown.verificationUri).origin).toBe(stage.world.provider.origin);
+    expect(new URL(shown.verificationUri).origin).toBe(world.provider.origin);
     expect(await driveDevice(shown, 'alice')).toBe('approved');
     expect(await check(raw, elicitationId)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
 
-    const connectionId = await connectionIdOf(stage.api, elicitationId);
-    const { accessToken } = (await stage.api.accessToken(connectionId)).body;
-    expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
+    const connectionId = await connectionIdOf(world.api, elicitationId);
+    const { accessToken } = (await world.api.accessToken(connectionId)).body;
+    expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
     expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('read the list of your repositories');
     ahead = 3600_000;
-    const renewed = (await stage.api.accessToken(connectionId)).body.accessToken;
+    const renewed = (await world.api.accessToken(connectionId)).body.accessToken;
     expect(renewed).not.toBe(accessToken);
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
-    expect(stage.world.provider.tokens.statusOf(renewed)).toBe('revoked');
-    expect(stage.world.log()).not.toContain(shown.userCode);
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
+    expect(world.provider.tokens.statusOf(renewed)).toBe('revoked');
+    expect(world.log()).not.toContain(shown.userCode);
   });
 
   it('by a person with a browser and a phone beside it', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using desk = await newPerson(browser, user);
     await using phone = await newPerson(browser, user, { viewport: { width: 390, height: 844 } });
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await desk.page.goto(issued.url);
     await signIn(desk.page, user);
     await desk.page.locator('form[action$="/accept"] button').click();
@@ -114,7 +112,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     await driveDevice(shown, 'alice');
     expect(textOf(await check(raw, elicitationId))).toContain('needs a moment');
     expect(polls()).toBe(1);
-    await endPollInterval(stage.world);
+    await endPollInterval(world);
     expect((await check(raw, elicitationId)).status).toBe(303);
     expect(polls()).toBe(2);
     expect(await statusOf(elicitationId)).toBe('completed');
@@ -127,12 +125,12 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
   ] as const)('the provider answers %s: the code stays good', async (_, fault) => {
     const { raw, elicitationId } = await asked();
     const shown = await askForCode(raw, elicitationId);
-    stage.world.provider.fault({ endpoint: 'token', grantType: DEVICE_GRANT, times: 1, ...fault });
+    world.provider.fault({ endpoint: 'token', grantType: DEVICE_GRANT, times: 1, ...fault });
     const page = await check(raw, elicitationId);
     expect(textOf(page)).toContain('needs a moment');
     expect(codeIn(page)).toEqual(shown);
     await driveDevice(shown, 'alice');
-    await endPollInterval(stage.world);
+    await endPollInterval(world);
     expect((await check(raw, elicitationId)).status).toBe(303);
     expect(await statusOf(elicitationId)).toBe('completed');
   });
@@ -149,7 +147,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     const again = await askForCode(raw, elicitationId);
     expect(again.userCode).not.toBe(shown.userCode);
     await driveDevice(again, 'alice');
-    await endPollInterval(stage.world);
+    await endPollInterval(world);
     await check(raw, elicitationId);
     expect(await statusOf(elicitationId)).toBe('completed');
   });
@@ -184,12 +182,12 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
   it('S25: looking at the code changes nothing', async () => {
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
-    const before = await dumpRedis(stage.world.redis.url);
-    await writesSince(stage.world.redis.url);
+    const before = await dumpRedis(world.redis.url);
+    await writesSince(world.redis.url);
     for (let round = 0; round < 50; round += 1)
       for (const method of ['GET', 'HEAD']) await raw.request(method, `/e/${elicitationId}/device`);
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
-    const writes = await writesSince(stage.world.redis.url);
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
+    const writes = await writesSince(world.redis.url);
     expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
     expect(polls()).toBe(0);
   });
@@ -201,12 +199,12 @@ describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
     const shown = await askForCode(raw, elicitationId);
     await driveDevice(shown, 'alice');
 
-    const stranger = stage.raw();
-    await signInForMe(stranger, stage.subject());
+    const stranger = world.raw();
+    await signInForMe(stranger, world.subject());
     // The same person in another browser has not begun this attempt.
-    const elsewhere = stage.raw();
+    const elsewhere = world.raw();
     await signInForMe(elsewhere, user);
-    const nobody = stage.raw();
+    const nobody = world.raw();
     for (const [visitor, statuses] of [
       [stranger, [403]],
       [elsewhere, [303]],
@@ -243,7 +241,7 @@ describe('talking somebody into entering a code (RFC 8628 section 5.4)', () => {
 describe('two tabs', () => {
   it('that say at once that the code is entered: one grant, one connection', async () => {
     for (let round = 0; round < 3; round += 1) {
-      stage.world.provider.clearRequests();
+      world.provider.clearRequests();
       const { raw, elicitationId } = await asked();
       await driveDevice(await askForCode(raw, elicitationId), 'alice');
       const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
@@ -254,8 +252,8 @@ describe('two tabs', () => {
       for (const { status } of answers) expect([200, 303]).toContain(status);
       expect(polls()).toBe(1);
       expect(await statusOf(elicitationId)).toBe('completed');
-      const { accessToken } = (await stage.api.accessToken(await connectionIdOf(stage.api, elicitationId))).body;
-      const exchanges = stage.world.provider.tokens.grantOf(accessToken)?.exchanges ?? [];
+      const { accessToken } = (await world.api.accessToken(await connectionIdOf(world.api, elicitationId))).body;
+      const exchanges = world.provider.tokens.grantOf(accessToken)?.exchanges ?? [];
       expect(exchanges.map(exchange => exchange.accessToken)).toEqual([tokenDigest(accessToken)]);
     }
   });
@@ -266,11 +264,11 @@ describe('two tabs', () => {
     await driveDevice(older, 'bob');
     expect(codeIn(await check(raw, elicitationId))).toEqual(newer);
     await driveDevice(newer, 'alice');
-    await endPollInterval(stage.world);
+    await endPollInterval(world);
     await check(raw, elicitationId);
-    const connectionId = await connectionIdOf(stage.api, elicitationId);
-    const { accessToken } = (await stage.api.accessToken(connectionId)).body;
-    expect(stage.world.provider.tokens.accessToken(accessToken)?.accountId).toBe('alice');
+    const connectionId = await connectionIdOf(world.api, elicitationId);
+    const { accessToken } = (await world.api.accessToken(connectionId)).body;
+    expect(world.provider.tokens.accessToken(accessToken)?.accountId).toBe('alice');
   });
 
   it('of which one declines while the other asks: one end, and no grant is left over', async () => {
@@ -278,14 +276,14 @@ describe('two tabs', () => {
     await driveDevice(await askForCode(raw, elicitationId), 'alice');
     const page = `/e/${elicitationId}`;
     const form = { csrf_token: csrfTokenIn(await raw.get(`${page}/device`)) };
-    stage.world.provider.onExchange(async () => {
+    world.provider.onExchange(async () => {
       expect((await raw.post(`${page}/decline`, { form })).location).toBe(page);
     });
     expect((await raw.post(`${page}/device`, { form })).location).toBe(page);
     expect(await statusOf(elicitationId)).toBe('declined');
-    await untilNothingIsKept(stage.world);
-    const [revoked] = stage.world.provider.revocations();
-    expect(stage.world.provider.tokens.grant(revoked?.grantId ?? '')?.status).toBe('revoked');
+    await untilNothingIsKept(world);
+    const [revoked] = world.provider.revocations();
+    expect(world.provider.tokens.grant(revoked?.grantId ?? '')?.status).toBe('revoked');
   });
 });
 

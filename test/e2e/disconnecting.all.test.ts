@@ -4,12 +4,11 @@ import { connected, connectionIdOf, disconnectPathOf, disconnectPathsIn, textOf 
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { keptRevocations, tellWhatIsDue, untilNothingIsKept, untilSwept } from '../support/revocations.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, freePort, keyOf } from '../support/world.ts';
+import { askFor, freePort, keyOf, startWorld, type World } from '../support/world.ts';
 
 const HOUR_MS = 3_600_000;
 
-let stage: Stage;
+let world: World;
 /** Deletes everything a person granted to the app, whichever token it is told. */
 let hub: OddProvider;
 let ahead = 0;
@@ -33,7 +32,7 @@ beforeAll(async () => {
     tokenResponse: { format: 'auto' },
     account: { from: 'userinfo', idClaim: 'id', nameClaim: 'login' },
   } as const;
-  stage = await startStage({
+  world = await startWorld({
     publicUrl,
     now: () => Date.now() + ahead,
     sweepPauseMs: 20,
@@ -65,26 +64,26 @@ beforeAll(async () => {
 });
 afterEach(() => {
   ahead = 0;
-  stage.world.provider.clearFaults();
-  stage.world.provider.clearRequests();
-  stage.world.provider.onRefresh(undefined);
-  stage.world.provider.onExchange(undefined);
-  stage.world.provider.switches.accessTokenTtlSeconds = 3600;
+  world.provider.clearFaults();
+  world.provider.clearRequests();
+  world.provider.onRefresh(undefined);
+  world.provider.onExchange(undefined);
+  world.provider.switches.accessTokenTtlSeconds = 3600;
   hub.clearFaults();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await hub?.close();
 });
 
-const wikiApi = () => stage.world.api({ apiKey: keyOf('wiki') });
+const wikiApi = () => world.apiOf({ apiKey: keyOf('wiki') });
 
-async function apiStatus(accessToken: string, origin = stage.world.provider.origin): Promise<number> {
+async function apiStatus(accessToken: string, origin = world.provider.origin): Promise<number> {
   const answer = await fetch(`${origin}/api/me`, { headers: { authorization: `Bearer ${accessToken}` } });
   return answer.status;
 }
 
-const tokenOf = async (connectionId: string, api = stage.api) => (await api.accessToken(connectionId)).body.accessToken;
+const tokenOf = async (connectionId: string, api = world.api) => (await api.accessToken(connectionId)).body.accessToken;
 
 const secretOf = (connectionId: string) => connectionId.slice(5);
 
@@ -96,7 +95,7 @@ async function disconnectOnPage(raw: RawBrowser, connectionId: string) {
 
 describe('S24: ending a connection', () => {
   it('by its person: gone here, and dead at the provider', async () => {
-    const { raw, connectionId } = await connected(stage, { user: stage.subject() });
+    const { raw, connectionId } = await connected(world, { user: world.subject() });
     const accessToken = await tokenOf(connectionId);
     expect(await apiStatus(accessToken)).toBe(200);
 
@@ -106,109 +105,109 @@ describe('S24: ending a connection', () => {
     expect(answer.status).toBe(200);
     expect(textOf(answer)).toContain('Code Forge ended the access as well');
 
-    expect(stage.world.provider.revocations()).toMatchObject([{ kind: 'refresh_token', status: 200 }]);
+    expect(world.provider.revocations()).toMatchObject([{ kind: 'refresh_token', status: 200 }]);
     expect(await apiStatus(accessToken)).toBe(401);
-    expect((await stage.api.accessToken(connectionId)).status).toBe(404);
+    expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
-    expect(Object.keys(await dumpRedis(stage.world.redis.url)).join()).not.toContain(secretOf(connectionId));
-    expect(await keptRevocations(stage.world)).toEqual([]);
-    expect(stage.world.log()).toContain('"event":"revocation.ended"');
+    expect(Object.keys(await dumpRedis(world.redis.url)).join()).not.toContain(secretOf(connectionId));
+    expect(await keptRevocations(world)).toEqual([]);
+    expect(world.log()).toContain('"event":"revocation.ended"');
   });
 
   it('by the MCP server: the same, and the next ask goes to the person again', async () => {
-    const user = stage.subject();
-    const { connectionId } = await connected(stage, { user });
+    const user = world.subject();
+    const { connectionId } = await connected(world, { user });
     const accessToken = await tokenOf(connectionId);
-    expect(await stage.api.remove(connectionId)).toMatchObject({
+    expect(await world.api.remove(connectionId)).toMatchObject({
       status: 200,
       body: { connectionId, revocation: 'revoked' },
     });
     expect(await apiStatus(accessToken)).toBe(401);
-    expect((await stage.api.remove(connectionId)).status).toBe(404);
-    const { issuer } = stage.world.identityProvider;
-    expect((await stage.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
-    expect((await stage.api.issue(askFor(stage.world, user))).status).toBe(201);
+    expect((await world.api.remove(connectionId)).status).toBe(404);
+    const { issuer } = world.identityProvider;
+    expect((await world.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
+    expect((await world.api.issue(askFor(world, user))).status).toBe(201);
   });
 
   it('is not for others: unknown, foreign and malformed ids are answered alike, and nothing ends', async () => {
-    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const { connectionId } = await connected(world, { user: world.subject() });
     const unknown = `cn_${connectionId.slice(3, 5)}${'A'.repeat(43)}`;
     const answers = await Promise.all([connectionId, unknown, 'nonsense'].map(id => wikiApi().remove(id)));
     for (const { status, body } of answers) {
       expect(status).toBe(404);
       expect({ ...body, requestId: '' }).toEqual({ ...answers[0]?.body, requestId: '' });
     }
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
-    expect(stage.world.provider.revocations()).toEqual([]);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
+    expect(world.provider.revocations()).toEqual([]);
   });
 
   it('a provider that is down does not keep it: gone at once, told later', async () => {
-    const { provider } = stage.world;
-    const user = stage.subject();
-    const { raw, connectionId } = await connected(stage, { user });
+    const { provider } = world;
+    const user = world.subject();
+    const { raw, connectionId } = await connected(world, { user });
     const accessToken = await tokenOf(connectionId);
     provider.fault({ endpoint: 'revocation', status: 503 });
     const answer = await disconnectOnPage(raw, connectionId);
     expect(answer.status).toBe(200);
     expect(textOf(answer)).toContain('We will tell it as soon as it does');
-    expect((await stage.api.accessToken(connectionId)).status).toBe(404);
+    expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(disconnectPathsIn(await raw.get('/me'))).toEqual([]);
     expect(await apiStatus(accessToken)).toBe(200);
-    expect(await keptRevocations(stage.world)).toHaveLength(2);
+    expect(await keptRevocations(world)).toHaveLength(2);
 
     provider.clearFaults();
     ahead = HOUR_MS;
-    await untilSwept(stage.world);
+    await untilSwept(world);
     expect(await apiStatus(accessToken)).toBe(401);
   });
 
   it('an answer that is lost on the way: told again, which does no harm', async () => {
-    const { provider } = stage.world;
-    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const { provider } = world;
+    const { connectionId } = await connected(world, { user: world.subject() });
     const accessToken = await tokenOf(connectionId);
     provider.fault({ endpoint: 'revocation', drop: 'after', times: 1 });
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     ahead = HOUR_MS;
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(provider.revocations()).toHaveLength(2);
     expect(await apiStatus(accessToken)).toBe(401);
   });
 
   it('S52: a provider that never answers is given up after three days, and nothing sealed is left', async () => {
-    const { connectionId } = await connected(stage, { user: stage.subject() });
-    stage.world.provider.fault({ endpoint: 'revocation', status: 500 });
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
-    const sealed = JSON.stringify(await dumpRedis(stage.world.redis.url)).match(/eyJ[\w-]+\.[\w.-]+/g)?.length ?? 0;
+    const { connectionId } = await connected(world, { user: world.subject() });
+    world.provider.fault({ endpoint: 'revocation', status: 500 });
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
+    const sealed = JSON.stringify(await dumpRedis(world.redis.url)).match(/eyJ[\w-]+\.[\w.-]+/g)?.length ?? 0;
     expect(sealed).toBeGreaterThan(0);
 
     ahead = 71 * HOUR_MS;
-    await tellWhatIsDue(stage.world);
-    await vi.waitFor(() => expect(stage.world.provider.requests('revocation')).toHaveLength(2), { timeout: 100_000 });
-    expect(await keptRevocations(stage.world)).toHaveLength(2);
+    await tellWhatIsDue(world);
+    await vi.waitFor(() => expect(world.provider.requests('revocation')).toHaveLength(2), { timeout: 100_000 });
+    expect(await keptRevocations(world)).toHaveLength(2);
     ahead = 73 * HOUR_MS;
-    await untilNothingIsKept(stage.world);
-    expect(stage.world.log()).toMatch(/"event":"revocation\.ended".*"outcome":"abandoned"/);
-    expect(Object.keys(await dumpRedis(stage.world.redis.url)).join()).not.toContain(secretOf(connectionId));
+    await untilNothingIsKept(world);
+    expect(world.log()).toMatch(/"event":"revocation\.ended".*"outcome":"abandoned"/);
+    expect(Object.keys(await dumpRedis(world.redis.url)).join()).not.toContain(secretOf(connectionId));
   });
 
   it('where the provider cannot be told, its person is told', async () => {
-    const { raw, connectionId } = await connected(stage, { user: stage.subject(), provider: 'mute' });
+    const { raw, connectionId } = await connected(world, { user: world.subject(), provider: 'mute' });
     const accessToken = await tokenOf(connectionId);
     expect(textOf(await raw.get(disconnectPathOf(connectionId)))).toContain('Mute Hub cannot be told from here');
     expect(textOf(await disconnectOnPage(raw, connectionId))).toContain('remove Postern in your Mute Hub settings');
-    expect(await keptRevocations(stage.world)).toEqual([]);
-    expect((await stage.api.accessToken(connectionId)).status).toBe(404);
+    expect(await keptRevocations(world)).toEqual([]);
+    expect((await world.api.accessToken(connectionId)).status).toBe(404);
     expect(await apiStatus(accessToken, hub.origin)).toBe(200);
   });
 
   it('a second click finds it gone, and the provider hears of it once', async () => {
-    const { raw, connectionId } = await connected(stage, { user: stage.subject() });
+    const { raw, connectionId } = await connected(world, { user: world.subject() });
     const path = disconnectPathOf(connectionId);
     const form = { csrf_token: csrfTokenIn(await raw.get(path)) };
     const answers = await Promise.all(Array.from({ length: 10 }, () => raw.post(path, { form })));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([200, ...Array<number>(9).fill(303)]);
-    expect(stage.world.provider.revocations()).toHaveLength(1);
+    expect(world.provider.revocations()).toHaveLength(1);
   });
 });
 
@@ -218,9 +217,9 @@ describe('S24: a grant that several connections rest on', () => {
   async function two() {
     account += 1;
     hub.account = { id: account, login: `octo-${account}`, name: 'Octo Example' };
-    const user = stage.subject();
-    const tracker = await connected(stage, { user, provider: 'hub' });
-    const wiki = await connected(stage, { user, provider: 'hub', api: wikiApi(), raw: tracker.raw });
+    const user = world.subject();
+    const tracker = await connected(world, { user, provider: 'hub' });
+    const wiki = await connected(world, { user, provider: 'hub', api: wikiApi(), raw: tracker.raw });
     const tokens = [await tokenOf(tracker.connectionId), await tokenOf(wiki.connectionId, wikiApi())] as const;
     return { user, raw: tracker.raw, tracker: tracker.connectionId, wiki: wiki.connectionId, tokens };
   }
@@ -234,7 +233,7 @@ describe('S24: a grant that several connections rest on', () => {
     expect(textOf(await disconnectOnPage(raw, tracker))).toContain('it was removed only here');
     expect(await statusesOf(tokens)).toEqual([200, 200]);
     expect((await wikiApi().accessToken(wiki)).status).toBe(200);
-    expect(await keptRevocations(stage.world)).toEqual([]);
+    expect(await keptRevocations(world)).toEqual([]);
 
     expect((await wikiApi().remove(wiki)).body.revocation).toBe('revoked');
     expect(await statusesOf(tokens)).toEqual([401, 401]);
@@ -243,9 +242,9 @@ describe('S24: a grant that several connections rest on', () => {
   it('also when both are ended at the same moment', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { tracker, wiki, tokens } = await two();
-      const answers = await Promise.all([stage.api.remove(tracker), wikiApi().remove(wiki)]);
+      const answers = await Promise.all([world.api.remove(tracker), wikiApi().remove(wiki)]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-      await untilNothingIsKept(stage.world);
+      await untilNothingIsKept(world);
       expect(await statusesOf(tokens)).toEqual([401, 401]);
     }
   });
@@ -254,37 +253,37 @@ describe('S24: a grant that several connections rest on', () => {
     const { raw, user, tracker, tokens } = await two();
     hub.account = { id: 5000 + account, login: 'other', name: 'Other' };
     const asked = await wikiApi().issue(
-      askFor(stage.world, user, {
+      askFor(world, user, {
         authorization: { provider: 'hub', scopes: ['issues'], expectedAccount: `${5000 + account}` },
       }),
     );
     await raw.get(await raw.decideAtProvider(await raw.accept(asked.body.elicitationId), 'unused'));
     const other = await tokenOf(await connectionIdOf(wikiApi(), asked.body.elicitationId), wikiApi());
-    expect((await stage.api.remove(tracker)).body.revocation).toBe('revoked');
+    expect((await world.api.remove(tracker)).body.revocation).toBe('revoked');
     expect(await statusesOf([tokens[0], other])).toEqual([401, 200]);
   });
 
   it('a grant that was made while the provider was still to be told of the old one lives on', async () => {
     account += 1;
     hub.account = { id: account, login: `octo-${account}`, name: 'Octo Example' };
-    const user = stage.subject();
-    const { raw, connectionId } = await connected(stage, { user, provider: 'hub' });
+    const user = world.subject();
+    const { raw, connectionId } = await connected(world, { user, provider: 'hub' });
     hub.fault({ endpoint: 'revocation', status: 503 });
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('pending');
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     hub.clearFaults();
-    await connected(stage, { user, provider: 'hub', raw });
+    await connected(world, { user, provider: 'hub', raw });
     ahead = HOUR_MS;
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(await statusesOf([await tokenOf(connectionId)])).toEqual([200]);
   });
 });
 
 describe('S24: ending a connection while something is under way', () => {
   it('a refresh: what it brings does not outlive the connection', async () => {
-    const { provider } = stage.world;
+    const { provider } = world;
     provider.switches.accessTokenTtlSeconds = 120;
-    const { connectionId } = await connected(stage, { user: stage.subject() });
-    const { accessToken } = (await stage.api.accessToken(connectionId)).body;
+    const { connectionId } = await connected(world, { user: world.subject() });
+    const { accessToken } = (await world.api.accessToken(connectionId)).body;
     const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
     ahead = 5 * 60_000;
     const arrived = Promise.withResolvers<void>();
@@ -293,98 +292,98 @@ describe('S24: ending a connection while something is under way', () => {
       arrived.resolve();
       await release.promise;
     });
-    const asked = stage.api.accessToken(connectionId);
+    const asked = world.api.accessToken(connectionId);
     await arrived.promise;
     // The old refresh token was used up a moment ago; the provider is told of it nevertheless.
-    expect((await stage.api.remove(connectionId)).status).toBe(200);
+    expect((await world.api.remove(connectionId)).status).toBe(200);
     release.resolve();
     expect((await asked).status).toBe(404);
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(provider.tokens.grant(grantId)?.status).toBe('revoked');
   });
 
   it('connecting again: either it is there and good for something, or it is gone', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const user = stage.subject();
-      const { connectionId } = await connected(stage, { user });
-      const raw = stage.raw();
-      const { elicitationId } = await stage.ask(user, {
+      const user = world.subject();
+      const { connectionId } = await connected(world, { user });
+      const raw = world.raw();
+      const { elicitationId } = await world.ask(user, {
         authorization: { provider: 'forge', scopes: ['repo', 'issues'] },
       });
       await raw.signIn(elicitationId, user);
       const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-      const [removed, answered] = await Promise.all([stage.api.remove(connectionId), raw.get(callback)]);
+      const [removed, answered] = await Promise.all([world.api.remove(connectionId), raw.get(callback)]);
       expect(removed.status).toBe(200);
       expect(answered).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
-      expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
-      const taken = await stage.api.accessToken(connectionId);
+      expect((await world.api.read(elicitationId)).body.status).toBe('completed');
+      const taken = await world.api.accessToken(connectionId);
       expect([200, 404]).toContain(taken.status);
       if (taken.status === 200) expect(await apiStatus(taken.body.accessToken)).toBe(200);
-      await untilNothingIsKept(stage.world);
+      await untilNothingIsKept(world);
     }
   });
 });
 
 describe('S24: a grant that is not kept', () => {
-  const statusAtProvider = (grantId: string) => stage.world.provider.tokens.grant(grantId)?.status;
-  const newestGrant = () => stage.world.provider.tokens.grants().at(-1)?.grantId ?? '';
+  const statusAtProvider = (grantId: string) => world.provider.tokens.grant(grantId)?.status;
+  const newestGrant = () => world.provider.tokens.grants().at(-1)?.grantId ?? '';
 
   it('of another account than the expected one: ended at the provider', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, {
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, {
       authorization: { provider: 'forge', scopes: ['repo'], expectedAccount: 'alice' },
     });
     await raw.signIn(elicitationId, user);
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'bob'));
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     const grantId = newestGrant();
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
   it('with fewer scopes than the tool needs: ended at the provider', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, {
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, {
       authorization: { provider: 'forge', scopes: ['repo', 'issues'] },
     });
     await raw.signIn(elicitationId, user);
     const destination = await raw.accept(elicitationId);
     await raw.get(await raw.decideAtProvider(destination, 'alice', { grantScopes: ['openid', 'profile', 'repo'] }));
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     const grantId = newestGrant();
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
   it('for an ask that was withdrawn while the code was being exchanged: ended at the provider', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.onExchange(async () => {
-      await stage.api.cancel(elicitationId);
+    world.provider.onExchange(async () => {
+      await world.api.cancel(elicitationId);
     });
     expect((await raw.get(callback)).location).toBe(`/e/${elicitationId}`);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('cancelled');
+    expect((await world.api.read(elicitationId)).body.status).toBe('cancelled');
     const grantId = newestGrant();
-    await untilNothingIsKept(stage.world);
+    await untilNothingIsKept(world);
     expect(statusAtProvider(grantId)).toBe('revoked');
   });
 
   it('but not where the person has a connection there, which might end with it', async () => {
-    const user = stage.subject();
-    const kept = await connected(stage, { user });
+    const user = world.subject();
+    const kept = await connected(world, { user });
     const asked = await wikiApi().issue(
-      askFor(stage.world, user, { authorization: { provider: 'forge', scopes: ['repo'], expectedAccount: 'bob' } }),
+      askFor(world, user, { authorization: { provider: 'forge', scopes: ['repo'], expectedAccount: 'bob' } }),
     );
     const { raw } = kept;
     await raw.get(await raw.decideAtProvider(await raw.accept(asked.body.elicitationId), 'alice'));
     expect((await wikiApi().read(asked.body.elicitationId)).body.status).toBe('pending');
-    expect(await keptRevocations(stage.world)).toEqual([]);
-    expect(stage.world.provider.revocations()).toEqual([]);
+    expect(await keptRevocations(world)).toEqual([]);
+    expect(world.provider.revocations()).toEqual([]);
     expect(await apiStatus(await tokenOf(kept.connectionId))).toBe(200);
   });
 });

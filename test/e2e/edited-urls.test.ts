@@ -2,15 +2,14 @@ import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let evil: EvilProvider;
 
 beforeAll(async () => {
   evil = await startEvilProvider({ clientId: 'postern-at-evil' });
-  stage = await startStage({
+  world = await startWorld({
     mcpServer: { providers: ['forge', 'evil'], returnUrls: ['https://tracker.example/back'] },
     otherMcpServers: [{ id: 'wiki' }],
     config: ({ base }) => ({
@@ -28,19 +27,19 @@ beforeAll(async () => {
     }),
   });
 });
-afterEach(() => stage.world.provider.clearRequests());
+afterEach(() => world.provider.clearRequests());
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await evil?.close();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const tokenRequests = () => stage.world.provider.requests('token').length + evil.requests('token').length;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const tokenRequests = () => world.provider.requests('token').length + evil.requests('token').length;
 
 async function signedIn(provider = 'forge'): Promise<{ raw: RawBrowser; elicitationId: string; user: string }> {
-  const user = stage.subject();
-  const { elicitationId } = await stage.ask(user, { authorization: { provider, scopes: ['repo'] } });
-  const raw = stage.raw();
+  const user = world.subject();
+  const { elicitationId } = await world.ask(user, { authorization: { provider, scopes: ['repo'] } });
+  const raw = world.raw();
   await raw.signIn(elicitationId, user);
   return { raw, elicitationId, user };
 }
@@ -48,7 +47,7 @@ async function signedIn(provider = 'forge'): Promise<{ raw: RawBrowser; elicitat
 describe('edited addresses', () => {
   it('an id that is cut, changed, doubled, padded or wrapped leads nowhere and says nothing', async () => {
     const { raw, elicitationId } = await signedIn();
-    const { elicitationId: foreign } = await stage.ask(stage.subject(), { message: 'for-somebody-else' });
+    const { elicitationId: foreign } = await world.ask(world.subject(), { message: 'for-somebody-else' });
     const secret = elicitationId.slice(5);
     const swap = (text: string) => (text.startsWith('A') ? `B${text.slice(1)}` : `A${text.slice(1)}`);
     const shard = elicitationId.slice(3, 5) === '00' ? '01' : '00';
@@ -73,7 +72,7 @@ describe('edited addresses', () => {
       '%E2%80%AE',
       'A'.repeat(5000),
     ];
-    const before = await dumpRedis(stage.world.redis.url);
+    const before = await dumpRedis(world.redis.url);
     for (const id of edited) {
       const answer = await raw.get(`/e/${id}`);
       expect([id, answer.status]).toEqual([id, 404]);
@@ -89,7 +88,7 @@ describe('edited addresses', () => {
     const refused = await raw.get(`/e/${foreign}`);
     expect(refused.status).toBe(403);
     expect(refused.body).not.toContain('for-somebody-else');
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
     expect(await statusOf(elicitationId)).toBe('pending');
   });
 
@@ -99,7 +98,7 @@ describe('edited addresses', () => {
     expect((await raw.get(`/e/${encoded}`)).status).toBe(200);
     const stranger = await signedIn();
     expect((await stranger.raw.get(`/e/${encoded}`)).status).toBe(403);
-    expect((await stage.raw().get(`/e/${encoded}`)).body).not.toContain('csrf_token');
+    expect((await world.raw().get(`/e/${encoded}`)).body).not.toContain('csrf_token');
   });
 
   it('a form for one elicitation, sent to another of somebody else, decides nothing', async () => {
@@ -136,8 +135,8 @@ describe('edited addresses', () => {
         expect(answer.body).not.toContain('evil.example');
         if (answer.location === undefined) continue;
         expect(answer.status).toBe(303);
-        const location = new URL(answer.location, stage.world.publicUrl);
-        expect([stage.world.publicUrl, stage.world.identityProvider.issuer]).toContain(location.origin);
+        const location = new URL(answer.location, world.publicUrl);
+        expect([world.publicUrl, world.identityProvider.issuer]).toContain(location.origin);
         expect(location.href).not.toContain('evil.example');
       }
     }
@@ -160,7 +159,7 @@ describe('edited addresses', () => {
     'javascript:alert(1)',
     '//tracker.example/back',
   ])('S32: the return address %s is not the registered one', async returnUrl => {
-    const answer = await stage.api.issue(askFor(stage.world, 'alice', { returnUrl }));
+    const answer = await world.api.issue(askFor(world, 'alice', { returnUrl }));
     expect([400, 403]).toContain(answer.status);
     expect(answer.body.elicitationId).toBeUndefined();
   });
@@ -172,7 +171,7 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
     async path => {
       const { raw, elicitationId } = await signedIn();
       const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-      stage.world.provider.clearRequests();
+      world.provider.clearRequests();
       const before = tokenRequests();
       const moved = new URL(`${path}${callback.search}`, callback);
       expect((await raw.get(moved)).status).toBe(400);
@@ -185,7 +184,7 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
 
   it('A6, COAT: the honest provider’s code, brought under the hostile provider’s state, reaches neither', async () => {
     const { raw, elicitationId, user } = await signedIn('evil');
-    const { elicitationId: honest } = await stage.ask(user);
+    const { elicitationId: honest } = await world.ask(user);
     const evilDestination = await raw.accept(elicitationId);
     const honestDestination = await raw.accept(honest);
     // The hostile provider redirects on to the honest one, with its own fresh state.
@@ -193,11 +192,11 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
     crossed.searchParams.set('state', evilDestination.searchParams.get('state') ?? '');
     const callback = await raw.decideAtProvider(crossed, 'alice');
     expect(callback.pathname).toBe('/callback/tracker/forge');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const before = evil.requests('token').length;
     expect((await raw.get(callback)).status).toBe(400);
     expect(evil.requests('token')).toHaveLength(before);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     expect(await statusOf(elicitationId)).toBe('active');
     expect(await statusOf(honest)).toBe('active');
   });
@@ -205,7 +204,7 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
   it('S15, mix-up: an answer that names the other provider as issuer is not exchanged', async () => {
     const { raw, elicitationId } = await signedIn();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const before = tokenRequests();
     const mixed = new URL(callback);
     mixed.searchParams.set('iss', evil.issuer);
@@ -215,15 +214,15 @@ describe('S16: an answer counts on the path of its own MCP server and provider o
   });
 
   it('every MCP server has a redirect URI of its own', async () => {
-    const user = stage.subject();
-    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
-    const forWiki = (await wiki.issue(askFor(stage.world, user))).body.elicitationId;
-    const forTracker = (await stage.ask(user)).elicitationId;
-    const raw = stage.raw();
+    const user = world.subject();
+    const wiki = world.apiOf({ apiKey: keyOf('wiki') });
+    const forWiki = (await wiki.issue(askFor(world, user))).body.elicitationId;
+    const forTracker = (await world.ask(user)).elicitationId;
+    const raw = world.raw();
     await raw.signIn(forTracker, user);
     const uris = [await raw.accept(forTracker), await raw.accept(forWiki)].map(url =>
       url.searchParams.get('redirect_uri'),
     );
-    expect(uris).toEqual(['tracker', 'wiki'].map(id => `${stage.world.publicUrl}/callback/${id}/forge`));
+    expect(uris).toEqual(['tracker', 'wiki'].map(id => `${world.publicUrl}/callback/${id}/forge`));
   });
 });

@@ -3,18 +3,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/done?from=postern';
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 let ahead = 0;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe, { freshSignInSeconds: 86_400 });
-  stage = await startStage({
+  world = await startWorld({
     now: () => Date.now() + ahead,
     config: { processors },
     mcpServer: { payment, returnUrls: [RETURN_URL] },
@@ -24,7 +24,7 @@ afterEach(() => {
   ahead = 0;
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
@@ -37,9 +37,9 @@ interface Asked {
 }
 
 async function asked(kind: AskedKind): Promise<Asked> {
-  const user = stage.subject();
-  const { elicitationId } = await askKind(stage, user, kind, { returnUrl: RETURN_URL, ttlSeconds: 600 });
-  const raw = await visitorFor(stage, user, elicitationId);
+  const user = world.subject();
+  const { elicitationId } = await askKind(world, user, kind, { returnUrl: RETURN_URL, ttlSeconds: 600 });
+  const raw = await visitorFor(world, user, elicitationId);
   const typed = Object.entries(askOfEach[kind].typed).map(([name, value]) => [`field.${name}`, value]);
   return { elicitationId, raw, kind, form: { ...(await raw.acceptForm(elicitationId)), ...Object.fromEntries(typed) } };
 }
@@ -52,7 +52,7 @@ const decline = ({ raw, elicitationId, form }: Asked) =>
 const endings = {
   completed: { end: accept, leadsBack: true },
   declined: { end: decline, leadsBack: true },
-  cancelled: { end: ({ elicitationId }: Asked) => stage.api.cancel(elicitationId), leadsBack: false },
+  cancelled: { end: ({ elicitationId }: Asked) => world.api.cancel(elicitationId), leadsBack: false },
   expired: {
     // The first to come too late ends it; where nobody comes, the sweeper does (expiry.test.ts).
     end: async (one: Asked) => {
@@ -70,27 +70,27 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
   it.each(cases)('%s: %s', async (kind, ending) => {
     const one = await asked(kind);
     await endings[ending].end(one);
-    const { body } = await stage.api.read(one.elicitationId);
+    const { body } = await world.api.read(one.elicitationId);
     expect(body.status).toBe(ending);
     expect(body.outcome === undefined).toBe(ending !== 'completed');
     expect(body.endedAt).toBeDefined();
-    const ended = await storedElicitation(stage, one.elicitationId);
+    const ended = await storedElicitation(world, one.elicitationId);
 
     // Whoever still has the page open, presses again, goes back, or asks the API: it stays as it is.
     await accept(one);
     await decline(one);
-    const cancelled = await stage.api.cancel(one.elicitationId);
+    const cancelled = await world.api.cancel(one.elicitationId);
     expect([cancelled.status, cancelled.body.code]).toEqual(
       ending === 'cancelled' ? [200, undefined] : [409, 'already_ended'],
     );
-    expect(await storedElicitation(stage, one.elicitationId)).toEqual(ended);
+    expect(await storedElicitation(world, one.elicitationId)).toEqual(ended);
 
     const page = await one.raw.get(`/e/${one.elicitationId}`);
     expect(page.status).toBe(200);
     expect(page.body).not.toContain('<form');
     expect(page.body.includes('https://tracker.example/done')).toBe(endings[ending].leadsBack);
 
-    const redeemed = await stage.api.redeem(one.elicitationId);
+    const redeemed = await world.api.redeem(one.elicitationId);
     expect([redeemed.status, redeemed.body.code]).toEqual(
       ending === 'completed' ? [200, undefined] : [409, 'not_redeemable'],
     );
@@ -110,10 +110,10 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
 
   it.each(askedKinds)('%s: closing the page decides nothing; the ask stays open until its time', async kind => {
     const one = await asked(kind);
-    expect((await stage.api.read(one.elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(one.elicitationId)).body.status).toBe('pending');
     ahead = 599_000;
     expect((await accept(one)).status).toBe(303);
-    expect((await stage.api.read(one.elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(one.elicitationId)).body.status).toBe('completed');
   });
 
   it.each(askedKinds)('%s: a moment too late is too late, whoever has the page open', async kind => {
@@ -121,24 +121,24 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     ahead = 600_500;
     await accept(one);
     expect((await one.raw.get(`/e/${one.elicitationId}`)).body).not.toContain('<form');
-    expect((await stage.api.read(one.elicitationId)).body.status).toBe('expired');
+    expect((await world.api.read(one.elicitationId)).body.status).toBe('expired');
   });
 
   it.each(askedKinds)('%s: asked again after the end, it is a new ask', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     // With nothing chosen at random, so that it is the same ask.
     const ask = askOfEach[kind].ask();
-    const first = await issueFor(stage, user, ask);
-    await stage.api.cancel(first.elicitationId);
-    expect((await issueFor(stage, user, ask)).elicitationId).not.toBe(first.elicitationId);
+    const first = await issueFor(world, user, ask);
+    await world.api.cancel(first.elicitationId);
+    expect((await issueFor(world, user, ask)).elicitationId).not.toBe(first.elicitationId);
   });
 });
 
 describe('S40: a payment at a processor', () => {
   async function charging() {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, { ...paymentOf(), returnUrl: RETURN_URL });
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, { ...paymentOf(), returnUrl: RETURN_URL });
+    const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId);
     const csrf_token = await raw.csrfToken(elicitationId);
     return { elicitationId, raw, form: { csrf_token } };
@@ -147,7 +147,7 @@ describe('S40: a payment at a processor', () => {
   it('declined while it is to be paid: closed at the processor first, then declined for good', async () => {
     const { elicitationId, raw, form } = await charging();
     expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('declined');
+    expect((await world.api.read(elicitationId)).body.status).toBe('declined');
     const [session] = stripe.checkoutSessionsOf(elicitationId);
     expect(session?.status).toBe('expired');
     expect(stripe.pay(session?.id ?? '')).toBe('not_open');
@@ -157,40 +157,40 @@ describe('S40: a payment at a processor', () => {
     const { elicitationId, raw, form } = await charging();
     stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
     await raw.post(`/e/${elicitationId}/decline`, { form });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('https://tracker.example/done');
   });
 
   it('taken back by its MCP server: closed at the processor first', async () => {
     const { elicitationId } = await charging();
-    expect((await stage.api.cancel(elicitationId)).body).toMatchObject({ status: 'cancelled' });
+    expect((await world.api.cancel(elicitationId)).body).toMatchObject({ status: 'cancelled' });
     expect(stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '')).toBe('not_open');
   });
 
   it('taken back while the processor works on it: refused, because it may be paid', async () => {
     const { elicitationId, raw } = await charging();
     stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', { settles: 'later' });
-    expect(await stage.api.cancel(elicitationId)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
+    expect(await world.api.cancel(elicitationId)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
     stripe.settleLater(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', 'succeeded');
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 });
 
 describe('S40: where the last page leads', () => {
   it.each(askedKinds)('%s: to no address that is not registered', async kind => {
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'bob' };
+    const subject = { issuer: world.identityProvider.issuer, subject: 'bob' };
     for (const returnUrl of ['https://evil.example', `${RETURN_URL}&x`, 'https://tracker.example/done'])
       expect(
-        await stage.api.call('POST', '/v1/elicitations', { ...askOfEach[kind].ask(), subject, returnUrl }),
+        await world.api.call('POST', '/v1/elicitations', { ...askOfEach[kind].ask(), subject, returnUrl }),
       ).toMatchObject({ status: 403, body: { code: 'return_url_not_registered' } });
   });
 
   it.each(askedKinds)('%s: nowhere, without one', async kind => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId, askOfEach[kind].typed);
     expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('https://tracker.example');
   });

@@ -2,43 +2,43 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
 /** A waiter that nobody wakes answers when its 50 seconds are over, and then as if it had been woken. */
 const LESS_THAN_THE_WAIT_MS = 45_000;
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let ahead = 0;
 const pass = (seconds: number) => {
   ahead += seconds * 1000;
 };
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ now: () => Date.now() + ahead, sweepPauseMs: 20 }),
+    startWorld({ now: () => Date.now() + ahead, sweepPauseMs: 20 }),
   ]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
 describe('when the time is over', () => {
   it('a waiter hears of it without anybody opening the link', { timeout: LESS_THAN_THE_WAIT_MS }, async () => {
-    const issued = await stage.ask(stage.subject(), { ttlSeconds: TTL_SECONDS });
-    const waiting = stage.api.read(issued.elicitationId, 50);
+    const issued = await world.ask(world.subject(), { ttlSeconds: TTL_SECONDS });
+    const waiting = world.api.read(issued.elicitationId, 50);
     pass(TTL_SECONDS);
     expect((await waiting).body).toMatchObject({ status: 'expired' });
     expect((await waiting).body.outcome).toBeUndefined();
   });
 
   it('the page says so, and the form of a page that was open longer decides nothing', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    const issued = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     await person.page.locator('form[action$="/accept"]').waitFor();
@@ -55,9 +55,9 @@ describe('when the time is over', () => {
   });
 
   it('declining too late is not a decline', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     await raw.signIn(elicitationId, user);
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
     pass(TTL_SECONDS);
@@ -66,53 +66,53 @@ describe('when the time is over', () => {
   });
 
   it('while the person is at the provider: the answer brings no token', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
     pass(TTL_SECONDS);
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect(await statusOf(elicitationId)).toBe('expired');
-    const { body } = await stage.api.call<{ connections: unknown[] }>(
+    const { body } = await world.api.call<{ connections: unknown[] }>(
       'GET',
-      `/v1/connections?${new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject: user })}`,
+      `/v1/connections?${new URLSearchParams({ issuer: world.identityProvider.issuer, subject: user })}`,
     );
     expect(body.connections).toEqual([]);
   });
 
   it('T5: a transaction is over after ten minutes although the elicitation goes on', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 1200 });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: 1200 });
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     pass(601);
     expect((await raw.get(callback)).status).toBe(400);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     expect(await statusOf(elicitationId)).toBe('active');
 
-    expect((await raw.accept(elicitationId)).origin).toBe(stage.world.provider.issuer);
+    expect((await raw.accept(elicitationId)).origin).toBe(world.provider.issuer);
   });
 
   it('a sign-in that takes longer than ten minutes is over', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 1200 });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: 1200 });
     const answer = await raw.signInAnswer(elicitationId, user);
-    stage.world.identityProvider.clearRequests();
+    world.identityProvider.clearRequests();
     pass(601);
     expect((await raw.get(answer)).status).toBe(400);
-    expect(stage.world.identityProvider.requests('token')).toHaveLength(0);
+    expect(world.identityProvider.requests('token')).toHaveLength(0);
     expect([...raw.cookies.keys()].filter(name => name.includes('session'))).toEqual([]);
   });
 
   it('afterwards the same ask is a new elicitation', async () => {
-    const user = stage.subject();
-    const first = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    const user = world.subject();
+    const first = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     pass(TTL_SECONDS);
-    const second = await stage.ask(user, { ttlSeconds: TTL_SECONDS });
+    const second = await world.ask(user, { ttlSeconds: TTL_SECONDS });
     expect(second.elicitationId).not.toBe(first.elicitationId);
   });
 });

@@ -4,19 +4,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, newPerson } from '../support/browser.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
 let application: ExternalApplication;
-let stage: Stage;
+let world: World;
 let ahead = 0;
 
 beforeAll(async () => {
   application = await startExternalApplication();
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({
+    startWorld({
       now: () => Date.now() + ahead,
       mcpServer: { identity: { mode: 'external', verifyUrl: application.verifyUrl } },
       otherMcpServers: [
@@ -25,19 +24,19 @@ beforeAll(async () => {
       ],
     }),
   ]);
-  application.connect(stage.world, 'tracker');
+  application.connect(world, 'tracker');
 });
 afterEach(() => {
   ahead = 0;
-  stage.world.provider.clearRequests();
+  world.provider.clearRequests();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await application?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const tokenRequests = () => stage.world.provider.requests('token').length;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const tokenRequests = () => world.provider.requests('token').length;
 const signInAtApplication = (page: Page, user: string) => page.goto(`${application.origin}/sign-in?as=${user}`);
 const toApplication = (page: Page) => page.getByRole('link', { name: 'Continue to sign-in' }).click();
 
@@ -65,17 +64,17 @@ async function vouchFor(raw: RawBrowser, elicitationId: string, subject: string)
 /** Through the provider and up to the second question. */
 async function heldAnswer(raw: RawBrowser, elicitationId: string) {
   const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-  stage.world.provider.clearRequests();
+  world.provider.clearRequests();
   const { location } = await raw.get(callback);
   return { callback, question: questionIn(location) };
 }
 
 describe('identity mode external: an application with its own sign-in', () => {
   it('is asked when the link is opened and again before the code is used', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await signInAtApplication(page, user);
     await page.goto(issued.url);
     await toApplication(page);
@@ -87,14 +86,14 @@ describe('identity mode external: an application with its own sign-in', () => {
     const asked = application.verifications.filter(({ elicitationId }) => elicitationId === issued.elicitationId);
     expect(asked.map(({ status }) => status)).toEqual([200, 200]);
     expect(asked[0]?.verificationId).not.toBe(asked[1]?.verificationId);
-    expect(stage.world.identityProvider.requests('authorization')).toHaveLength(0);
+    expect(world.identityProvider.requests('authorization')).toHaveLength(0);
     expect(page.url()).not.toMatch(/ticket|verificationId/);
   });
 
   it('somebody else at the opening: sees nothing, spoils nothing', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
     await using bob = await newPerson(browser, bobName);
-    const issued = await stage.ask(aliceName, { message: 'for-alice-only' });
+    const issued = await world.ask(aliceName, { message: 'for-alice-only' });
     await signInAtApplication(bob.page, bobName);
     await bob.page.goto(issued.url);
     const answered = bob.page.waitForResponse(response => response.url().startsWith(application.verifyUrl));
@@ -107,10 +106,10 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('somebody else at the second question: fails for good, and no code is used', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, aliceName);
     const { page } = person;
-    const issued = await stage.ask(aliceName);
+    const issued = await world.ask(aliceName);
     await signInAtApplication(page, aliceName);
     await page.goto(issued.url);
     await toApplication(page);
@@ -123,16 +122,16 @@ describe('identity mode external: an application with its own sign-in', () => {
     await atProvider(page, 'alice');
     expect((await refused).status()).toBe(403);
     expect(tokenRequests()).toBe(0);
-    expect((await stage.api.read(issued.elicitationId)).body).toMatchObject({
+    expect((await world.api.read(issued.elicitationId)).body).toMatchObject({
       status: 'failed',
       failure: { code: 'wrong_person' },
     });
   });
 
   it('Alice’s opening, lured into Bob’s browser, signs Bob in as himself nowhere', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
-    const issued = await stage.ask(aliceName);
-    const alice = stage.raw();
+    const [aliceName, bobName] = [world.subject(), world.subject()];
+    const issued = await world.ask(aliceName);
+    const alice = world.raw();
     const opening = await openingIn(alice, issued.elicitationId);
     expect(await application.verify({ ...opening, subject: bobName })).toMatchObject({
       status: 403,
@@ -142,9 +141,9 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('an opening that Mallory began and the right person confirmed gives Mallory nothing', async () => {
-    const user = stage.subject();
-    const issued = await stage.ask(user);
-    const [mallory, victim] = [stage.raw(), stage.raw()];
+    const user = world.subject();
+    const issued = await world.ask(user);
+    const [mallory, victim] = [world.raw(), world.raw()];
     const opening = await openingIn(mallory, issued.elicitationId);
     // The victim is lured to the application's page with Mallory's opening; the application answers truthfully.
     const { body } = await application.verify({ ...opening, subject: user });
@@ -156,9 +155,9 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('a ticket signs in once, and not after its minute', async () => {
-    const user = stage.subject();
-    const issued = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const issued = await world.ask(user);
+    const raw = world.raw();
     const first = await application.verify({ ...(await openingIn(raw, issued.elicitationId)), subject: user });
     const ticket = new URL(first.body.continueUrl ?? '');
     expect(await raw.get(ticket)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
@@ -170,9 +169,9 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('one opening confirmed twice gives two tickets of which one counts', async () => {
-    const user = stage.subject();
-    const issued = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const issued = await world.ask(user);
+    const raw = world.raw();
     const opening = await openingIn(raw, issued.elicitationId);
     const tickets = await Promise.all([1, 2].map(() => application.verify({ ...opening, subject: user })));
     const answers: number[] = [];
@@ -181,13 +180,13 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('A3: an answer that arrives in a foreign browser is burnt before the application is asked', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
-    const [forAlice, forBob] = [await stage.ask(aliceName), await stage.ask(bobName)];
-    const [alice, bob] = [stage.raw(), stage.raw()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
+    const [forAlice, forBob] = [await world.ask(aliceName), await world.ask(bobName)];
+    const [alice, bob] = [world.raw(), world.raw()];
     await vouchFor(alice, forAlice.elicitationId, aliceName);
     await vouchFor(bob, forBob.elicitationId, bobName);
     const callback = await bob.decideAtProvider(await alice.accept(forAlice.elicitationId), 'bob');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect((await bob.get(callback)).status).toBe(400);
     expect(await alice.get(callback)).toMatchObject({ status: 303, location: `/e/${forAlice.elicitationId}` });
     expect(tokenRequests()).toBe(0);
@@ -195,9 +194,9 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('the second question is answered once; the callback again shows how it stands', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await vouchFor(raw, elicitationId, user);
     const { callback, question } = await heldAnswer(raw, elicitationId);
     expect(await statusOf(elicitationId)).toBe('verifying');
@@ -206,10 +205,10 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect((await raw.get(`/e/${elicitationId}`)).status).toBe(200);
 
     // While it is being verified, nobody can cancel or decide anew.
-    expect((await stage.api.cancel(elicitationId)).body.code).toBe('illegal_transition');
+    expect((await world.api.cancel(elicitationId)).body.code).toBe('illegal_transition');
     expect(await application.verify({ ...question, subject: user })).toMatchObject({
       status: 200,
-      body: { status: 'completed', continueUrl: `${stage.world.publicUrl}/e/${elicitationId}` },
+      body: { status: 'completed', continueUrl: `${world.publicUrl}/e/${elicitationId}` },
     });
     expect(tokenRequests()).toBe(1);
     expect(await application.verify({ ...question, subject: user })).toMatchObject({
@@ -219,11 +218,11 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  it('a question is worth nothing with another elicitation, another stage or a changed letter', async () => {
-    const users = [stage.subject(), stage.subject()] as const;
-    const first = (await stage.ask(users[0])).elicitationId;
-    const second = (await stage.ask(users[1])).elicitationId;
-    const [raw, other] = [stage.raw(), stage.raw()];
+  it('a question is worth nothing with another elicitation, another world or a changed letter', async () => {
+    const users = [world.subject(), world.subject()] as const;
+    const first = (await world.ask(users[0])).elicitationId;
+    const second = (await world.ask(users[1])).elicitationId;
+    const [raw, other] = [world.raw(), world.raw()];
     const opening = await openingIn(raw, first);
     await vouchFor(raw, first, users[0]);
     await vouchFor(other, second, users[1]);
@@ -245,23 +244,23 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('S16: another MCP server’s application cannot answer, and its word counts only for its own asks', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
-    const forWiki = (await wiki.issue(askFor(stage.world, user))).body.elicitationId;
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const wiki = world.apiOf({ apiKey: keyOf('wiki') });
+    const forWiki = (await wiki.issue(askFor(world, user))).body.elicitationId;
+    const raw = world.raw();
     const opening = await openingIn(raw, elicitationId);
     const body = {
       verificationId: opening.verificationId,
-      subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+      subject: { issuer: world.identityProvider.issuer, subject: user },
     };
     expect(await wiki.call('POST', `/v1/elicitations/${elicitationId}/verify`, body)).toMatchObject({ status: 404 });
     expect(await wiki.call('POST', `/v1/elicitations/${forWiki}/verify`, body)).toMatchObject({ status: 409 });
 
     // Vouched for by `tracker`: nobody in the eyes of `wiki`, nor where people sign in with us.
     await vouchFor(raw, elicitationId, user);
-    const plain = stage.world.api({ apiKey: keyOf('plain') });
-    const forPlain = (await plain.issue(askFor(stage.world, user))).body.elicitationId;
+    const plain = world.apiOf({ apiKey: keyOf('plain') });
+    const forPlain = (await plain.issue(askFor(world, user))).body.elicitationId;
     for (const foreign of [forWiki, forPlain]) {
       const own = csrfTokenIn(await raw.get(`/e/${elicitationId}`));
       const page = await raw.get(`/e/${foreign}`);
@@ -275,52 +274,52 @@ describe('identity mode external: an application with its own sign-in', () => {
   });
 
   it('an MCP server whose people sign in with us cannot verify them itself', async () => {
-    const user = stage.subject();
-    const plain = stage.world.api({ apiKey: keyOf('plain') });
-    const { elicitationId } = (await plain.issue(askFor(stage.world, user))).body;
+    const user = world.subject();
+    const plain = world.apiOf({ apiKey: keyOf('plain') });
+    const { elicitationId } = (await plain.issue(askFor(world, user))).body;
     expect(
       await plain.call('POST', `/v1/elicitations/${elicitationId}/verify`, {
         verificationId: 'x',
-        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+        subject: { issuer: world.identityProvider.issuer, subject: user },
       }),
     ).toMatchObject({ status: 422, body: { code: 'identity_mode_mismatch' } });
   });
 
   it('an application that never answers: the elicitation fails when the time is over', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user, { ttlSeconds: 60 });
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user, { ttlSeconds: 60 });
+    const raw = world.raw();
     await vouchFor(raw, elicitationId, user);
     const { question } = await heldAnswer(raw, elicitationId);
     ahead = 61_000;
     const late = await application.verify({ ...question, subject: user });
     expect(late.status).toBe(409);
     // Ended by the late answer or by the sweeper, whichever came first.
-    expect((await stage.api.read(elicitationId, 50)).body).toMatchObject({
+    expect((await world.api.read(elicitationId, 50)).body).toMatchObject({
       status: 'failed',
       failure: { code: 'verification_expired' },
     });
     expect(
       (
-        await stage.api.call(
+        await world.api.call(
           'GET',
-          `/v1/connections?${new URLSearchParams({ issuer: stage.world.identityProvider.issuer, subject: user })}`,
+          `/v1/connections?${new URLSearchParams({ issuer: world.identityProvider.issuer, subject: user })}`,
         )
       ).body,
     ).toEqual({ connections: [] });
   });
 
   it('a provider that refuses the code after the second question: failed, with the reason', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await vouchFor(raw, elicitationId, user);
     const { question } = await heldAnswer(raw, elicitationId);
-    stage.world.provider.fault({ endpoint: 'token', status: 400, body: '{"error":"invalid_grant"}' });
+    world.provider.fault({ endpoint: 'token', status: 400, body: '{"error":"invalid_grant"}' });
     expect(await application.verify({ ...question, subject: user })).toMatchObject({
       status: 200,
       body: { status: 'failed', failure: { code: 'provider_refused' } },
     });
-    stage.world.provider.clearFaults();
+    world.provider.clearFaults();
   });
 });

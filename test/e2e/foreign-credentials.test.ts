@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage();
+  world = await startWorld();
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 describe('S03: credentials of others at /me', () => {
   it('are neither shown nor deleted', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
+    const [user, other] = [world.subject(), world.subject()];
     const lasting = { kind: 'credential', credential: { ...apiKeyRequest, retention: 'lasting' } } as const;
-    const mine = await issueFor(stage, user, lasting);
-    const owner = await visitorFor(stage, user, mine.elicitationId);
+    const mine = await issueFor(world, user, lasting);
+    const owner = await visitorFor(world, user, mine.elicitationId);
     await acceptWith(owner, mine.elicitationId, { api_key: 'ak_0123456789' });
-    const theirs = await issueFor(stage, other, lasting);
-    const stranger = await visitorFor(stage, other, theirs.elicitationId);
+    const theirs = await issueFor(world, other, lasting);
+    const stranger = await visitorFor(world, other, theirs.elicitationId);
     await acceptWith(stranger, theirs.elicitationId, { api_key: 'ak_9876543210' });
     const linkOf = async (raw: RawBrowser) =>
       /\/me\/credentials\/[^"]+\/delete/.exec((await raw.get('/me')).body)?.[0] ?? '';
@@ -32,9 +32,9 @@ describe('S03: credentials of others at /me', () => {
     expect((await owner.post(link, { form: {} })).status).toBe(400);
     const own = { csrf_token: csrfTokenIn(await owner.get(link)) };
     expect((await owner.post(link, { form: own, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
-    expect((await stage.api.credentials(subject)).body.credentials).toHaveLength(1);
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
+    expect((await world.api.credentials(subject)).body.credentials).toHaveLength(1);
     expect((await owner.post(link, { form: own })).status).toBe(200);
-    expect((await stage.api.credentials(subject)).body.credentials).toEqual([]);
+    expect((await world.api.credentials(subject)).body.credentials).toEqual([]);
   });
 });

@@ -3,18 +3,18 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, visitorFor } from '../support/asks.ts';
 import { newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
+    startWorld({ mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
   ]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 type Ask = Parameters<typeof issueFor>[2];
@@ -25,7 +25,7 @@ const field = (page: Page, name: string) => page.locator(`[name="field.${name}"]
 const send = (page: Page) => page.locator('form[action$="/accept"] button').click();
 
 async function opened(page: Page, user: string, form: FormAsk) {
-  const issued = await issueFor(stage, user, { kind: 'form', form });
+  const issued = await issueFor(world, user, { kind: 'form', form });
   await page.goto(issued.url);
   if (await page.getByRole('link', { name: 'Continue to sign-in' }).isVisible()) await signIn(page, user);
   await page.locator('form[action$="/accept"]').waitFor();
@@ -73,7 +73,7 @@ const everything: Schema = {
 
 describe('S34: a form that a person fills in', () => {
   it('gives every kind of answer back as it was typed, without JavaScript', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
     const { elicitationId, url } = await opened(page, user, { title: 'Everything', requestedSchema: everything });
@@ -95,7 +95,7 @@ describe('S34: a form that a person fills in', () => {
     await page.locator('[name="field.severalTitled"][value="2"]').check();
     await send(page);
     await page.waitForURL(url);
-    const { content } = (await stage.api.redeem(elicitationId)).body;
+    const { content } = (await world.api.redeem(elicitationId)).body;
     expect(content).toMatchObject({
       long: 'first line\nsecond "line" <b>&amp;</b>',
       email: 'alice@example.com',
@@ -120,7 +120,7 @@ describe('S34: a form that a person fills in', () => {
   });
 
   it('stands filled in with its defaults, which are sent when nobody changes them', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
     const content = {
@@ -146,11 +146,11 @@ describe('S34: a form that a person fills in', () => {
     expect(await field(page, 'yes').isChecked()).toBe(true);
     await send(page);
     await page.waitForURL(url);
-    expect((await stage.api.redeem(elicitationId)).body.content).toEqual(content);
+    expect((await world.api.redeem(elicitationId)).body.content).toEqual(content);
   });
 
   it('comes back with what was typed and with every fault beside its field', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
     const { elicitationId, url } = await opened(page, user, { requestedSchema: everything });
@@ -173,13 +173,13 @@ describe('S34: a form that a person fills in', () => {
       ['integer', '1.5'],
     ] as const)
       expect(await field(page, name).inputValue()).toBe(value);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     await field(page, 'text').fill('xx');
     for (const name of ['email', 'link', 'number', 'integer']) await field(page, name).fill('');
     await page.locator('[name="field.several"][value="y"]').check();
     await send(page);
     await page.waitForURL(url);
-    expect((await stage.api.redeem(elicitationId)).body.content).toEqual({
+    expect((await world.api.redeem(elicitationId)).body.content).toEqual({
       text: 'xx',
       yes: false,
       no: false,
@@ -188,17 +188,17 @@ describe('S34: a form that a person fills in', () => {
   });
 
   it('twenty questions', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const names = Array.from({ length: 20 }, (_, n) => `field_${n}`);
     const properties = Object.fromEntries(names.map(name => [name, { type: 'integer' as const }]));
-    const { elicitationId } = await issueFor(stage, user, {
+    const { elicitationId } = await issueFor(world, user, {
       kind: 'form',
       form: { requestedSchema: { type: 'object', properties, required: names } },
     });
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     const values = Object.fromEntries(names.map((name, n) => [name, String(n)]));
     expect((await acceptWith(raw, elicitationId, values)).status).toBe(303);
-    expect((await stage.api.redeem(elicitationId)).body.content).toEqual(
+    expect((await world.api.redeem(elicitationId)).body.content).toEqual(
       Object.fromEntries(names.map((name, n) => [name, n])),
     );
   });
@@ -215,12 +215,12 @@ describe('S34: a form that a person fills in', () => {
     ['an answer nobody asked for', { surprise: 'x' }],
     ['a member that every object has', { __proto__x: 'x', constructor: 'x' }],
   ])('a browser that sends %s is refused', async (_, values) => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, { kind: 'form', form: { requestedSchema: everything } });
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, { kind: 'form', form: { requestedSchema: everything } });
+    const raw = await visitorFor(world, user, elicitationId);
     const right = { text: 'xx', several: 'x' };
     expect((await acceptWith(raw, elicitationId, { ...right, ...values })).status).toBe(422);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     expect((await acceptWith(raw, elicitationId, right)).status).toBe(303);
   });
 });
@@ -282,8 +282,8 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
       at('properties.a.title'),
     ],
   ])('%s', async (_, requestedSchema, path) => {
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
-    const answer = await stage.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
+    const subject = { issuer: world.identityProvider.issuer, subject: 'alice' };
+    const answer = await world.api.call<{ errors?: { path: string }[] }>('POST', '/v1/elicitations', {
       kind: 'form',
       subject,
       form: { requestedSchema },
@@ -296,9 +296,9 @@ describe('S44: a schema outside of MCP’s restrictions is refused when it is as
     ['a question that is not there', ['b']],
     ['a question that is no text', ['n']],
   ])('secretFields naming %s', async (_, secretFields) => {
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: 'alice' };
+    const subject = { issuer: world.identityProvider.issuer, subject: 'alice' };
     const requestedSchema = { type: 'object', properties: { a: string, n: { type: 'integer' } } };
-    const answer = await stage.api.call('POST', '/v1/elicitations', {
+    const answer = await world.api.call('POST', '/v1/elicitations', {
       kind: 'form',
       subject,
       form: { requestedSchema, secretFields },

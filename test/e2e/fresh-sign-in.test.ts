@@ -6,17 +6,16 @@ import { acceptWith, deletion, issueFor, paymentConfig, paymentOf, visitorFor } 
 import { newPerson, signIn } from '../support/browser.ts';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
 import { agedCookie, ageSignIn } from '../support/sign-in-age.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { type ElicitationAnswer, keyOf } from '../support/world.ts';
+import { type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
   const { payment } = paymentConfig();
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({
+    startWorld({
       mcpServer: { payment, confirmation: { freshSignInSeconds: 60 } },
       otherMcpServers: [
         { id: 'patient', payment: { ...payment, freshSignInSeconds: 86_400 } },
@@ -26,10 +25,10 @@ beforeAll(async () => {
   ]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const readOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+const readOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 const signInAgain = (elicitationId: string) => `href="/login?e=${elicitationId}"`;
 
 const guarded = [
@@ -39,10 +38,10 @@ const guarded = [
 
 describe('T34: signing in long ago is no approval', () => {
   it.each(guarded)('%s: the page offers to sign in again and takes no yes', async (_, seconds, ask) => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, ask());
-    const raw = await visitorFor(stage, user, elicitationId);
-    await ageSignIn(stage, raw, seconds + 5);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, ask());
+    const raw = await visitorFor(world, user, elicitationId);
+    await ageSignIn(world, raw, seconds + 5);
     const page = await raw.get(`/e/${elicitationId}`);
     expect(page.status).toBe(200);
     expect(page.body).toContain(signInAgain(elicitationId));
@@ -50,27 +49,27 @@ describe('T34: signing in long ago is no approval', () => {
   });
 
   it.each(guarded)('%s: posting all the same writes nothing, and saying no needs no more', async (_, seconds, ask) => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, ask());
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, ask());
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown = '' } = await raw.acceptForm(elicitationId);
-    await ageSignIn(stage, raw, seconds + 5);
+    await ageSignIn(world, raw, seconds + 5);
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const refused = await raw.post(`/e/${elicitationId}/accept`, { form: { ...form, shown } });
     expect(refused.status).toBe(403);
     expect(refused.body).toContain(signInAgain(elicitationId));
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
     expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
     expect((await readOf(elicitationId)).status).toBe('declined');
   });
 
   it.each(guarded)('%s: a sign-in of unknown age is an old one', async (_, _seconds, ask) => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, ask());
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, ask());
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown = '' } = await raw.acceptForm(elicitationId);
-    await ageSignIn(stage, raw);
+    await ageSignIn(world, raw);
     const form = { csrf_token: await raw.csrfToken(elicitationId), shown };
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
     expect((await readOf(elicitationId)).status).toBe('pending');
@@ -79,14 +78,14 @@ describe('T34: signing in long ago is no approval', () => {
   it.each(guarded)(
     '%s: after signing in again the same link works, and the outcome says when',
     async (_, seconds, ask) => {
-      const user = stage.subject();
-      const { elicitationId } = await issueFor(stage, user, ask());
-      const raw = await visitorFor(stage, user, elicitationId);
-      await ageSignIn(stage, raw, seconds + 5);
-      stage.world.identityProvider.clearRequests();
+      const user = world.subject();
+      const { elicitationId } = await issueFor(world, user, ask());
+      const raw = await visitorFor(world, user, elicitationId);
+      await ageSignIn(world, raw, seconds + 5);
+      world.identityProvider.clearRequests();
       const before = Math.floor(Date.now() / 1000) * 1000;
       await raw.signIn(elicitationId, user);
-      const [asked] = stage.world.identityProvider.requests('authorization');
+      const [asked] = world.identityProvider.requests('authorization');
       expect(asked?.url.searchParams.get('max_age')).toBe(String(seconds));
       expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
       const { status, outcome } = await readOf(elicitationId);
@@ -96,12 +95,12 @@ describe('T34: signing in long ago is no approval', () => {
   );
 
   it('somebody else who signs in at that moment approves nothing', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none' }));
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown = '' } = await raw.acceptForm(elicitationId);
-    await ageSignIn(stage, raw, 305);
-    await raw.signIn(elicitationId, stage.subject());
+    await ageSignIn(world, raw, 305);
+    await raw.signIn(elicitationId, world.subject());
     const page = await raw.get(`/e/${elicitationId}`);
     expect(page.status).toBe(403);
     const [, csrf_token = ''] = /name="csrf_token" value="([^"]+)"/.exec(page.body) ?? [];
@@ -110,60 +109,60 @@ describe('T34: signing in long ago is no approval', () => {
   });
 
   it.each(['normal', 'caution'] as const)('a confirmation that is %s needs no fresh sign-in', async danger => {
-    const user = stage.subject();
+    const user = world.subject();
     const confirmation = { ...deletion, danger };
-    const { elicitationId } = await issueFor(stage, user, { kind: 'confirmation', confirmation });
-    const raw = await visitorFor(stage, user, elicitationId);
-    await ageSignIn(stage, raw, 86_000);
+    const { elicitationId } = await issueFor(world, user, { kind: 'confirmation', confirmation });
+    const raw = await visitorFor(world, user, elicitationId);
+    await ageSignIn(world, raw, 86_000);
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
     expect((await readOf(elicitationId)).status).toBe('completed');
   });
 
   it('each MCP server has its own limit', async () => {
-    const user = stage.subject();
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const user = world.subject();
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
     const issued = async (id: string): Promise<ElicitationAnswer> => {
       const ask = { ...paymentOf({ processor: 'none' }), subject };
       if (ask.kind !== 'payment') throw new Error('another kind');
-      return (await stage.world.api({ apiKey: keyOf(id) }).issue(ask)).body;
+      return (await world.apiOf({ apiKey: keyOf(id) }).issue(ask)).body;
     };
     const [patient, impatient] = [await issued('patient'), await issued('impatient')];
-    const raw = await visitorFor(stage, user, patient.elicitationId);
-    await ageSignIn(stage, raw, 3600);
+    const raw = await visitorFor(world, user, patient.elicitationId);
+    await ageSignIn(world, raw, 3600);
     expect((await raw.get(`/e/${impatient.elicitationId}`)).body).toContain(signInAgain(impatient.elicitationId));
     expect((await acceptWith(raw, patient.elicitationId)).status).toBe(303);
-    await ageSignIn(stage, raw, 20);
+    await ageSignIn(world, raw, 20);
     expect((await acceptWith(raw, impatient.elicitationId)).status).toBe(303);
   });
 
   it('what is decided is shown again without a new sign-in', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none' }));
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
+    const raw = await visitorFor(world, user, elicitationId);
     const { shown = '' } = await raw.acceptForm(elicitationId);
     await acceptWith(raw, elicitationId);
-    const completed = await storedElicitation(stage, elicitationId);
+    const completed = await storedElicitation(world, elicitationId);
     const onMe = async () => /name="csrf_token" value="([^"]+)"/.exec((await raw.get('/me')).body)?.[1] ?? '';
-    await ageSignIn(stage, raw, 3600);
+    await ageSignIn(world, raw, 3600);
     const page = await raw.get(`/e/${elicitationId}`);
     expect(page.status).toBe(200);
     expect(page.body).not.toContain(signInAgain(elicitationId));
     const form = { csrf_token: await onMe(), shown };
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(303);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(completed);
+    expect(await storedElicitation(world, elicitationId)).toEqual(completed);
   });
 
   it('with a real browser: one link, one sign-in, then the buttons are there', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page, context } = person;
-    const { url, elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none' }));
+    const { url, elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none' }));
     await page.goto(url);
     await signIn(page, user);
     await page.locator('form[action$="/accept"]').waitFor();
     const [cookie] = (await context.cookies()).filter(({ name }) => name === 'postern_session');
     if (cookie === undefined) throw new Error('nobody is signed in');
-    await context.addCookies([{ ...cookie, value: await agedCookie(stage, cookie.value, 305) }]);
+    await context.addCookies([{ ...cookie, value: await agedCookie(world, cookie.value, 305) }]);
     await page.reload();
     expect(await page.locator('form[action$="/accept"]').count()).toBe(0);
     await page.getByRole('link', { name: 'Sign in again to approve' }).click();
@@ -175,10 +174,10 @@ describe('T34: signing in long ago is no approval', () => {
 
 describe('T34: an identity provider that does not do what it was asked for', () => {
   let evil: EvilProvider;
-  let misled: Stage;
+  let misled: World;
   beforeAll(async () => {
     evil = await startEvilProvider({ clientId: 'postern' });
-    misled = await startStage({
+    misled = await startWorld({
       mcpServer: { payment: paymentConfig().payment, issuers: [evil.issuer] },
       config: ({ base }) => ({
         identityProviders: [

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage();
+  world = await startWorld();
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', scopes } });
 
@@ -16,13 +15,13 @@ const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', s
 async function connect(raw: RawBrowser, elicitationId: string): Promise<string[]> {
   const authorizationUrl = await raw.accept(elicitationId);
   await raw.get(await raw.decideAtProvider(authorizationUrl, 'alice'));
-  expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+  expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   return authorizationUrl.searchParams.get('scope')?.split(' ').sort() ?? [];
 }
 
 async function isServed(user: string, ...scopes: string[]): Promise<boolean> {
-  const issuer = stage.world.identityProvider.issuer;
-  const { body } = await stage.api.issue({
+  const issuer = world.identityProvider.issuer;
+  const { body } = await world.api.issue({
     kind: 'authorization',
     subject: { issuer, subject: user },
     ...asking(...scopes),
@@ -32,13 +31,13 @@ async function isServed(user: string, ...scopes: string[]): Promise<boolean> {
 
 describe('S19 two tools of one MCP server that need different scopes', () => {
   it('do not take each other’s away: what is there is asked for again, and shown', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const first = await stage.ask(user, asking('repo'));
+    const user = world.subject();
+    const raw = world.raw();
+    const first = await world.ask(user, asking('repo'));
     await raw.signIn(first.elicitationId, user);
     await connect(raw, first.elicitationId);
 
-    const second = await stage.ask(user, asking('issues'));
+    const second = await world.ask(user, asking('issues'));
     const page = await raw.get(`/e/${second.elicitationId}`);
     expect(page.body).toContain('read the list of your repositories');
     expect(page.body).toContain('create issues in your name');
@@ -48,10 +47,10 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
   });
 
   it('are answered by one elicitation while nobody has agreed to it yet', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const first = await stage.ask(user, asking('repo'));
-    const second = await stage.api.issue(askFor(stage.world, user, asking('issues')));
+    const user = world.subject();
+    const raw = world.raw();
+    const first = await world.ask(user, asking('repo'));
+    const second = await world.api.issue(askFor(world, user, asking('issues')));
     expect([second.status, second.body.elicitationId]).toEqual([200, first.elicitationId]);
     await raw.signIn(first.elicitationId, user);
     const page = await raw.get(`/e/${first.elicitationId}`);
@@ -62,18 +61,18 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
   });
 
   it('put the question again when one came after the page was drawn: agreed is only to what was seen', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, asking('repo'));
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, asking('repo'));
     await raw.signIn(elicitationId, user);
     const form = await raw.acceptForm(elicitationId);
-    await stage.api.issue(askFor(stage.world, user, asking('issues')));
+    await world.api.issue(askFor(world, user, asking('issues')));
 
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const answer = await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(answer.status).toBe(409);
     expect(answer.body).toContain('create issues in your name');
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     expect((await raw.get(`/e/${elicitationId}/leaving`)).location).toBe(`/e/${elicitationId}`);
     // The page that came instead is one to agree to.
     const accepted = await raw.post(`/e/${elicitationId}/accept`, { form: acceptFormIn(answer) });
@@ -81,33 +80,33 @@ describe('S19 two tools of one MCP server that need different scopes', () => {
   });
 
   it('have one each when the first is being answered already, and neither takes the other’s away', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const first = await stage.ask(user, asking('repo'));
+    const user = world.subject();
+    const raw = world.raw();
+    const first = await world.ask(user, asking('repo'));
     await raw.signIn(first.elicitationId, user);
     const underWay = await raw.accept(first.elicitationId);
     // Asking for no more than what is being agreed to just now is no other question.
-    const same = await stage.api.issue(askFor(stage.world, user, asking('repo')));
+    const same = await world.api.issue(askFor(world, user, asking('repo')));
     expect([same.status, same.body.elicitationId]).toEqual([200, first.elicitationId]);
-    const second = await stage.ask(user, asking('issues'));
+    const second = await world.ask(user, asking('issues'));
     expect(second.elicitationId).not.toBe(first.elicitationId);
 
     expect(underWay.searchParams.get('scope')?.split(' ').sort()).toEqual(['openid', 'profile', 'repo']);
     await raw.get(await raw.decideAtProvider(underWay, 'alice'));
-    expect((await stage.api.read(first.elicitationId)).body.outcome?.scopes).toEqual(['openid', 'profile', 'repo']);
+    expect((await world.api.read(first.elicitationId)).body.outcome?.scopes).toEqual(['openid', 'profile', 'repo']);
     expect(await connect(raw, second.elicitationId)).toEqual(['issues', 'openid', 'profile', 'repo']);
     expect(await isServed(user, 'issues', 'repo')).toBe(true);
   });
 
   it('keep apart for another MCP server and another person', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const raw = stage.raw();
-    const first = await stage.ask(user, asking('repo'));
+    const [user, other] = [world.subject(), world.subject()];
+    const raw = world.raw();
+    const first = await world.ask(user, asking('repo'));
     await raw.signIn(first.elicitationId, user);
     await connect(raw, first.elicitationId);
 
-    const foreign = stage.raw();
-    const theirs = await stage.ask(other, asking('issues'));
+    const foreign = world.raw();
+    const theirs = await world.ask(other, asking('issues'));
     await foreign.signIn(theirs.elicitationId, other);
     expect(await connect(foreign, theirs.elicitationId)).toEqual(['issues', 'openid', 'profile']);
   });

@@ -2,38 +2,38 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld()]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 describe('the happy path', () => {
   it('leads two people at the same time each to their own connection', async () => {
-    const users = [stage.subject(), stage.subject()] as const;
+    const users = [world.subject(), world.subject()] as const;
     const outcomes = await Promise.all(
       users.map(async (user, at) => {
         await using person = await newPerson(browser, user);
-        const issued = await stage.ask(user);
+        const issued = await world.ask(user);
         await person.page.goto(issued.url);
         await signIn(person.page, user);
         await connect(person.page, at === 0 ? 'alice' : 'bob');
         await person.page.waitForURL(issued.url);
-        return stage.api.read(issued.elicitationId);
+        return world.api.read(issued.elicitationId);
       }),
     );
     const tokens = await Promise.all(
-      outcomes.map(({ body }) => stage.api.accessToken(body.outcome?.connectionId ?? '')),
+      outcomes.map(({ body }) => world.api.accessToken(body.outcome?.connectionId ?? '')),
     );
     const accounts = await Promise.all(
       tokens.map(async ({ body }) => {
-        const answer = await fetch(`${stage.world.provider.issuer}/me`, {
+        const answer = await fetch(`${world.provider.issuer}/me`, {
           headers: { authorization: `Bearer ${body.accessToken}` },
         });
         return ((await answer.json()) as { sub: string }).sub;
@@ -44,15 +44,15 @@ describe('the happy path', () => {
   });
 
   it('asks nobody again for what is already granted, and asks again for more', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const first = await stage.ask(user);
+    const first = await world.ask(user);
     await person.page.goto(first.url);
     await signIn(person.page, user);
     await connect(person.page, 'alice');
     await person.page.waitForURL(first.url);
 
-    const { issuer } = stage.world.identityProvider;
+    const { issuer } = world.identityProvider;
     const request = (scopes: string[]) => ({
       kind: 'authorization' as const,
       subject: { issuer, subject: user },
@@ -60,11 +60,11 @@ describe('the happy path', () => {
     });
     const names = { provider: 'forge', providerName: 'Code Forge' };
     expect(first).toMatchObject({ authorization: names });
-    expect(await stage.api.issue(request(['repo']))).toMatchObject({
+    expect(await world.api.issue(request(['repo']))).toMatchObject({
       status: 200,
       body: { status: 'completed', authorization: names },
     });
-    const more = await stage.api.issue(request(['repo', 'issues']));
+    const more = await world.api.issue(request(['repo', 'issues']));
     expect(more).toMatchObject({ status: 201, body: { status: 'pending' } });
 
     // Signed in at the gateway and at the provider already.
@@ -72,19 +72,19 @@ describe('the happy path', () => {
     await person.page.getByRole('button', { name: 'Continue' }).click();
     await atProvider(person.page, 'alice');
     await person.page.waitForURL(more.body.url);
-    expect((await stage.api.read(more.body.elicitationId)).body.outcome?.scopes).toEqual(
+    expect((await world.api.read(more.body.elicitationId)).body.outcome?.scopes).toEqual(
       expect.arrayContaining(['repo', 'issues']),
     );
   });
 
   it('S01: the link is an opaque id of 256 bits and nothing else, and so are the redirects of our own', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const canaries = ['canary-message', 'canary-tool', 'canary-client'];
-    const issued = await stage.ask(user, {
+    const issued = await world.ask(user, {
       message: 'canary-message',
       requestedBy: { tool: 'canary-tool', mcpClient: 'canary-client' },
     });
-    expect(issued.url).toBe(`${stage.world.publicUrl}/e/${issued.elicitationId}`);
+    expect(issued.url).toBe(`${world.publicUrl}/e/${issued.elicitationId}`);
     expect(issued.elicitationId).toMatch(/^el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
 
     await using person = await newPerson(browser, user);
@@ -94,21 +94,21 @@ describe('the happy path', () => {
     await signIn(person.page, user);
     await connect(person.page, 'alice');
     await person.page.waitForURL(issued.url);
-    const own = visited.filter(url => url.startsWith(stage.world.publicUrl));
+    const own = visited.filter(url => url.startsWith(world.publicUrl));
     for (const secret of [user, ...canaries]) expect(own.filter(url => url.includes(secret))).toEqual([]);
     expect(visited.filter(url => canaries.some(canary => url.includes(canary)))).toEqual([]);
   });
 
   it('S20: names who asks, what for and the destination before anything leaves for the provider', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
-    stage.world.provider.clearRequests();
+    const issued = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
+    world.provider.clearRequests();
     await person.page.goto(issued.url);
     await signIn(person.page, user);
 
     const text = await person.page.locator('main').textContent();
-    const providerHost = new URL(stage.world.provider.issuer).host;
+    const providerHost = new URL(world.provider.issuer).host;
     for (const part of [
       'Issue Tracker',
       'localhost:7001',
@@ -119,7 +119,7 @@ describe('the happy path', () => {
       issued.matchCode,
     ])
       expect(text).toContain(part);
-    expect(stage.world.provider.requests('authorization')).toHaveLength(0);
+    expect(world.provider.requests('authorization')).toHaveLength(0);
     // Both answers are offered; the safe one is reached first.
     const actions = await person.page
       .locator('.decision form')
@@ -128,9 +128,9 @@ describe('the happy path', () => {
   });
 
   it('S19: asks for the configured scopes only, keeps nothing less, stores and shows what was granted', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const issued = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
+    const user = world.subject();
+    const raw = world.raw();
+    const issued = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo', 'issues'] } });
     await raw.signIn(issued.elicitationId, user);
     const destination = await raw.accept(issued.elicitationId);
     expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(['issues', 'openid', 'profile', 'repo']);
@@ -141,41 +141,41 @@ describe('the happy path', () => {
       code_challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
       state: expect.stringMatching(/^st_/),
       nonce: expect.any(String),
-      redirect_uri: `${stage.world.publicUrl}/callback/tracker/forge`,
+      redirect_uri: `${world.publicUrl}/callback/tracker/forge`,
     });
 
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const callback = await raw.decideAtProvider(destination, 'alice', { grantScopes: ['repo', 'profile', 'openid'] });
     expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
-    const { body } = await stage.api.read(issued.elicitationId);
+    const { body } = await world.api.read(issued.elicitationId);
     // A tool that got less than it asked for would find out in the middle of its work.
     expect(body.status).toBe('pending');
     expect(body.outcome).toBeUndefined();
-    const { issuer } = stage.world.identityProvider;
-    expect((await stage.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
+    const { issuer } = world.identityProvider;
+    expect((await world.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
     const again = await raw.get(`/e/${issued.elicitationId}`);
     expect(again.body).toContain('<div class="notice">');
     expect(again.body).toContain('create issues in your name');
     // Ended at the provider before the person can go back there: what they grant next must not end with it.
-    expect(stage.world.provider.requests('revocation').map(({ status }) => status)).toContain(200);
+    expect(world.provider.requests('revocation').map(({ status }) => status)).toContain(200);
 
     await raw.get(await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice'));
-    const completed = await stage.api.read(issued.elicitationId);
+    const completed = await world.api.read(issued.elicitationId);
     expect(completed.body.outcome?.scopes).toEqual(['issues', 'openid', 'profile', 'repo']);
-    const { accessToken } = (await stage.api.accessToken(completed.body.outcome?.connectionId ?? '')).body;
-    expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
+    const { accessToken } = (await world.api.accessToken(completed.body.outcome?.connectionId ?? '')).body;
+    expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
     const page = await raw.get(`/e/${issued.elicitationId}`);
     for (const words of ['read the list of your repositories', 'create issues in your name'])
       expect(page.body).toContain(words);
   });
 
   it('S19: stores and shows nothing that was neither asked for nor granted', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['repo'] } });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { authorization: { provider: 'forge', scopes: ['repo'] } });
     await raw.signIn(elicitationId, user);
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
-    const { body } = await stage.api.read(elicitationId);
+    const { body } = await world.api.read(elicitationId);
     expect(body.outcome?.scopes).toEqual(['openid', 'profile', 'repo']);
     const page = await raw.get(`/e/${elicitationId}`);
     expect(page.body).toContain('read the list of your repositories');

@@ -4,29 +4,28 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, newPerson, signIn } from '../support/browser.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { startTlsProxy, type TlsProxy } from '../support/tls-proxy.ts';
-import { keyOf } from '../support/world.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
 const YEAR_SECONDS = 31_536_000;
 let browser: Browser;
 let proxy: TlsProxy;
-let stage: Stage;
+let world: World;
 let signedIn: RawBrowser;
 let elicitationId: string;
 let user: string;
 
 beforeAll(async () => {
   proxy = await startTlsProxy();
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ publicUrl: proxy.origin })]);
-  proxy.leadTo(stage.world.gateways[0]?.address ?? '');
-  user = stage.subject();
-  elicitationId = (await stage.ask(user)).elicitationId;
-  signedIn = stage.raw();
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld({ publicUrl: proxy.origin })]);
+  proxy.leadTo(world.gateways[0]?.address ?? '');
+  user = world.subject();
+  elicitationId = (await world.ask(user)).elicitationId;
+  signedIn = world.raw();
   await signedIn.signIn(elicitationId, user);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await proxy?.[Symbol.asyncDispose]();
 });
 
@@ -35,7 +34,7 @@ async function answers(): Promise<Map<string, RawAnswer>> {
   const found = new Map<string, RawAnswer>();
   const add = async (raw: RawBrowser, method: string, target: string, request = {}) =>
     found.set(`${method} ${target} ${raw === signedIn ? 'signed in' : ''}`, await raw.request(method, target, request));
-  const gateway = stage.world.gateways[0];
+  const gateway = world.gateways[0];
   if (gateway === undefined) throw new Error('there is no gateway');
   const unknown = `el_00${'A'.repeat(43)}`;
   for (const { method, path } of registeredRoutes(gateway.app)) {
@@ -43,7 +42,7 @@ async function answers(): Promise<Map<string, RawAnswer>> {
       const target = path
         .replace(/:(elicitationId|connectionId)/, id)
         .replace(':mcpServerId/:provider', 'tracker/forge');
-      for (const raw of [signedIn, stage.raw()]) {
+      for (const raw of [signedIn, world.raw()]) {
         // Signing out belongs to another test.
         if (path === '/logout' && raw === signedIn) continue;
         await add(raw, method, target, method === 'POST' ? { form: {} } : {});
@@ -122,9 +121,9 @@ describe('headers', () => {
   });
 
   it('S30: a preflight is granted nothing, at pages and at the API', async () => {
-    const raw = stage.raw();
+    const raw = world.raw();
     for (const target of ['/v1/elicitations', `/v1/elicitations/${elicitationId}`, `/e/${elicitationId}`, '/login']) {
-      for (const origin of ['https://evil.example', 'null', stage.world.publicUrl]) {
+      for (const origin of ['https://evil.example', 'null', world.publicUrl]) {
         const preflight = await raw.request('OPTIONS', target, {
           headers: {
             origin,
@@ -147,7 +146,7 @@ describe('headers', () => {
     const form = await signedIn.acceptForm(elicitationId);
     const { csrf_token = '', shown = '' } = form;
     expect(shown).not.toBe('');
-    const own = stage.world.publicUrl;
+    const own = world.publicUrl;
     const sites = ['same-origin', 'same-site', 'cross-site', 'none', undefined];
     const origins = [
       own,
@@ -194,19 +193,19 @@ describe('headers', () => {
     expect([...statuses.values()].filter(status => status === 303)).toHaveLength(3);
     expect([...statuses.values()].filter(status => status === 409)).toHaveLength(3 * unseen.length);
     // Another session's token, however real.
-    const other = stage.raw();
+    const other = world.raw();
     await other.signIn(elicitationId, user);
     const theirs = { csrf_token: await other.csrfToken(elicitationId) };
     expect((await signedIn.post(`/e/${elicitationId}/decline`, { form: theirs })).status).toBe(403);
     expect((await signedIn.post(`/e/${elicitationId}/decline?csrf_token=${csrf_token}`)).status).toBe(400);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('active');
+    expect((await world.api.read(elicitationId)).body.status).toBe('active');
   });
 
   it('S27: cookies are bound to the host, secure, hidden from scripts, Lax and small', async () => {
-    const raw = stage.raw();
+    const raw = world.raw();
     const start = await raw.get(`/login?e=${elicitationId}`);
-    const signed = await stage.raw().signIn(elicitationId, user);
-    const out = stage.raw();
+    const signed = await world.raw().signIn(elicitationId, user);
+    const out = world.raw();
     await out.signIn(elicitationId, user);
     const left = await out.post('/logout', { form: { csrf_token: await out.csrfToken(elicitationId) } });
     const lines = [start, signed, left].flatMap(({ setCookies }) => setCookies);
@@ -222,7 +221,7 @@ describe('headers', () => {
   });
 
   it('S27: without the prefix, which a neighbour could set, a cookie counts for nothing', async () => {
-    const tossed = stage.raw();
+    const tossed = world.raw();
     for (const [name, value] of signedIn.cookies) tossed.cookies.set(name.replace('__Host-', ''), value);
     expect((await tossed.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
   });
@@ -230,7 +229,7 @@ describe('headers', () => {
 
 describe('in chromium, over TLS', () => {
   it('S27, S28, S33: the whole way works under the policy, with nothing from elsewhere and nothing left behind', async () => {
-    const someone = stage.subject();
+    const someone = world.subject();
     await using person = await newPerson(browser, someone);
     const { page, context } = person;
     const violations: string[] = [];
@@ -245,13 +244,13 @@ describe('in chromium, over TLS', () => {
       const referrer = request.headers()['referer'];
       if (referrer?.startsWith(proxy.origin) && !request.url().startsWith(proxy.origin)) referrers.push(referrer);
     });
-    const issued = await stage.ask(someone);
+    const issued = await world.ask(someone);
     await page.goto(issued.url);
     await signIn(page, someone);
     await page.locator('form[action$="/accept"] button').click();
     await atProvider(page, 'alice');
     await page.waitForURL(issued.url);
-    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(issued.elicitationId)).body.status).toBe('completed');
 
     expect(violations).toEqual([]);
     expect(subresources.filter(url => !url.startsWith(proxy.origin))).toEqual([]);
@@ -270,17 +269,17 @@ describe('in chromium, over TLS', () => {
   });
 
   it('S09: a form on another site, and a frame of another site, cannot make the browser decide', async () => {
-    const someone = stage.subject();
+    const someone = world.subject();
     await using person = await newPerson(browser, someone);
     const { page } = person;
-    const issued = await stage.ask(someone);
+    const issued = await world.ask(someone);
     await page.goto(issued.url);
     await signIn(page, someone);
     await page.locator('form[action$="/accept"]').waitFor();
     const token = await page.locator('form[action$="/accept"] input[name=csrf_token]').inputValue();
 
     // The provider's origin plays the hostile site. Even knowing the token it gets nowhere.
-    await page.goto(`${stage.world.provider.issuer}/jwks`);
+    await page.goto(`${world.provider.issuer}/jwks`);
     const answered = page.waitForResponse(response => response.url() === `${issued.url}/accept`);
     await page.evaluate(
       `document.body.innerHTML = '<form method="post" action="${issued.url}/accept"><input name="csrf_token" value="${token}"></form>'; document.forms[0].submit()`,
@@ -288,12 +287,12 @@ describe('in chromium, over TLS', () => {
     expect([401, 403]).toContain((await answered).status());
     await page.waitForURL(`${issued.url}/accept`);
 
-    await page.goto(`${stage.world.provider.issuer}/jwks`);
+    await page.goto(`${world.provider.issuer}/jwks`);
     await page.evaluate(`document.body.innerHTML = '<iframe src="${issued.url}"></iframe>'`);
     const frame = page.frameLocator('iframe');
     await page.waitForLoadState('networkidle');
     expect(await frame.locator('main').count()).toBe(0);
-    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(issued.elicitationId)).body.status).toBe('pending');
   });
 });
 

@@ -3,8 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor } from '../support/asks.ts';
 import { newPerson, type Person, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
 /** Texts of a hostile MCP server that the page shows as the plain text they are. */
 const texts = [
@@ -128,29 +127,29 @@ const names = Object.keys(kinds) as (keyof typeof kinds)[];
 const everyPlace = names.flatMap(kind => kinds[kind].places.map((place, at) => [kind, place, at] as const));
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let person: Person;
 let user: string;
 const foreign: string[] = [];
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ mcpServer: { payment: { maxAmount: { EUR: 1000 } }, limits: { elicitationsPerSubject: 10_000 } } }),
+    startWorld({ mcpServer: { payment: { maxAmount: { EUR: 1000 } }, limits: { elicitationsPerSubject: 10_000 } } }),
   ]);
-  user = stage.subject();
+  user = world.subject();
   person = await newPerson(browser, user);
-  const { url, elicitationId } = await issueFor(stage, user, kinds.payment.ask([]));
+  const { url, elicitationId } = await issueFor(world, user, kinds.payment.ask([]));
   await person.page.goto(url);
   await signIn(person.page, user);
   await person.page.locator('form[action$="/accept"]').waitFor();
-  await stage.api.cancel(elicitationId);
+  await world.api.cancel(elicitationId);
   person.page.on('request', request => {
-    if (!request.url().startsWith(stage.world.publicUrl)) foreign.push(request.url());
+    if (!request.url().startsWith(world.publicUrl)) foreign.push(request.url());
   });
 });
 afterAll(async () => {
   await person?.[Symbol.asyncDispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 /** Names of all elements, in order: what a text that is only text cannot change. */
@@ -164,7 +163,7 @@ describe('S31: every text of an MCP server stays text', () => {
     // Each round has another text in each place, so that after all rounds each place has shown each text.
     for (const round of [-1, ...texts.keys()]) {
       const chosen = round < 0 ? [] : places.map((_, at) => texts[(round + at) % texts.length] ?? '');
-      const { url, elicitationId } = await issueFor(stage, user, ask(chosen));
+      const { url, elicitationId } = await issueFor(world, user, ask(chosen));
       await page.goto(url);
       expected ??= await skeleton();
       expect([chosen, await skeleton()]).toEqual([chosen, expected]);
@@ -178,7 +177,7 @@ describe('S31: every text of an MCP server stays text', () => {
           true,
         ]);
       expect(await page.title()).not.toMatch(/owned|^1$/);
-      await stage.api.cancel(elicitationId);
+      await world.api.cancel(elicitationId);
     }
     expect(foreign).toEqual([]);
   });
@@ -186,13 +185,13 @@ describe('S31: every text of an MCP server stays text', () => {
   it('authorization: shows each message as it is, inside its quotation, and nothing else changes', async () => {
     let expected: string[] | undefined;
     for (const message of messages) {
-      const { url, elicitationId } = await stage.ask(user, { message, requestedBy: { tool: 'tool' } });
+      const { url, elicitationId } = await world.ask(user, { message, requestedBy: { tool: 'tool' } });
       await person.page.goto(url);
       expected ??= await skeleton();
       expect([message, await skeleton()]).toEqual([message, expected]);
       expect(await person.page.locator('blockquote').textContent()).toBe(message.normalize('NFC'));
       expect(await person.page.title()).not.toMatch(/owned|^1$/);
-      await stage.api.cancel(elicitationId);
+      await world.api.cancel(elicitationId);
     }
     expect(foreign).toEqual([]);
   });
@@ -200,11 +199,11 @@ describe('S31: every text of an MCP server stays text', () => {
   it.each(everyPlace)(
     '%s, %s: refuses text that is hidden, turned around or breaks its line',
     async (kind, place, at) => {
-      const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+      const subject = { issuer: world.identityProvider.issuer, subject: user };
       // A default may have several lines, as an answer may.
       for (const text of place === 'default' ? refused : [...refused, 'a\nb']) {
         const chosen = kinds[kind].places.map((_, each) => (each === at ? text : NEUTRAL));
-        const { status } = await stage.api.call('POST', '/v1/elicitations', { ...kinds[kind].ask(chosen), subject });
+        const { status } = await world.api.call('POST', '/v1/elicitations', { ...kinds[kind].ask(chosen), subject });
         expect([text, status]).toEqual([text, 400]);
       }
     },
@@ -213,7 +212,7 @@ describe('S31: every text of an MCP server stays text', () => {
   it('authorization: refuses the same in its message and in the names of the client and the tool', async () => {
     for (const text of refused)
       for (const change of [{ message: text }, { requestedBy: { tool: text } }, { requestedBy: { mcpClient: text } }]) {
-        const { status } = await stage.api.issue(askFor(stage.world, user, change));
+        const { status } = await world.api.issue(askFor(world, user, change));
         expect([text, status]).toEqual([text, 400]);
       }
   });

@@ -6,15 +6,14 @@ import { acceptWith, deletion, paymentConfig, paymentOf } from '../support/asks.
 import { askedKinds, askOfEach } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Api, type ElicitationAnswer, keyOf } from '../support/world.ts';
+import { type Api, type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
   const { payment } = paymentConfig(undefined, { passkeyAbove: { JPY: 1000 } });
   const external = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
   const confirmation = { freshSignInSeconds: 60 };
-  stage = await startStage({
+  world = await startWorld({
     mcpServer: { identity: { mode: 'loopback' }, payment, confirmation },
     otherMcpServers: [
       { id: 'app', identity: external, payment, confirmation },
@@ -22,12 +21,12 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 type Ask = ReturnType<(typeof askOfEach)[keyof typeof askOfEach]['ask']>;
 
 async function issued(api: Api, user: string, ask: Ask): Promise<ElicitationAnswer> {
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+  const subject = { issuer: world.identityProvider.issuer, subject: user };
   const answer = await api.issue({ ...ask, subject } as Parameters<Api['issue']>[0]);
   if (answer.status !== 201) throw new Error(`not issued: ${answer.status} ${answer.body.code ?? ''}`);
   return answer.body;
@@ -42,12 +41,12 @@ const yen = () =>
 
 describe('identity mode loopback: nobody signs in, and the receipt says so', () => {
   it.each(askedKinds)('%s', async kind => {
-    const { elicitationId } = await issued(stage.api, stage.subject(), askOfEach[kind].ask());
-    const raw = stage.raw();
+    const { elicitationId } = await issued(world.api, world.subject(), askOfEach[kind].ask());
+    const raw = world.raw();
     expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('/login');
     expect(await acceptWith(raw, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
-    const { receipt } = (await stage.api.redeem(elicitationId)).body;
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
+    const { receipt } = (await world.api.redeem(elicitationId)).body;
     if (kind === 'payment' || kind === 'confirmation') {
       const { approval } = decodeJwt(receipt ?? '');
       expect(approval).toMatchObject({ identity: 'loopback', method: 'button' });
@@ -56,10 +55,10 @@ describe('identity mode loopback: nobody signs in, and the receipt says so', () 
   });
 
   it('a passkey is added and used there, too', async () => {
-    const { elicitationId } = await issued(stage.api, stage.subject(), yen());
-    const raw = stage.raw();
+    const { elicitationId } = await issued(world.api, world.subject(), yen());
+    const raw = world.raw();
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ location: `/e/${elicitationId}/passkey` });
-    const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+    const authenticator = new SoftwareAuthenticator(world.publicUrl);
     const adding = await ceremonyOf(raw, elicitationId);
     expect(await answerCeremony(raw, adding, authenticator.create(adding.options))).toMatchObject({
       location: `/e/${elicitationId}/passkey`,
@@ -68,23 +67,23 @@ describe('identity mode loopback: nobody signs in, and the receipt says so', () 
     expect(await answerCeremony(raw, using, authenticator.get(using.options))).toMatchObject({
       location: `/e/${elicitationId}`,
     });
-    expect((await stage.api.read(elicitationId)).body.outcome).toMatchObject({
+    expect((await world.api.read(elicitationId)).body.outcome).toMatchObject({
       approval: { identity: 'loopback', method: 'passkey' },
     });
   });
 
   it.each(askedKinds)('%s: still only from the browser that opened the page', async kind => {
-    const { elicitationId } = await issued(stage.api, stage.subject(), askOfEach[kind].ask());
-    const [one, other] = [stage.raw(), stage.raw()];
+    const { elicitationId } = await issued(world.api, world.subject(), askOfEach[kind].ask());
+    const [one, other] = [world.raw(), world.raw()];
     const form = await one.acceptForm(elicitationId);
     await other.get(`/e/${elicitationId}`);
     expect((await other.post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 });
 
 describe('T34: identity mode external: the application says who, and when they signed in', () => {
-  const apiOf = (id: string) => stage.world.api({ apiKey: keyOf(id) });
+  const apiOf = (id: string) => world.apiOf({ apiKey: keyOf(id) });
 
   /** What the gateway sends to the application when the link is opened. */
   async function opening(raw: RawBrowser, elicitationId: string): Promise<URLSearchParams> {
@@ -105,7 +104,7 @@ describe('T34: identity mode external: the application says who, and when they s
       `/v1/elicitations/${elicitationId}/verify`,
       {
         verificationId: asked.get('verificationId'),
-        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+        subject: { issuer: world.identityProvider.issuer, subject: user },
         ...(ago === undefined ? {} : { authTime: Math.floor(Date.now() / 1000) - ago }),
       },
     );
@@ -120,9 +119,9 @@ describe('T34: identity mode external: the application says who, and when they s
   ] as const;
 
   it.each(guarded)('%s: a recent sign-in counts, and its time is in the receipt', async (_, maxAge, ask) => {
-    const user = stage.subject();
+    const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, ask());
-    const raw = stage.raw();
+    const raw = world.raw();
     expect((await vouch(raw, elicitationId, user, 10)).get('max_age')).toBe(maxAge);
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
     const { receipt } = (await apiOf('app').redeem(elicitationId)).body;
@@ -136,9 +135,9 @@ describe('T34: identity mode external: the application says who, and when they s
   )(
     '%s: %s sign-in: the page sends the person back to the application, and nothing is approved',
     async (_, _age, ask, ago) => {
-      const user = stage.subject();
+      const user = world.subject();
       const { elicitationId } = await issued(apiOf('app'), user, ask());
-      const raw = stage.raw();
+      const raw = world.raw();
       await vouch(raw, elicitationId, user, ago);
       const page = await raw.get(`/e/${elicitationId}`);
       expect(page.body).toContain(`href="/login?e=${elicitationId}"`);
@@ -154,19 +153,19 @@ describe('T34: identity mode external: the application says who, and when they s
   );
 
   it.each(['credential', 'form'] as const)('%s: needs the person, not the hour', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, askOfEach[kind].ask());
-    const raw = stage.raw();
+    const raw = world.raw();
     expect((await vouch(raw, elicitationId, user)).get('max_age')).toBeNull();
     expect(await acceptWith(raw, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
     expect((await apiOf('app').read(elicitationId)).body.status).toBe('completed');
   });
 
   it.each(askedKinds)('%s: the word of one application is worth nothing to another', async kind => {
-    const user = stage.subject();
+    const user = world.subject();
     const own = await issued(apiOf('app'), user, askOfEach[kind].ask());
     const foreign = await issued(apiOf('neighbour'), user, askOfEach[kind].ask());
-    const raw = stage.raw();
+    const raw = world.raw();
     await vouch(raw, own.elicitationId, user, 1);
     const form = { ...(await raw.acceptForm(own.elicitationId)), ...typed(askOfEach[kind].typed) };
     expect((await raw.get(`/e/${foreign.elicitationId}`)).body).not.toContain('csrf_token');
@@ -175,11 +174,11 @@ describe('T34: identity mode external: the application says who, and when they s
   });
 
   it('the passkey of a person whom an application vouched for counts there, and is shown to nobody else', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, yen());
-    const raw = stage.raw();
+    const raw = world.raw();
     await vouch(raw, elicitationId, user, 1);
-    const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+    const authenticator = new SoftwareAuthenticator(world.publicUrl);
     await acceptWith(raw, elicitationId);
     const adding = await ceremonyOf(raw, elicitationId);
     await answerCeremony(raw, adding, authenticator.create(adding.options));
@@ -190,13 +189,13 @@ describe('T34: identity mode external: the application says who, and when they s
     });
     expect((await raw.get('/me')).body).toContain('/me/passkeys/');
     // An application may vouch for anybody: what it has let in here proves nothing where the same person signs in.
-    const own = stage.raw();
+    const own = world.raw();
     const { location = '' } = await own.get('/login?to=me');
     await own.get(await driveAuthorization(location, user, { jar: createCookieJar() }));
     expect((await own.get('/me')).body).not.toContain('/me/passkeys/');
     // Nor to another application.
     const elsewhere = await issued(apiOf('neighbour'), user, yen());
-    const neighbour = stage.raw();
+    const neighbour = world.raw();
     await vouch(neighbour, elsewhere.elicitationId, user, 1, 'neighbour');
     await acceptWith(neighbour, elsewhere.elicitationId);
     expect((await ceremonyOf(neighbour, elsewhere.elicitationId)).mode).toBe('register');

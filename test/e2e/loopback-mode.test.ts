@@ -3,54 +3,53 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, newPerson } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, hashOf, keyOf } from '../support/world.ts';
+import { askFor, hashOf, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ mcpServer: { identity: { mode: 'loopback' } }, otherMcpServers: [{ id: 'plain' }] }),
+    startWorld({ mcpServer: { identity: { mode: 'loopback' } }, otherMcpServers: [{ id: 'plain' }] }),
   ]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
 describe('identity mode loopback: a machine of one person', () => {
   it('asks without sign-in and connects', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await connect(person.page, 'alice');
     await person.page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
-    expect(stage.world.identityProvider.requests('authorization')).toHaveLength(0);
+    expect(world.identityProvider.requests('authorization')).toHaveLength(0);
   });
 
   it('still ties form and answer to the browser that began', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const [one, other] = [stage.raw(), stage.raw()];
+    const { elicitationId } = await world.ask(world.subject());
+    const [one, other] = [world.raw(), world.raw()];
     const token = await one.csrfToken(elicitationId);
     await other.get(`/e/${elicitationId}`);
     expect((await other.post(`/e/${elicitationId}/accept`, { form: { csrf_token: token } })).status).toBe(403);
 
     const callback = await one.decideAtProvider(await one.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect((await other.get(callback)).status).toBe(400);
     expect(await one.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     expect(await statusOf(elicitationId)).toBe('active');
   });
 
   it('a page of another origin cannot post, whatever name it reaches the gateway by', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const raw = stage.raw();
+    const { elicitationId } = await world.ask(world.subject());
+    const raw = world.raw();
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
     // DNS rebinding: the attacker's name leads to this machine, so its page is of the same origin as the request.
     const rebound = { host: 'attacker.example:8080', origin: 'http://attacker.example:8080' };
@@ -64,10 +63,10 @@ describe('identity mode loopback: a machine of one person', () => {
   });
 
   it('is no way into what is for people who sign in', async () => {
-    const plain = stage.world.api({ apiKey: keyOf('plain') });
-    const { elicitationId } = (await plain.issue(askFor(stage.world, stage.subject()))).body;
-    const own = await stage.ask(stage.subject());
-    const raw = stage.raw();
+    const plain = world.apiOf({ apiKey: keyOf('plain') });
+    const { elicitationId } = (await plain.issue(askFor(world, world.subject()))).body;
+    const own = await world.ask(world.subject());
+    const raw = world.raw();
     const form = { csrf_token: await raw.csrfToken(own.elicitationId) };
     expect((await raw.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(401);

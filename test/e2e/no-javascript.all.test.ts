@@ -4,21 +4,21 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const narrow = { viewport: { width: 320, height: 640 } };
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld()]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 
 /** Nothing sticks out of a window 320 px wide, and there is one heading in one main landmark. */
 async function expectWellFormed(page: Page): Promise<void> {
@@ -31,10 +31,10 @@ async function expectWellFormed(page: Page): Promise<void> {
 
 describe('S34: without JavaScript, 320 pixels wide', () => {
   it('connects', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...narrow });
     const { page } = person;
-    const issued = await stage.ask(user, { message: 'W'.repeat(200) });
+    const issued = await world.ask(user, { message: 'W'.repeat(200) });
     await page.goto(issued.url);
     await expectWellFormed(page);
     await signIn(page, user);
@@ -50,16 +50,16 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
   });
 
   it('declines, and changes who is signed in', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
+    const [user, other] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, user, { javaScriptEnabled: false, ...narrow });
     const { page } = person;
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await page.goto(issued.url);
     await signIn(page, other);
     await page.locator('form[action^="/logout"] button').waitFor();
     await expectWellFormed(page);
     // The identity provider would end the other person's session by a page that needs JavaScript.
-    await person.context.clearCookies({ name: `session-${stage.world.identityProvider.port}` });
+    await person.context.clearCookies({ name: `session-${world.identityProvider.port}` });
     await page.locator('form[action^="/logout"] button').click();
     await signIn(page, user);
     await page.locator('form[action$="/decline"] button').click();
@@ -71,7 +71,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
 
 describe('S34: axe finds nothing on any page of the real flow', () => {
   it.each(['light', 'dark'] as const)('in %s', async colorScheme => {
-    const [user, other] = [stage.subject(), stage.subject()];
+    const [user, other] = [world.subject(), world.subject()];
     await using person = await newPerson(browser, user, { bypassCSP: true, colorScheme, ...narrow });
     const { page } = person;
     const findings: string[] = [];
@@ -83,7 +83,7 @@ describe('S34: axe finds nothing on any page of the real flow', () => {
       findings.push(...found.map(finding => `${name} ${finding}`));
     };
 
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await page.goto(issued.url);
     await inspect('sign in');
     await signIn(page, other);
@@ -104,20 +104,20 @@ describe('S34: axe finds nothing on any page of the real flow', () => {
     await page.waitForURL(issued.url);
     await inspect('done');
 
-    const second = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    const second = await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
     await page.goto(second.url);
     await page.locator('form[action$="/decline"] button').click();
     await page.waitForURL(second.url);
     await inspect('declined');
-    const third = await stage.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
-    await stage.api.cancel(third.elicitationId);
+    const third = await world.ask(user, { authorization: { provider: 'forge', scopes: ['issues'] } });
+    await world.api.cancel(third.elicitationId);
     await page.goto(third.url);
     await inspect('cancelled');
-    await page.goto(`${stage.world.publicUrl}/e/el_00${'A'.repeat(43)}`);
+    await page.goto(`${world.publicUrl}/e/el_00${'A'.repeat(43)}`);
     await inspect('not found');
-    await page.goto(`${stage.world.publicUrl}/callback/tracker/forge?code=x&state=x`);
+    await page.goto(`${world.publicUrl}/callback/tracker/forge?code=x&state=x`);
     await inspect('wrong browser');
-    await page.goto(`${stage.world.publicUrl}/login/callback/example-id?code=x&state=x`);
+    await page.goto(`${world.publicUrl}/login/callback/example-id?code=x&state=x`);
     await inspect('sign-in failed');
     expect(findings).toEqual([]);
   });

@@ -4,15 +4,14 @@ import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../s
 import { answerCeremony, type CeremonyPage, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople, type PasskeyPerson } from '../support/passkey-person.ts';
 import type { RawAnswer } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { keyOf } from '../support/world.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let ahead = 0;
 beforeAll(async () => {
   const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
-  stage = await startStage({
+  world = await startWorld({
     now: () => Date.now() + ahead,
     mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
     otherMcpServers: [{ id: 'strict', payment: { ...payment, freshSignInSeconds: 60 } }],
@@ -21,18 +20,18 @@ beforeAll(async () => {
 afterEach(() => {
   ahead = 0;
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const methodOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.outcome?.approval?.method;
-const { newAuthenticator, paymentFor, enrol, enrolled, passkeysOf } = createPasskeyPeople(() => stage);
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const methodOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.outcome?.approval?.method;
+const { newAuthenticator, paymentFor, enrol, enrolled, passkeysOf } = createPasskeyPeople(() => world);
 
 /** Turned away on the passkey page, and nothing of the payment has moved. */
 async function expectRefused({ elicitationId }: Pick<PasskeyPerson, 'elicitationId'>, act: () => Promise<RawAnswer>) {
-  const before = await storedElicitation(stage, elicitationId);
+  const before = await storedElicitation(world, elicitationId);
   const refusedBefore = refusalsOf(elicitationId);
   expect((await act()).status).toBe(422);
-  expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+  expect(await storedElicitation(world, elicitationId)).toEqual(before);
   expect(refusalsOf(elicitationId)).toBe(refusedBefore + 1);
 }
 
@@ -40,7 +39,7 @@ async function expectRefused({ elicitationId }: Pick<PasskeyPerson, 'elicitation
 const refusalsOf = (elicitationId: string): number => eventsOf('passkey.refused', elicitationId);
 
 const eventsOf = (event: string, elicitationId: string): number =>
-  stage.world
+  world
     .log()
     .split('\n')
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
@@ -57,9 +56,9 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
   });
 
   it('the button alone approves nothing above the threshold, however it is pressed', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const elicitationId = await paymentFor(user);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     for (let round = 0; round < 2; round += 1)
       expect(await acceptWith(raw, elicitationId)).toMatchObject({
         status: 303,
@@ -115,7 +114,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     const one = await enrolled();
     const amount = { currency: 'EUR', minorUnits: 90_000 };
     const items = [{ label: 'Everything', unitMinorUnits: 90_000 }];
-    const dear = await issueFor(stage, one.user, paymentOf({ processor: 'none', amount, items }));
+    const dear = await issueFor(world, one.user, paymentOf({ processor: 'none', amount, items }));
     const cheapPage = await ceremonyOf(one.raw, one.elicitationId);
     const dearPage = await ceremonyOf(one.raw, dear.elicitationId);
     // What was signed for the small payment, sent for the large one.
@@ -134,9 +133,9 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const form = { ...page.form, shown: 'A'.repeat(43) };
-    const before = await storedElicitation(stage, one.elicitationId);
+    const before = await storedElicitation(world, one.elicitationId);
     await answerCeremony(one.raw, { ...page, form }, one.authenticator.get(page.options));
-    expect(await storedElicitation(stage, one.elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, one.elicitationId)).toEqual(before);
   });
 
   it('a ceremony counts once, also when the first answer to it was worth nothing', async () => {
@@ -154,12 +153,12 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
     const page = await ceremonyOf(one.raw, one.elicitationId);
     const answer = one.authenticator.get(page.options);
     await answerCeremony(one.raw, page, answer);
-    const completed = await storedElicitation(stage, one.elicitationId);
+    const completed = await storedElicitation(world, one.elicitationId);
     expect(await answerCeremony(one.raw, page, answer)).toMatchObject({
       status: 303,
       location: `/e/${one.elicitationId}`,
     });
-    expect(await storedElicitation(stage, one.elicitationId)).toEqual(completed);
+    expect(await storedElicitation(world, one.elicitationId)).toEqual(completed);
     // Nor does it approve the next payment of the same terms.
     const next = await paymentFor(one.user);
     const nextPage = await ceremonyOf(one.raw, next);
@@ -179,7 +178,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
 
   it('refused: a ceremony of another browser session of the same person', async () => {
     const one = await enrolled();
-    const other = await visitorFor(stage, one.user, one.elicitationId);
+    const other = await visitorFor(world, one.user, one.elicitationId);
     const theirs = await ceremonyOf(one.raw, one.elicitationId);
     const own = await ceremonyOf(other, one.elicitationId);
     const mixed: CeremonyPage = { ...own, form: { ...own.form, ceremony: theirs.form['ceremony'] ?? '' } };
@@ -236,9 +235,9 @@ describe('T34: adding a passkey', () => {
     ['an approval in place of an enrolment', { type: 'webauthn.get' }],
     ['with an attestation that nobody asked for', { fmt: 'fido-u2f' }],
   ])('refused: %s', async (_, deviation) => {
-    const user = stage.subject();
+    const user = world.subject();
     const elicitationId = await paymentFor(user);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     const page = await ceremonyOf(raw, elicitationId);
     await expectRefused({ elicitationId }, () =>
       answerCeremony(raw, page, newAuthenticator().create(page.options, deviation)),
@@ -247,9 +246,9 @@ describe('T34: adding a passkey', () => {
   });
 
   it('refused when there is one already: whoever has one proves it is them with that', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const elicitationId = await paymentFor(user);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     const [tab, otherTab] = [await ceremonyOf(raw, elicitationId), await ceremonyOf(raw, elicitationId)];
     const mine = newAuthenticator();
     await answerCeremony(raw, tab, mine.create(tab.options));
@@ -261,9 +260,9 @@ describe('T34: adding a passkey', () => {
   });
 
   it('an enrolment is no approval: its ceremony is refused there, and the other way round', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const elicitationId = await paymentFor(user);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     const adding = await ceremonyOf(raw, elicitationId);
     const authenticator = newAuthenticator();
     const created = authenticator.create(adding.options);
@@ -277,15 +276,15 @@ describe('T34: adding a passkey', () => {
   });
 
   it('takes a fresh sign-in, and so does using one', async () => {
-    const strict = stage.world.api({ apiKey: keyOf('strict') });
-    const user = stage.subject();
+    const strict = world.apiOf({ apiKey: keyOf('strict') });
+    const user = world.subject();
     const ask = {
       ...paymentOf({ processor: 'none' }),
-      subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+      subject: { issuer: world.identityProvider.issuer, subject: user },
     };
     if (ask.kind !== 'payment') throw new Error('another kind');
     const { elicitationId } = (await strict.issue(ask)).body;
-    const raw = await visitorFor(stage, user, elicitationId);
+    const raw = await visitorFor(world, user, elicitationId);
     const authenticator = newAuthenticator();
     const adding = await ceremonyOf(raw, elicitationId);
     ahead = 61_000;

@@ -4,23 +4,23 @@ import { askKind } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople } from '../support/passkey-person.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let ahead = 0;
 beforeAll(async () => {
   const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
-  stage = await startStage({ now: () => Date.now() + ahead, mcpServer: { payment } });
+  world = await startWorld({ now: () => Date.now() + ahead, mcpServer: { payment } });
 });
 afterEach(() => {
   ahead = 0;
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const methodOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.outcome?.approval?.method;
-const { enrolled, passkeysOf } = createPasskeyPeople(() => stage);
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const methodOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.outcome?.approval?.method;
+const { enrolled, passkeysOf } = createPasskeyPeople(() => world);
 
 describe('T34: removing a passkey at /me', () => {
   const removal = async (raw: RawBrowser) =>
@@ -40,7 +40,7 @@ describe('T34: removing a passkey at /me', () => {
     ahead = 0;
     expect((await one.raw.post(path, { form })).status).toBe(200);
     expect(await passkeysOf(one.user)).toEqual([]);
-    expect(stage.world.log()).toContain('passkey.removed');
+    expect(world.log()).toContain('passkey.removed');
     expect((await ceremonyOf(one.raw, one.elicitationId)).mode).toBe('register');
     expect(await one.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
   });
@@ -79,39 +79,39 @@ describe('passkey answers where none is asked for', () => {
     const one = await enrolled();
     const amount = { currency: 'EUR', minorUnits: 2000 };
     const items = [{ label: 'Book', unitMinorUnits: 2000 }];
-    const { elicitationId } = await issueFor(stage, one.user, paymentOf({ processor: 'none', amount, items }));
+    const { elicitationId } = await issueFor(world, one.user, paymentOf({ processor: 'none', amount, items }));
     expect(await one.raw.get(`/e/${elicitationId}/passkey`)).toMatchObject({
       status: 303,
       location: `/e/${elicitationId}`,
     });
     const above = await ceremonyOf(one.raw, one.elicitationId);
     const { shown = '' } = await one.raw.acceptForm(elicitationId);
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     for (const path of ['passkey', 'passkey/new']) {
       const page = { action: `/e/${elicitationId}/${path}`, form: { ...above.form, shown } };
       const answer = await answerCeremony(one.raw, page, one.authenticator.get(above.options));
       expect(answer.location ?? 'no redirect').toBe(`/e/${elicitationId}`);
     }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it.each(['confirmation', 'credential', 'form'] as const)('%s: there is no such page', async kind => {
     const one = await enrolled();
-    const { elicitationId } = await askKind(stage, one.user, kind);
+    const { elicitationId } = await askKind(world, one.user, kind);
     const { form, options } = await ceremonyOf(one.raw, one.elicitationId);
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     expect((await one.raw.get(`/e/${elicitationId}/passkey`)).status).toBe(404);
     for (const path of ['passkey', 'passkey/new', 'charge']) {
       const page = { action: `/e/${elicitationId}/${path}`, form };
       expect((await answerCeremony(one.raw, page, one.authenticator.get(options))).status).toBe(404);
     }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it('an ordinary approval is not made stronger by what is sent along', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, { kind: 'confirmation', confirmation: deletion });
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, { kind: 'confirmation', confirmation: deletion });
+    const raw = await visitorFor(world, user, elicitationId);
     const form = { ...(await raw.acceptForm(elicitationId)), ceremony: 'x', response: '{}' };
     await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(await methodOf(elicitationId)).toBe('button');

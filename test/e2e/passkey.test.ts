@@ -4,27 +4,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
 import { newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
   const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 } });
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage({ mcpServer: { payment } })]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld({ mcpServer: { payment } })]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const outcomeOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+const outcomeOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 
 describe('a payment above the threshold', () => {
   it('is approved with a passkey, added on first use and used again', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
     const authenticator = await addAuthenticator(page);
-    const first = await issueFor(stage, user, paymentOf());
+    const first = await issueFor(world, user, paymentOf());
     await page.goto(first.url);
     await signIn(page, user);
     await page.locator('form[action$="/accept"] button').click();
@@ -37,7 +37,7 @@ describe('a payment above the threshold', () => {
     });
     expect(await authenticator.credentials()).toHaveLength(1);
 
-    const second = await issueFor(stage, user, paymentOf());
+    const second = await issueFor(world, user, paymentOf());
     await page.goto(second.url);
     await page.locator('form[action$="/accept"] button').click();
     await page.locator('form[data-passkey="assert"] button').click();
@@ -49,11 +49,11 @@ describe('a payment above the threshold', () => {
   });
 
   it('is not approved by a device that does not recognise its person', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
     const authenticator = await addAuthenticator(page);
-    const { url, elicitationId } = await issueFor(stage, user, paymentOf());
+    const { url, elicitationId } = await issueFor(world, user, paymentOf());
     await page.goto(url);
     await signIn(page, user);
     await page.locator('form[action$="/accept"] button').click();
@@ -66,12 +66,12 @@ describe('a payment above the threshold', () => {
   });
 
   it('is approved with the button below it', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user, { javaScriptEnabled: false });
     const { page } = person;
     const amount = { currency: 'EUR', minorUnits: 2000 };
     const items = [{ label: 'Book', unitMinorUnits: 2000 }];
-    const { url, elicitationId } = await issueFor(stage, user, paymentOf({ amount, items }));
+    const { url, elicitationId } = await issueFor(world, user, paymentOf({ amount, items }));
     await page.goto(url);
     await signIn(page, user);
     await page.locator('form[action$="/accept"] button').click();

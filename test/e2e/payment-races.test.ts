@@ -63,7 +63,7 @@ async function atTheButton(person: AskedPerson, raw = person.raw) {
 
 /** The same browser at any replica. */
 async function everywhere(person: AskedPerson) {
-  const { publicUrl, gateways } = world.stage.world;
+  const { publicUrl, gateways } = world.stage;
   return gateways.map(({ address }) => {
     const raw = createMovingBrowser({ addresses: [address], publicUrl }).at(0);
     for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
@@ -81,7 +81,7 @@ async function expectOneResult(person: AskedPerson): Promise<void> {
   }
   expect((await person.read()).status).toBe('completed');
   const key = { 'idempotency-key': 'the-one' };
-  const redeemed = await all(6, n => world.stage.world.api({ replica: n % REPLICAS }).redeem(elicitationId, key));
+  const redeemed = await all(6, n => world.stage.apiOf({ replica: n % REPLICAS }).redeem(elicitationId, key));
   expect(new Set(redeemed.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   expect(redeemed.every(({ status }) => status === 200)).toBe(true);
   const moves = world.movesOf(elicitationId);
@@ -123,7 +123,7 @@ describe('T31, S37: the same decision again', () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
     const { outcome } = await person.read();
     const read = await all(4, n =>
-      world.stage.world.api({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''),
+      world.stage.apiOf({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''),
     );
     expect(typed).toContain(read[0]?.body.values?.['api_key']);
     for (const { body } of read) expect(body).toEqual(read[0]?.body);
@@ -242,7 +242,7 @@ describe('T31, S40: accept and the MCP server’s cancel at once: one of them is
       const cancels: Promise<{ status: number; body: { code?: string } }>[] = [];
       const accepts = await all(AT_ONCE, async n => {
         if ((n + round) % 3 > 0) return accept(typed(n));
-        const cancelled = world.stage.world.api({ replica: n % REPLICAS }).cancel(elicitationId);
+        const cancelled = world.stage.apiOf({ replica: n % REPLICAS }).cancel(elicitationId);
         cancels.push(cancelled);
         await cancelled;
         return undefined;

@@ -156,8 +156,8 @@ describe('S37: trouble when the charge is brought into being', () => {
 
   it('S37: a replica with a revoked key does not fail what another one has led the person to pay', async () => {
     const person = await world.asked();
-    const addresses = world.stage.world.gateways.map(({ address }) => address);
-    const browser = createMovingBrowser({ addresses, publicUrl: world.stage.world.publicUrl });
+    const addresses = world.stage.gateways.map(({ address }) => address);
+    const browser = createMovingBrowser({ addresses, publicUrl: world.stage.publicUrl });
     await browser.at(0).signIn(person.elicitationId, person.user);
     world.stripe.loseAnswer('create', 'before');
     await browser.at(0).post(`${person.page}/accept`, { form: await browser.at(0).acceptForm(person.elicitationId) });

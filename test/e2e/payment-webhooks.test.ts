@@ -175,7 +175,7 @@ describe('T32: calls that nobody can have made', () => {
     expect(await post(sent(event) as Sent)).toBe(401);
     expect(world.stripe.requests()).toHaveLength(asked);
     expect(world.movesOf(person.elicitationId)).toEqual(before);
-    expect(world.stage.world.log()).toContain('"payment.webhook_refused"');
+    expect(world.stage.log()).toContain('"payment.webhook_refused"');
     await person.comeBack();
     await expectPaidOnce(person);
   });

@@ -1,30 +1,29 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RawAnswer } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     otherMcpServers: [
       { id: 'embedded', identity: { mode: 'external', verifyUrl: 'https://application.example/verify' } },
     ],
   });
 });
-afterEach(() => stage.world.provider.clearRequests());
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterEach(() => world.provider.clearRequests());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const tokenRequests = () => stage.world.provider.requests('token').length;
+const tokenRequests = () => world.provider.requests('token').length;
 const isSignedIn = ({ setCookies }: RawAnswer) => setCookies.some(line => line.startsWith('postern_session=bs_'));
 
 /** Everything the gateway seals and hands out on the way of one application's user. */
 async function sealedValues() {
-  const api = stage.world.api({ apiKey: keyOf('embedded') });
-  const ask = askFor(stage.world, stage.subject());
+  const api = world.apiOf({ apiKey: keyOf('embedded') });
+  const ask = askFor(world, world.subject());
   const { elicitationId } = (await api.issue(ask)).body;
-  const raw = stage.raw();
+  const raw = world.raw();
   const opening = new URL((await raw.get(`/login?e=${elicitationId}`)).location ?? '').searchParams.get(
     'verificationId',
   );
@@ -67,10 +66,10 @@ describe('planted values', () => {
         'verification_unknown',
       ]);
     for (const foreign of [opening, ticket, ...garbage]) {
-      const thief = stage.raw();
+      const thief = world.raw();
       for (const slot of [0, 1, 2, 3]) thief.cookies.set(`postern_login${slot}`, foreign);
       const answer = await thief.get(
-        `/login/callback/example-id?code=x&state=${'A'.repeat(43)}&iss=${stage.world.identityProvider.issuer}`,
+        `/login/callback/example-id?code=x&state=${'A'.repeat(43)}&iss=${world.identityProvider.issuer}`,
       );
       expect([foreign.slice(0, 40), answer.status, isSignedIn(answer)]).toEqual([foreign.slice(0, 40), 400, false]);
     }
@@ -79,12 +78,12 @@ describe('planted values', () => {
   });
 
   it('cookies that are cut, doubled, foreign or nonsense sign nobody in and break nothing', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const session = raw.cookies.get('postern_session') ?? '';
-    const before = await dumpRedis(stage.world.redis.url);
+    const before = await dumpRedis(world.redis.url);
     const values = [
       session.slice(0, -1),
       `${session}A`,
@@ -94,7 +93,7 @@ describe('planted values', () => {
     ];
     for (const value of values) {
       for (const cookie of [`postern_session=${value}`, `postern_session=${value}; postern_browser=${value}`]) {
-        const stranger = stage.raw();
+        const stranger = world.raw();
         for (const path of [`/e/${elicitationId}`, `/e/${elicitationId}/leaving`]) {
           const answer = await stranger.get(path, { headers: { cookie } });
           expect([value.slice(0, 40), answer.status]).toEqual([value.slice(0, 40), 200]);
@@ -105,16 +104,16 @@ describe('planted values', () => {
         expect([value.slice(0, 40), decided.status]).toEqual([value.slice(0, 40), 401]);
       }
     }
-    expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
+    expect(await dumpRedis(world.redis.url)).toEqual(before);
   });
 
   it('S04: the browser’s id in the cookie is what counts, not the session alone', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const [raw, swapped] = [stage.raw(), stage.raw()];
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const [raw, swapped] = [world.raw(), world.raw()];
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     swapped.cookies.set('postern_session', raw.cookies.get('postern_session') ?? '');
     swapped.cookies.set('postern_browser', 'A'.repeat(43));
     expect((await swapped.get(callback)).status).toBe(400);
@@ -122,12 +121,12 @@ describe('planted values', () => {
   });
 
   it('A5: a code in a POST or without its state is not taken', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const fields = Object.fromEntries(callback.searchParams);
     expect(
       (await raw.post(callback.pathname, { form: fields, headers: { 'sec-fetch-site': 'cross-site' } })).status,
@@ -142,20 +141,20 @@ describe('planted values', () => {
   });
 
   it('A7, nonce: an ID token of another transaction of the same person does not fit', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const destination = await raw.accept(elicitationId);
     const tampered = new URL(destination);
     tampered.searchParams.set('nonce', 'chosen-by-somebody-else');
     const callback = await raw.decideAtProvider(tampered, 'alice');
     await raw.get(callback);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
     const swapped = new URL(await raw.accept(elicitationId));
     swapped.searchParams.set('code_challenge', 'A'.repeat(43));
     await raw.get(await raw.decideAtProvider(swapped, 'alice'));
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('an anonymous visitor of an edited link is asked to sign in, whatever it says', async () => {
@@ -169,7 +168,7 @@ describe('planted values', () => {
       'A'.repeat(3000),
     ]) {
       for (const query of ['', '?switch=1', '?switch=1&switch=2', '?switch[]=1', '?__proto__=x']) {
-        const answer = await stage.raw().get(`/e/${id}${query}`);
+        const answer = await world.raw().get(`/e/${id}${query}`);
         expect([id.slice(0, 40), query, answer.status]).toEqual([id.slice(0, 40), query, 200]);
         expect(answer.body).not.toContain('<script');
         expect(answer.setCookies).toEqual([]);

@@ -4,9 +4,8 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { connected, connectionIdOf, textOf } from '../support/connections.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { expireAccessToken } from '../support/token-expiry.ts';
-import { askFor, freePort, type WorldOptions } from '../support/world.ts';
+import { askFor, freePort, startWorld, type World, type WorldOptions } from '../support/world.ts';
 
 interface DepthOptions {
   readonly provider?: WorldOptions['provider'];
@@ -17,10 +16,10 @@ interface DepthOptions {
   readonly now?: () => number;
 }
 
-/** A stage with one provider, configured in depth. */
-async function startDepth({ provider, oauthClient = {}, config, now }: DepthOptions): Promise<Stage> {
+/** A world with one provider, configured in depth. */
+async function startDepth({ provider, oauthClient = {}, config, now }: DepthOptions): Promise<World> {
   const publicUrl = `http://localhost:${await freePort()}`;
-  return startStage({
+  return startWorld({
     publicUrl,
     ...(now === undefined ? {} : { now }),
     provider: {
@@ -45,19 +44,19 @@ const without = (provider: object): object =>
 
 describe('S18: pushed authorization requests (RFC 9126)', () => {
   it('offered: used without being configured', async () => {
-    await using stage = await startDepth({ provider: { pushedAuthorization: 'offered' } });
-    await connected(stage, { user: stage.subject() });
-    expect(stage.world.provider.requests('pushed_authorization_request')).toHaveLength(1);
+    await using world = await startDepth({ provider: { pushedAuthorization: 'offered' } });
+    await connected(world, { user: world.subject() });
+    expect(world.provider.requests('pushed_authorization_request')).toHaveLength(1);
   });
 
   it('required: a reference goes through the browser, and what is changed there has no effect or is refused', async () => {
-    await using stage = await startDepth({
+    await using world = await startDepth({
       provider: { pushedAuthorization: 'required' },
       config: { pushedAuthorization: 'required' },
     });
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     await raw.signIn(elicitationId, user);
     const outcomes: Record<string, 'refused' | 'no effect'> = {};
     for (const [name, value] of Object.entries({
@@ -76,32 +75,32 @@ describe('S18: pushed authorization requests (RFC 9126)', () => {
       const callback = await raw.decideAtProvider(destination, 'alice').catch(() => undefined);
       outcomes[name] = callback?.searchParams.has('code') === true ? 'no effect' : 'refused';
       if (callback === undefined) continue;
-      expect(`${callback.origin}${callback.pathname}`).toBe(`${stage.world.publicUrl}/callback/tracker/forge`);
+      expect(`${callback.origin}${callback.pathname}`).toBe(`${world.publicUrl}/callback/tracker/forge`);
       expect(callback.searchParams.get('state')).not.toBe('st_of-somebody-else');
       expect(callback.hash).toBe('');
     }
     expect(outcomes).toMatchObject({ scope: 'no effect', state: 'no effect' });
-    expect(stage.world.provider.requests('token')).toEqual([]);
+    expect(world.provider.requests('token')).toEqual([]);
 
     // The last try, with a changed scope: the code is good for what was pushed.
     const destination = await raw.accept(elicitationId);
     destination.searchParams.set('scope', 'openid profile repo issues');
     await raw.get(await raw.decideAtProvider(destination, 'alice'));
-    const { body } = await stage.api.read(elicitationId);
+    const { body } = await world.api.read(elicitationId);
     expect(body.status).toBe('completed');
     expect(body.outcome?.scopes).not.toContain('issues');
   });
 
   it('required, where the provider does not offer it: nobody is sent there', async () => {
-    await using stage = await startDepth({ config: { pushedAuthorization: 'required' } });
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    await using world = await startDepth({ config: { pushedAuthorization: 'required' } });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     await raw.signIn(elicitationId, user);
     const form = await raw.acceptForm(elicitationId);
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(502);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
-    expect(stage.world.provider.requests('authorization')).toEqual([]);
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
+    expect(world.provider.requests('authorization')).toEqual([]);
   });
 });
 
@@ -110,18 +109,18 @@ describe('S21: private_key_jwt', () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     const publicJwk = { ...(await exportJWK(publicKey)), kid: 'postern-2026', alg: 'ES256', use: 'sig' };
     const privateJwk = { ...(await exportJWK(privateKey)), kid: 'postern-2026' };
-    await using stage = await startDepth({
+    await using world = await startDepth({
       provider: { assertionAudience: 'issuer', pushedAuthorization: 'offered' },
       oauthClient: { jwks: { keys: [publicJwk] } },
       config: { clientSecret: undefined, clientKey: JSON.stringify(privateJwk) },
     });
-    const { connectionId } = await connected(stage, { user: stage.subject() });
-    await expireAccessToken(stage.world.redis.url, connectionId);
-    expect((await stage.api.accessToken(connectionId)).status).toBe(200);
-    expect(stage.world.provider.requests('token')).toHaveLength(2);
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    const { connectionId } = await connected(world, { user: world.subject() });
+    await expireAccessToken(world.redis.url, connectionId);
+    expect((await world.api.accessToken(connectionId)).status).toBe(200);
+    expect(world.provider.requests('token')).toHaveLength(2);
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
 
-    const { provider } = stage.world;
+    const { provider } = world;
     const assertions = provider.assertions();
     expect([...new Set(assertions.map(({ endpoint }) => endpoint))].sort()).toEqual([
       'pushed_authorization_request',
@@ -140,10 +139,10 @@ describe('S21: private_key_jwt', () => {
     expect(provider.secretsInQueries()).toEqual([]);
 
     // Keys are published for registrations that the gateway makes itself; this one is the operator's.
-    const published = await stage.raw().get('/oauth/keys/tracker/forge');
+    const published = await world.raw().get('/oauth/keys/tracker/forge');
     expect(published.status).toBe(404);
     const secret = String(privateJwk.d);
-    for (const sink of [published.body, stage.world.log(), JSON.stringify(await dumpRedis(stage.world.redis.url))])
+    for (const sink of [published.body, world.log(), JSON.stringify(await dumpRedis(world.redis.url))])
       expect(sink.includes(secret)).toBe(false);
   });
 });
@@ -151,17 +150,17 @@ describe('S21: private_key_jwt', () => {
 describe('S23: DPoP (RFC 9449)', () => {
   it('binds the tokens to a key in the vault; the tool signs each request through the gateway, nonces included', async () => {
     let ahead = 0;
-    await using stage = await startDepth({
+    await using world = await startDepth({
       now: () => Date.now() + ahead,
       provider: { dpop: 'offered', dpopNonce: true, accessTokenTtlSeconds: 120 },
       oauthClient: { dpopBound: true },
       config: { dpop: 'required' },
     });
-    const { provider } = stage.world;
-    const { connectionId } = await connected(stage, { user: stage.subject() });
+    const { provider } = world;
+    const { connectionId } = await connected(world, { user: world.subject() });
     const url = `${provider.origin}/api/me`;
     const take = async (nonce?: string, at = url) => {
-      const { status, body } = await stage.api.accessToken(connectionId, {
+      const { status, body } = await world.api.accessToken(connectionId, {
         dpop: { method: 'GET', url: at, ...(nonce === undefined ? {} : { nonce }) },
       });
       expect([status, body.tokenType]).toEqual([200, 'DPoP']);
@@ -196,47 +195,47 @@ describe('S23: DPoP (RFC 9449)', () => {
       jwk: Record<string, string>;
     };
     expect(Object.keys(proofHeader.jwk).sort()).toEqual(['crv', 'kty', 'x', 'y']);
-    const dump = JSON.stringify(await dumpRedis(stage.world.redis.url));
-    for (const sink of [dump, stage.world.log()]) expect(sink.includes(proofHeader.jwk['x'] ?? '-')).toBe(false);
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    const dump = JSON.stringify(await dumpRedis(world.redis.url));
+    for (const sink of [dump, world.log()]) expect(sink.includes(proofHeader.jwk['x'] ?? '-')).toBe(false);
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
   });
 
   it('is not to be had for a token that is not bound', async () => {
-    await using stage = await startDepth({});
-    const { connectionId } = await connected(stage, { user: stage.subject() });
-    const dpop = { method: 'GET', url: `${stage.world.provider.origin}/api/me` };
-    expect((await stage.api.accessToken(connectionId, { dpop })).body.code).toBe('token_not_dpop_bound');
+    await using world = await startDepth({});
+    const { connectionId } = await connected(world, { user: world.subject() });
+    const dpop = { method: 'GET', url: `${world.provider.origin}/api/me` };
+    expect((await world.api.accessToken(connectionId, { dpop })).body.code).toBe('token_not_dpop_bound');
   });
 });
 
 describe('S15: iss in authorization responses (RFC 9207)', () => {
-  const callbackWithout = async (stage: Stage, name: string) => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+  const callbackWithout = async (world: World, name: string) => {
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     await raw.signIn(elicitationId, user);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
     const had = callback.searchParams.has(name);
     callback.searchParams.delete(name);
-    const before = stage.world.provider.requests('token').length;
+    const before = world.provider.requests('token').length;
     await raw.get(callback);
-    const exchanged = stage.world.provider.requests('token').length - before;
-    return { had, exchanged, status: (await stage.api.read(elicitationId)).body.status };
+    const exchanged = world.provider.requests('token').length - before;
+    return { had, exchanged, status: (await world.api.read(elicitationId)).body.status };
   };
 
   it('promised by the metadata: an answer without it is not used', async () => {
-    await using stage = await startDepth({ provider: { issParameter: true } });
-    expect(await callbackWithout(stage, 'iss')).toEqual({ had: true, exchanged: 0, status: 'pending' });
+    await using world = await startDepth({ provider: { issParameter: true } });
+    expect(await callbackWithout(world, 'iss')).toEqual({ had: true, exchanged: 0, status: 'pending' });
   });
 
   it('not promised: an answer without it is used, for redirect URIs are told apart', async () => {
-    await using stage = await startDepth({ provider: { issParameter: false } });
-    expect(await callbackWithout(stage, 'iss')).toEqual({ had: false, exchanged: 1, status: 'completed' });
+    await using world = await startDepth({ provider: { issParameter: false } });
+    expect(await callbackWithout(world, 'iss')).toEqual({ had: false, exchanged: 1, status: 'completed' });
   });
 
   it('not promised but configured as required: not used', async () => {
-    await using stage = await startDepth({ provider: { issParameter: false }, config: { requireIss: true } });
-    expect(await callbackWithout(stage, 'iss')).toEqual({ had: false, exchanged: 0, status: 'pending' });
+    await using world = await startDepth({ provider: { issParameter: false }, config: { requireIss: true } });
+    expect(await callbackWithout(world, 'iss')).toEqual({ had: false, exchanged: 0, status: 'pending' });
   });
 });
 
@@ -249,7 +248,7 @@ describe('a preset', () => {
       clientSecret: 'hub-client-secret',
       redirectUris: [`${publicUrl}/callback/tracker/hub`],
     });
-    await using stage = await startStage({
+    await using world = await startWorld({
       publicUrl,
       mcpServer: { providers: ['hub'] },
       config: {
@@ -277,10 +276,10 @@ describe('a preset', () => {
         ],
       },
     });
-    const user = stage.subject();
-    const raw = stage.raw();
+    const user = world.subject();
+    const raw = world.raw();
     const asking = (...scopes: string[]) => ({ authorization: { provider: 'hub', scopes } });
-    const { elicitationId } = await stage.ask(user, asking('user', 'repo'));
+    const { elicitationId } = await world.ask(user, asking('user', 'repo'));
     await raw.signIn(elicitationId, user);
     const page = textOf(await raw.get(`/e/${elicitationId}`));
     expect(page).toContain('Issue Tracker wants to use your GitHub account');
@@ -288,19 +287,19 @@ describe('a preset', () => {
     const chinese = await raw.get(`/e/${elicitationId}`, { headers: { 'accept-language': 'zh-Hans' } });
     expect(chinese.body).toContain('读取和修改您的代码仓库，包括私有仓库');
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'octo'));
-    const connectionId = await connectionIdOf(stage.api, elicitationId);
+    const connectionId = await connectionIdOf(world.api, elicitationId);
 
-    const taken = (await stage.api.accessToken(connectionId)).body;
+    const taken = (await world.api.accessToken(connectionId)).body;
     expect(taken).toMatchObject({ accessToken: expect.stringMatching(/^gho_/), tokenType: 'Bearer' });
     expect(taken.expiresAt).toBeUndefined();
     expect(taken.scopes).toEqual(expect.arrayContaining(['read:user', 'repo', 'user', 'user:email']));
     // Granted with a wider one: nobody is asked.
-    const narrower = await stage.api.issue(askFor(stage.world, user, asking('read:user', 'public_repo')));
+    const narrower = await world.api.issue(askFor(world, user, asking('read:user', 'public_repo')));
     expect(narrower).toMatchObject({ status: 200, body: { status: 'completed' } });
-    const { issuer } = stage.world.identityProvider;
-    const { connections } = (await stage.api.connections({ issuer, subject: user })).body;
+    const { issuer } = world.identityProvider;
+    const { connections } = (await world.api.connections({ issuer, subject: user })).body;
     expect(connections).toMatchObject([{ account: { id: '583231', name: 'octo' }, status: 'usable' }]);
-    expect((await stage.api.remove(connectionId)).body.revocation).toBe('revoked');
+    expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
     expect(hub.tokens.statusOf(taken.accessToken)).toBe('revoked');
   });
 });

@@ -3,10 +3,10 @@ import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 // What a provider says of itself is kept for a while, so each lie has a provider of its own.
 let evil: EvilProvider;
 let noPkce: EvilProvider;
@@ -17,9 +17,9 @@ beforeAll(async () => {
   [evil, noPkce, plainPkce] = await Promise.all([start(), start(), start()]);
   delete noPkce.metadata['code_challenge_methods_supported'];
   plainPkce.metadata['code_challenge_methods_supported'] = ['plain'];
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({
+    startWorld({
       mcpServer: { providers: ['forge', 'evil', 'no-pkce', 'plain-pkce'] },
       config: ({ base }) => ({
         providers: [
@@ -38,22 +38,22 @@ beforeAll(async () => {
     }),
   ]);
 });
-afterEach(() => stage.world.provider.clearFaults());
+afterEach(() => world.provider.clearFaults());
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await Promise.all([evil, noPkce, plainPkce].map(provider => provider?.close()));
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const noticeOn = (page: { body: string }) => page.body.includes('<div class="notice">');
 
 describe('when the provider makes trouble', () => {
   // First of all: metadata that was read once is kept.
   it('metadata 503: says so on the page, writes nothing, and the next try works', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
-    stage.world.provider.fault({ endpoint: 'metadata', status: 503 });
+    const issued = await world.ask(user);
+    world.provider.fault({ endpoint: 'metadata', status: 503 });
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     const [answer] = await Promise.all([
@@ -64,16 +64,16 @@ describe('when the provider makes trouble', () => {
     expect(await person.page.locator('.notice').count()).toBe(1);
     expect(await statusOf(issued.elicitationId)).toBe('pending');
 
-    stage.world.provider.clearFaults();
+    world.provider.clearFaults();
     await connect(person.page, 'alice');
     await person.page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
   });
 
   it('the person says no there: back to the question with a notice; a second try works', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     await connect(person.page, 'alice', 'deny');
@@ -88,9 +88,9 @@ describe('when the provider makes trouble', () => {
   });
 
   it('the person says no there and then declines here', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     await connect(person.page, 'alice', 'deny');
@@ -119,10 +119,10 @@ describe('when the provider makes trouble', () => {
   it.each(tokenFaults)(
     'token endpoint answers %s: one request, nothing stored, and trying again works',
     async (_, fault) => {
-      const user = stage.subject();
-      const raw = stage.raw();
-      const { provider } = stage.world;
-      const issued = await stage.ask(user);
+      const user = world.subject();
+      const raw = world.raw();
+      const { provider } = world;
+      const issued = await world.ask(user);
       await raw.signIn(issued.elicitationId, user);
       const callback = await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice');
       provider.clearRequests();
@@ -139,9 +139,9 @@ describe('when the provider makes trouble', () => {
   );
 
   it('another account than the expected one: nothing is stored; the right one works', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user, {
+    const issued = await world.ask(user, {
       authorization: { provider: 'forge', scopes: ['repo'], expectedAccount: 'alice' },
     });
     await person.page.goto(issued.url);
@@ -152,7 +152,7 @@ describe('when the provider makes trouble', () => {
     expect(await statusOf(issued.elicitationId)).toBe('pending');
 
     // Signs out at the provider and tries again.
-    await person.context.clearCookies({ name: `session-${stage.world.provider.port}` });
+    await person.context.clearCookies({ name: `session-${world.provider.port}` });
     await connect(person.page, 'alice');
     await person.page.waitForURL(issued.url);
     expect(await statusOf(issued.elicitationId)).toBe('completed');
@@ -161,9 +161,9 @@ describe('when the provider makes trouble', () => {
 
 describe('when the provider is hostile', () => {
   const askEvil = async (provider = 'evil') => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, { authorization: { provider, scopes: ['repo'] } });
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, { authorization: { provider, scopes: ['repo'] } });
     await raw.signIn(elicitationId, user);
     return { raw, elicitationId };
   };

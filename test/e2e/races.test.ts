@@ -1,21 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { destinationIn, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Answer, askFor, type ElicitationAnswer, keyOf } from '../support/world.ts';
+import { type Answer, askFor, type ElicitationAnswer, keyOf, startWorld, type World } from '../support/world.ts';
 
 const AT_ONCE = 50;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     replicas: 2,
     otherMcpServers: [
       { id: 'embedded', identity: { mode: 'external', verifyUrl: 'https://application.example/verify' } },
     ],
   });
 });
-afterEach(() => stage.world.provider.clearRequests());
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterEach(() => world.provider.clearRequests());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const all = <T>(act: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: AT_ONCE }, (_, n) => act(n)));
@@ -24,14 +23,14 @@ const count = (answers: readonly { status: number }[]): Record<number, number> =
   for (const { status } of answers) counted[status] = (counted[status] ?? 0) + 1;
   return counted;
 };
-const replica = (n: number) => stage.world.api({ replica: n % 2 });
-const read = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
-const tokenRequests = () => stage.world.provider.requests('token').length;
+const replica = (n: number) => world.apiOf({ replica: n % 2 });
+const read = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
+const tokenRequests = () => world.provider.requests('token').length;
 
 async function signedIn(): Promise<{ user: string; raw: RawBrowser; elicitationId: string }> {
-  const user = stage.subject();
-  const { elicitationId } = await stage.ask(user);
-  const raw = stage.raw();
+  const user = world.subject();
+  const { elicitationId } = await world.ask(user);
+  const raw = world.raw();
   await raw.signIn(elicitationId, user);
   return { user, raw, elicitationId };
 }
@@ -42,7 +41,7 @@ const decide = (
   form: Readonly<Record<string, string>>,
 ) => raw.post(`/e/${elicitationId}/${verb}`, { form });
 const eventsOf = (elicitationId: string, event: string) =>
-  stage.world
+  world
     .log()
     .split('\n')
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
@@ -51,7 +50,7 @@ describe('one-time things, raced', () => {
   it('S37: the provider’s answer, fifty times at once: one token request, one completion, everybody is shown the page', async () => {
     const { raw, elicitationId } = await signedIn();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const answers = await all(() => raw.get(callback));
     expect(count(answers)).toEqual({ 303: AT_ONCE });
     expect(new Set(answers.map(({ location }) => location))).toEqual(new Set([`/e/${elicitationId}`]));
@@ -63,8 +62,8 @@ describe('one-time things, raced', () => {
   it('S04: the answer in the right browser and in foreign ones at once: at most one token request, never two ends', async () => {
     const { raw, elicitationId } = await signedIn();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
-    const strangers = Array.from({ length: AT_ONCE }, () => stage.raw());
+    world.provider.clearRequests();
+    const strangers = Array.from({ length: AT_ONCE }, () => world.raw());
     const answers = await all(n => (n % 2 === 0 ? raw : (strangers[n] ?? raw)).get(callback));
     expect(answers.filter((_, n) => n % 2 === 1).every(({ status }) => status === 400)).toBe(true);
     expect(answers.filter((_, n) => n % 2 === 0).every(({ status }) => status === 303)).toBe(true);
@@ -107,14 +106,14 @@ describe('one-time things, raced', () => {
   });
 
   it('S08: a sign-in’s answer: one browser session, the others are refused', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const raw = world.raw();
     const answer = await raw.signInAnswer(elicitationId, user);
-    stage.world.identityProvider.clearRequests();
+    world.identityProvider.clearRequests();
     const answers = await all(() => raw.get(answer));
     expect(count(answers)).toEqual({ 303: 1, 400: AT_ONCE - 1 });
-    expect(stage.world.identityProvider.requests('token')).toHaveLength(1);
+    expect(world.identityProvider.requests('token')).toHaveLength(1);
     const sessions = answers
       .flatMap(({ setCookies }) => setCookies)
       .filter(line => line.startsWith('postern_session=bs_'));
@@ -132,10 +131,10 @@ describe('one-time things, raced', () => {
     await raw.get(continueUrl);
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
     const question = new URL((await raw.get(callback)).location ?? '').searchParams;
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const answers = await all(n =>
-      stage.world
-        .api({ replica: n % 2, apiKey: keyOf('embedded') })
+      world
+        .apiOf({ replica: n % 2, apiKey: keyOf('embedded') })
         .call<ElicitationAnswer>('POST', `/v1/elicitations/${elicitationId}/verify`, {
           verificationId: question.get('verificationId'),
           subject,
@@ -145,28 +144,28 @@ describe('one-time things, raced', () => {
     for (const { status, body } of answers)
       if (status === 409) expect(['verification_unknown', 'already_ended']).toContain(body.code);
     expect(tokenRequests()).toBe(1);
-    expect((await stage.world.api({ apiKey: keyOf('embedded') }).read(elicitationId)).body.status).toBe('completed');
+    expect((await world.apiOf({ apiKey: keyOf('embedded') }).read(elicitationId)).body.status).toBe('completed');
   });
 
   it('issue of the same ask, over two replicas: one elicitation', async () => {
-    const user = stage.subject();
-    const answers = await all(n => replica(n).issue(askFor(stage.world, user)));
+    const user = world.subject();
+    const answers = await all(n => replica(n).issue(askFor(world, user)));
     expect(count(answers)).toEqual({ 200: AT_ONCE - 1, 201: 1 });
     expect(new Set(answers.map(({ body }) => body.elicitationId)).size).toBe(1);
   });
 
   it('issue of asks for different scopes, over two replicas: one elicitation that asks for all of them', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const asked = [['repo'], ['issues'], ['issues', 'repo']];
     const answers = await all(n =>
       replica(n).issue(
-        askFor(stage.world, user, { authorization: { provider: 'forge', scopes: asked[n % asked.length] ?? [] } }),
+        askFor(world, user, { authorization: { provider: 'forge', scopes: asked[n % asked.length] ?? [] } }),
       ),
     );
     expect(count(answers)).toEqual({ 200: AT_ONCE - 1, 201: 1 });
     const [elicitationId = '', ...others] = new Set(answers.map(({ body }) => body.elicitationId));
     expect(others).toEqual([]);
-    const raw = stage.raw();
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const destination = await raw.accept(elicitationId);
     expect(destination.searchParams.get('scope')?.split(' ').sort()).toEqual(['issues', 'openid', 'profile', 'repo']);
@@ -175,7 +174,7 @@ describe('one-time things, raced', () => {
   it('accept against an ask for more: nobody is sent off to agree to less than is asked then', async () => {
     const { user, raw, elicitationId } = await signedIn();
     const form = await raw.acceptForm(elicitationId);
-    const more = askFor(stage.world, user, { authorization: { provider: 'forge', scopes: ['issues', 'repo'] } });
+    const more = askFor(world, user, { authorization: { provider: 'forge', scopes: ['issues', 'repo'] } });
     const [accepted, asked] = await Promise.all([decide(raw, elicitationId, 'accept', form), replica(1).issue(more)]);
     if (asked.status === 200) {
       // It was widened first: what was agreed to is no longer what is asked.
@@ -192,9 +191,9 @@ describe('one-time things, raced', () => {
   });
 
   it('S43: issue with the same Idempotency-Key: one elicitation; others get it or are told to come back', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const headers = { 'idempotency-key': `race-${user}` };
-    const answers = await all(n => replica(n).issue(askFor(stage.world, user), headers));
+    const answers = await all(n => replica(n).issue(askFor(world, user), headers));
     const made = answers.filter(({ status }) => status === 201);
     expect(made.length).toBeGreaterThan(0);
     expect(new Set(made.map(({ body }) => body.elicitationId)).size).toBe(1);
@@ -208,7 +207,7 @@ describe('one-time things, raced', () => {
   it('cancel against the provider’s answer: one end that everybody sees', async () => {
     const { raw, elicitationId } = await signedIn();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const answers: (RawAnswer | Answer<ElicitationAnswer>)[] = await all<RawAnswer | Answer<ElicitationAnswer>>(n =>
       n % 2 === 0 ? raw.get(callback) : replica(n).cancel(elicitationId),
     );
@@ -218,7 +217,7 @@ describe('one-time things, raced', () => {
     const cancels = answers.filter((_, n) => n % 2 === 1) as Answer<ElicitationAnswer>[];
     expect(count(cancels)).toEqual(ended.status === 'cancelled' ? { 200: AT_ONCE / 2 } : { 409: AT_ONCE / 2 });
     expect(tokenRequests()).toBeLessThanOrEqual(1);
-    expect((await stage.api.accessToken(ended.outcome?.connectionId ?? 'cn_none')).status).toBe(
+    expect((await world.api.accessToken(ended.outcome?.connectionId ?? 'cn_none')).status).toBe(
       ended.status === 'completed' ? 200 : 404,
     );
     expect(await read(elicitationId)).toEqual(ended);
@@ -238,10 +237,10 @@ describe('one-time things, raced', () => {
   });
 
   async function openedExternally() {
-    const api = stage.world.api({ apiKey: keyOf('embedded') });
-    const ask = askFor(stage.world, stage.subject());
+    const api = world.apiOf({ apiKey: keyOf('embedded') });
+    const ask = askFor(world, world.subject());
     const { elicitationId } = (await api.issue(ask)).body;
-    const raw = stage.raw();
+    const raw = world.raw();
     const opening = new URL((await raw.get(`/login?e=${elicitationId}`)).location ?? '').searchParams;
     const { body } = await api.call<{ continueUrl: string }>('POST', `/v1/elicitations/${elicitationId}/verify`, {
       verificationId: opening.get('verificationId'),

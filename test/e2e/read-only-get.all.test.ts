@@ -7,8 +7,7 @@ import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis, writesSince } from '../support/redis-dump.ts';
 import { type RegisteredRoute, registeredRoutes } from '../support/registered-routes.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, keyOf } from '../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 /** Requests per route, method and browser, spread over the addresses of the route. Each address gets at least one. */
 const TIMES = 100;
@@ -33,7 +32,7 @@ interface Link {
   readonly elicitationId: string;
 }
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 let routes: RegisteredRoute[];
 let signedIn: RawBrowser;
@@ -51,7 +50,7 @@ beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   const limits = { requestsPerMinute: 10_000_000, elicitationsPerSubject: 1000 };
-  stage = await startStage({
+  world = await startWorld({
     config: { processors, limits: { pageRequestsPerMinute: 10_000_000 } },
     mcpServer: { payment, limits },
     otherMcpServers: [
@@ -59,11 +58,11 @@ beforeAll(async () => {
       { id: 'local', identity: { mode: 'loopback' } },
     ],
   });
-  routes = registeredRoutes(stage.world.gateways[0]?.app ?? raise());
-  const user = stage.subject();
-  signedIn = stage.raw();
+  routes = registeredRoutes(world.gateways[0]?.app ?? raise());
+  const user = world.subject();
+  signedIn = world.raw();
   // For a payment: the identity provider states when the user signed in, which payments need.
-  const firstPayment = await askKind(stage, user, 'payment', { ttlSeconds });
+  const firstPayment = await askKind(world, user, 'payment', { ttlSeconds });
   await signedIn.signIn(firstPayment.elicitationId, user);
   ids = [
     firstPayment.elicitationId,
@@ -74,11 +73,11 @@ beforeAll(async () => {
   passkeyName = /\/me\/passkeys\/([^/"]+)\/remove/.exec((await signedIn.get('/me')).body)?.[1] ?? raise();
 });
 beforeEach(async () => {
-  before = await dumpRedis(stage.world.redis.url);
-  await writesSince(stage.world.redis.url);
+  before = await dumpRedis(world.redis.url);
+  await writesSince(world.redis.url);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
@@ -91,14 +90,14 @@ async function decline(elicitationId: string): Promise<void> {
 
 async function authorizations(user: string): Promise<string[]> {
   const ask = async (scopes: string[]) =>
-    (await stage.ask(user, { ttlSeconds, authorization: { provider: 'forge', scopes } })).elicitationId;
+    (await world.ask(user, { ttlSeconds, authorization: { provider: 'forge', scopes } })).elicitationId;
   const completed = await ask(['issues']);
   await signedIn.get(await signedIn.decideAtProvider(await signedIn.accept(completed), 'alice'));
-  connectionId = (await stage.api.read(completed)).body.outcome?.connectionId ?? '';
+  connectionId = (await world.api.read(completed)).body.outcome?.connectionId ?? '';
   const declined = await ask(['repo', 'issues']);
   await decline(declined);
   const cancelled = await ask(['repo']);
-  await stage.api.cancel(cancelled);
+  await world.api.cancel(cancelled);
   const active = await ask(['repo']);
   const url = await signedIn.decideAtProvider(await signedIn.accept(active), 'alice');
   pendingCallback = { raw: signedIn, url, elicitationId: active };
@@ -115,30 +114,30 @@ async function otherKinds(user: string): Promise<string[]> {
       agree,
       async elicitationId => {
         await agree(elicitationId);
-        await stage.api.redeem(elicitationId);
+        await world.api.redeem(elicitationId);
       },
       decline,
-      elicitationId => stage.api.cancel(elicitationId),
+      elicitationId => world.api.cancel(elicitationId),
       async () => undefined,
     ];
     for (const [at, end] of ends.entries()) {
-      const { elicitationId } = await issueFor(stage, user, distinct(kind, at));
+      const { elicitationId } = await issueFor(world, user, distinct(kind, at));
       await end(elicitationId);
       found.push(elicitationId);
     }
   }
-  const charging = (await issueFor(stage, user, paymentOf())).elicitationId;
+  const charging = (await issueFor(world, user, paymentOf())).elicitationId;
   await acceptWith(signedIn, charging);
   const yen = { currency: 'JPY', minorUnits: 101 };
   const items = [{ label: 'x', unitMinorUnits: 101 }];
-  const guarded = await issueFor(stage, user, { ...paymentOf({ processor: 'none', amount: yen, items }), ttlSeconds });
+  const guarded = await issueFor(world, user, { ...paymentOf({ processor: 'none', amount: yen, items }), ttlSeconds });
   const adding = await ceremonyOf(signedIn, guarded.elicitationId);
-  const authenticator = new SoftwareAuthenticator(stage.world.publicUrl);
+  const authenticator = new SoftwareAuthenticator(world.publicUrl);
   await answerCeremony(signedIn, adding, authenticator.create(adding.options));
   const credential = { ...apiKeyRequest, name: 'kept', retention: 'lasting' } as const;
-  const lasting = await issueFor(stage, user, { kind: 'credential', credential });
+  const lasting = await issueFor(world, user, { kind: 'credential', credential });
   await acceptWith(signedIn, lasting.elicitationId, { api_key: 'ak_0123456789' });
-  credentialId = (await stage.api.read(lasting.elicitationId)).body.outcome?.credentialId ?? '';
+  credentialId = (await world.api.read(lasting.elicitationId)).body.outcome?.credentialId ?? '';
   return [...found, charging, guarded.elicitationId, lasting.elicitationId];
 }
 
@@ -158,38 +157,38 @@ function distinct(kind: AskedKind, at: number): Parameters<typeof issueFor>[2] {
 }
 
 async function ofOthers(user: string): Promise<string[]> {
-  const stranger = stage.subject();
-  const foreign = (await stage.ask(stranger, { ttlSeconds })).elicitationId;
-  const newcomer = stage.raw();
+  const stranger = world.subject();
+  const foreign = (await world.ask(stranger, { ttlSeconds })).elicitationId;
+  const newcomer = world.raw();
   pendingSignIn = { raw: newcomer, url: await newcomer.signInAnswer(foreign, stranger), elicitationId: foreign };
-  const foreignPayment = (await askKind(stage, stage.subject(), 'payment', { ttlSeconds })).elicitationId;
+  const foreignPayment = (await askKind(world, world.subject(), 'payment', { ttlSeconds })).elicitationId;
 
-  const embedded = stage.world.api({ apiKey: keyOf('embedded') });
-  const external = (await embedded.issue(askFor(stage.world, user, { ttlSeconds }))).body.elicitationId;
-  const visitor = stage.raw();
+  const embedded = world.apiOf({ apiKey: keyOf('embedded') });
+  const external = (await embedded.issue(askFor(world, user, { ttlSeconds }))).body.elicitationId;
+  const visitor = world.raw();
   const opening = new URL((await visitor.get(`/login?e=${external}`)).location ?? '');
   const verified = await embedded.call<{ continueUrl: string }>('POST', `/v1/elicitations/${external}/verify`, {
     verificationId: opening.searchParams.get('verificationId'),
-    subject: askFor(stage.world, user).subject,
+    subject: askFor(world, user).subject,
   });
   pendingTicket = { raw: visitor, url: new URL(verified.body.continueUrl), elicitationId: external };
 
-  const local = stage.world.api({ apiKey: keyOf('local') });
-  const loopback = (await local.issue(askFor(stage.world, user, { ttlSeconds }))).body.elicitationId;
+  const local = world.apiOf({ apiKey: keyOf('local') });
+  const loopback = (await local.issue(askFor(world, user, { ttlSeconds }))).body.elicitationId;
   const unknown = `el_${foreign.slice(3, 5)}${'A'.repeat(43)}`;
   return [foreign, foreignPayment, external, loopback, unknown, 'nonsense'];
 }
 
 async function expectUntouched(): Promise<void> {
-  expect(await dumpRedis(stage.world.redis.url)).toEqual(before);
-  expect((await writesSince(stage.world.redis.url)).filter(name => !SWEEPING.includes(name))).toEqual([]);
+  expect(await dumpRedis(world.redis.url)).toEqual(before);
+  expect((await writesSince(world.redis.url)).filter(name => !SWEEPING.includes(name))).toEqual([]);
 }
 
 /** Real addresses of a route: with every id, and with what a link can carry. */
 function addressesOf({ path }: RegisteredRoute, of: readonly string[] = ids): string[] {
   const state = pendingCallback.url.searchParams.get('state') ?? '';
   const random = `${state.slice(0, 5)}${'A'.repeat(43)}`;
-  const { issuer, subject } = askFor(stage.world, 'alice').subject as { issuer: string; subject: string };
+  const { issuer, subject } = askFor(world, 'alice').subject as { issuer: string; subject: string };
   switch (path) {
     case '/login':
       return [
@@ -256,7 +255,7 @@ async function crawl(
 
 /** A browser that starts with the cookies of another one and leaves those as they are. */
 const withCookiesOf = (raw: RawBrowser): RawBrowser => {
-  const copy = stage.raw();
+  const copy = world.raw();
   for (const [name, value] of raw.cookies) copy.cookies.set(name, value);
   return copy;
 };
@@ -273,7 +272,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
         ...(route.path.startsWith('/v1') ? { headers: { authorization } } : {}),
       }));
       const statuses = await crawl(
-        [stage.raw(), withCookiesOf(signedIn)],
+        [world.raw(), withCookiesOf(signedIn)],
         requests,
         Math.ceil(TIMES / addresses.length),
       );
@@ -296,7 +295,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
         ),
       ),
     );
-    const statuses = await crawl([stage.raw(), withCookiesOf(signedIn)], requests);
+    const statuses = await crawl([world.raw(), withCookiesOf(signedIn)], requests);
     expect([...statuses].filter(status => status < 400 || status >= 500)).toEqual([]);
     await expectUntouched();
   });
@@ -310,7 +309,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
         { 'x-moz': 'prefetch' },
       ].map(headers => ({ method: 'GET', address: url, headers }));
       const others = ['HEAD', 'OPTIONS'].map(method => ({ method, address: url }));
-      const statuses = await crawl([stage.raw(), withCookiesOf(raw)], [...requests, ...others], TIMES / 5);
+      const statuses = await crawl([world.raw(), withCookiesOf(raw)], [...requests, ...others], TIMES / 5);
       expect([...statuses].filter(status => status < 400 || status >= 500)).toEqual([]);
     }
     await expectUntouched();
@@ -329,11 +328,11 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
   it('and afterwards every link still does what it is for', async () => {
     const { raw, url, elicitationId } = pendingCallback;
     expect(await raw.get(url)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
     for (const link of [pendingSignIn, pendingTicket])
       expect(await link.raw.get(link.url)).toMatchObject({ status: 303, location: `/e/${link.elicitationId}` });
-    expect(await dumpRedis(stage.world.redis.url)).not.toEqual(before);
-    expect((await writesSince(stage.world.redis.url)).filter(name => !SWEEPING.includes(name))).not.toEqual([]);
+    expect(await dumpRedis(world.redis.url)).not.toEqual(before);
+    expect((await writesSince(world.redis.url)).filter(name => !SWEEPING.includes(name))).not.toEqual([]);
   });
 });
 

@@ -4,14 +4,13 @@ import { startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { modernCall, urlRequestOf } from '../support/modern-call.ts';
 import { connectAccount, elicitationIdOf } from '../support/person-at-gateway.ts';
 import { acceptFormIn, type RawAnswer, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Api, askFor, keyOf } from '../support/world.ts';
+import { type Api, askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let ahead = 0;
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     now: () => Date.now() + ahead,
     // The same provider under two names: as it is, and as one that adds new scopes to those it granted before.
     otherMcpServers: [{ id: 'adding', name: 'Adding Server', providers: ['forge'] }],
@@ -19,12 +18,12 @@ beforeAll(async () => {
 });
 afterEach(() => {
   ahead = 0;
-  Object.assign(stage.world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
+  Object.assign(world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const asking = (...scopes: string[]) => ({ authorization: { provider: 'forge', scopes } });
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const scopesIn = (url: URL): string[] => (url.searchParams.get('scope') ?? '').split(' ').sort();
 /** The entries of a list of scopes on the page, by the heading above it. */
 function listIn(page: RawAnswer, heading: string): string {
@@ -34,15 +33,15 @@ function listIn(page: RawAnswer, heading: string): string {
 
 /** A connection that no longer serves, for this reason. */
 async function lostFor(reason: 'refused' | 'rejected' | 'expired', user: string): Promise<Connected> {
-  const { provider } = stage.world;
+  const { provider } = world;
   if (reason !== 'refused') provider.switches.refreshTokens = 'no-refresh';
   if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
-  const made = await connected(stage, { user });
-  const { accessToken, generation } = (await stage.api.accessToken(made.connectionId)).body;
+  const made = await connected(world, { user });
+  const { accessToken, generation } = (await world.api.accessToken(made.connectionId)).body;
   ahead = 3 * 60_000;
   if (reason === 'refused') await provider.endGrant(provider.tokens.grantOf(accessToken)?.grantId ?? '');
   const request = reason === 'rejected' ? { rejectedGeneration: generation } : {};
-  const { body } = await stage.api.accessToken(made.connectionId, request);
+  const { body } = await world.api.accessToken(made.connectionId, request);
   if (body.code !== 'reauthorization_required') throw new Error('the connection still serves');
   Object.assign(provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
   return made;
@@ -62,9 +61,9 @@ describe('the page that asks again', () => {
   };
 
   it('does not speak of an earlier connection where there was none', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     await raw.signIn(elicitationId, user);
     onlySays(await raw.get(`/e/${elicitationId}`), undefined);
   });
@@ -72,23 +71,23 @@ describe('the page that asks again', () => {
   it.each(['refused', 'rejected', 'expired'] as const)(
     'says why: %s; and afterwards the connection serves',
     async reason => {
-      const user = stage.subject();
+      const user = world.subject();
       const { raw, connectionId } = await lostFor(reason, user);
-      const issued = await stage.api.issue(askFor(stage.world, user));
+      const issued = await world.api.issue(askFor(world, user));
       expect(issued.status).toBe(201);
       const { elicitationId } = issued.body;
       onlySays(await raw.get(`/e/${elicitationId}`), reason);
       await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
-      expect(await connectionIdOf(stage.api, elicitationId)).toBe(connectionId);
-      const { status, body } = await stage.api.accessToken(connectionId);
-      expect([status, stage.world.provider.tokens.statusOf(body.accessToken)]).toEqual([200, 'current']);
+      expect(await connectionIdOf(world.api, elicitationId)).toBe(connectionId);
+      const { status, body } = await world.api.accessToken(connectionId);
+      expect([status, world.provider.tokens.statusOf(body.accessToken)]).toEqual([200, 'current']);
     },
   );
 
   it('says why: more scopes, and which of them are new', async () => {
-    const user = stage.subject();
-    const { raw } = await connected(stage, { user });
-    const { elicitationId } = await stage.ask(user, asking('repo', 'issues'));
+    const user = world.subject();
+    const { raw } = await connected(world, { user });
+    const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
     const page = await raw.get(`/e/${elicitationId}`);
     onlySays(page, 'more_scopes');
     expect(listIn(page, 'New: it would also be able to')).toContain('create issues in your name');
@@ -99,13 +98,13 @@ describe('the page that asks again', () => {
 
 describe('S19: consent counts for what was shown', () => {
   it('a second ask widens the first while its page is open: shown again, agreed to again', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, asking('repo'));
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, asking('repo'));
     await raw.signIn(elicitationId, user);
     const form = await raw.acceptForm(elicitationId);
 
-    const second = await stage.api.issue(askFor(stage.world, user, asking('issues')));
+    const second = await world.api.issue(askFor(world, user, asking('issues')));
     expect(second).toMatchObject({ status: 200, body: { elicitationId, status: 'pending' } });
     const refused = await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(refused.status).toBe(409);
@@ -118,7 +117,7 @@ describe('S19: consent counts for what was shown', () => {
     const destination = await raw.accept(elicitationId);
     expect(scopesIn(destination)).toEqual(['issues', 'openid', 'profile', 'repo']);
     await raw.get(await raw.decideAtProvider(destination, 'alice'));
-    expect((await stage.api.read(elicitationId)).body.outcome?.scopes).toEqual(
+    expect((await world.api.read(elicitationId)).body.outcome?.scopes).toEqual(
       expect.arrayContaining(['issues', 'repo']),
     );
   });
@@ -126,9 +125,9 @@ describe('S19: consent counts for what was shown', () => {
   it.each([{ shown: 'x' }, { shown: '' }, {}])(
     'a form that names another plan, or none, does not count: %o',
     async overrides => {
-      const user = stage.subject();
-      const raw = stage.raw();
-      const { elicitationId } = await stage.ask(user);
+      const user = world.subject();
+      const raw = world.raw();
+      const { elicitationId } = await world.ask(user);
       await raw.signIn(elicitationId, user);
       const { csrf_token = '' } = await raw.acceptForm(elicitationId);
       expect((await raw.post(`/e/${elicitationId}/accept`, { form: { csrf_token, ...overrides } })).status).toBe(409);
@@ -137,14 +136,13 @@ describe('S19: consent counts for what was shown', () => {
   );
 
   it('another answer in between changes what is granted already: shown again', async () => {
-    const user = stage.subject();
-    const { raw } = await connected(stage, { user, scopes: ['issues'] });
-    const { elicitationId } = await stage.ask(user, asking('repo'));
+    const user = world.subject();
+    const { raw } = await connected(world, { user, scopes: ['issues'] });
+    const { elicitationId } = await world.ask(user, asking('repo'));
     const form = await raw.acceptForm(elicitationId);
-    const { connectionId } = (
-      await stage.api.connections({ issuer: stage.world.identityProvider.issuer, subject: user })
-    ).body.connections[0] ?? { connectionId: '' };
-    await stage.api.remove(connectionId);
+    const { connectionId } = (await world.api.connections({ issuer: world.identityProvider.issuer, subject: user }))
+      .body.connections[0] ?? { connectionId: '' };
+    await world.api.remove(connectionId);
     // What was held is gone, so less would be asked for than the page said.
     const refused = await raw.post(`/e/${elicitationId}/accept`, { form });
     expect(refused.status).toBe(409);
@@ -154,10 +152,10 @@ describe('S19: consent counts for what was shown', () => {
 
 describe('parallel asks share one elicitation', () => {
   it('through the API: the same scopes or others, at once', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
-        stage.api.issue(askFor(stage.world, user, asking(n % 2 === 0 ? 'repo' : 'issues'))),
+        world.api.issue(askFor(world, user, asking(n % 2 === 0 ? 'repo' : 'issues'))),
       ),
     );
     const ids = new Set(answers.map(({ body }) => body.elicitationId));
@@ -165,15 +163,15 @@ describe('parallel asks share one elicitation', () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(11);
     const [elicitationId = ''] = ids;
-    const raw = stage.raw();
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const destination = await raw.accept(elicitationId);
     expect(scopesIn(destination)).toEqual(['issues', 'openid', 'profile', 'repo']);
   });
 
   it('of two tools of an MCP server with @postern/mcp: one link, one question, two results', async () => {
-    const user = stage.subject();
-    await using endpoint = await startGatedEndpoint(stage.world);
+    const user = world.subject();
+    await using endpoint = await startGatedEndpoint(world);
     const calls = ['connect', 'connect_too'].map(tool => ({ tool, subject: user }));
     const first = await Promise.all(calls.map(call => modernCall(endpoint.url, call)));
     const asked = first.map(urlRequestOf);
@@ -189,21 +187,21 @@ describe('parallel asks share one elicitation', () => {
       ),
     );
     await endpoint.untilHolding(elicitationId, 2);
-    await connectAccount(stage.raw(), elicitationId, user);
+    await connectAccount(world.raw(), elicitationId, user);
     expect((await retries).map(({ text }) => text)).toEqual(['accept alice', 'accept alice']);
   });
 
   it('of two people, or of two MCP servers, they stay apart', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const second = stage.world.api({ apiKey: keyOf('adding') });
+    const [user, other] = [world.subject(), world.subject()];
+    const second = world.apiOf({ apiKey: keyOf('adding') });
     const ids = await Promise.all(
       (
         [
-          [stage.api, user],
-          [stage.api, other],
+          [world.api, user],
+          [world.api, other],
           [second, user],
         ] as [Api, string][]
-      ).map(async ([api, of]) => (await api.issue(askFor(stage.world, of))).body.elicitationId),
+      ).map(async ([api, of]) => (await api.issue(askFor(world, of))).body.elicitationId),
     );
     expect(new Set(ids).size).toBe(3);
   });
@@ -211,16 +209,16 @@ describe('parallel asks share one elicitation', () => {
 
 describe('S19: what the provider is asked for', () => {
   it('the union, where it grants what it is asked and nothing else', async () => {
-    const user = stage.subject();
-    const { raw } = await connected(stage, { user, scopes: ['repo'] });
-    const { elicitationId } = await stage.ask(user, asking('issues'));
+    const user = world.subject();
+    const { raw } = await connected(world, { user, scopes: ['repo'] });
+    const { elicitationId } = await world.ask(user, asking('issues'));
     expect(scopesIn(await raw.accept(elicitationId))).toEqual(['issues', 'openid', 'profile', 'repo']);
   });
 
   describe('only what is missing, where it adds to what it granted before', () => {
-    let incremental: Stage;
+    let incremental: World;
     beforeAll(async () => {
-      incremental = await startStage({
+      incremental = await startWorld({
         config: ({ base }) => ({
           providers: (base.providers ?? []).map(provider => Object.assign({}, provider, { incrementalScopes: true })),
         }),
@@ -240,12 +238,12 @@ describe('S19: what the provider is asked for', () => {
       expect(scopesIn(destination)).not.toContain('repo');
       expect(scopesIn(destination)).toContain('issues');
       // As Google does with include_granted_scopes: the answer names everything that was ever granted.
-      incremental.world.provider.switches.rewriteTokenAnswer = answer => ({
+      incremental.provider.switches.rewriteTokenAnswer = answer => ({
         ...answer,
         scope: [...new Set(`${String(answer['scope'])} repo`.split(' '))].join(' '),
       });
       await raw.get(await raw.decideAtProvider(destination, 'alice'));
-      incremental.world.provider.switches.rewriteTokenAnswer = undefined;
+      incremental.provider.switches.rewriteTokenAnswer = undefined;
       expect(await connectionIdOf(incremental.api, elicitationId)).toBe(connectionId);
       const { body } = await incremental.api.accessToken(connectionId);
       expect(body.scopes).toEqual(expect.arrayContaining(['issues', 'repo']));
@@ -260,9 +258,9 @@ describe('S19: fewer scopes than the tool needs', () => {
   }
 
   it('back to the question with a notice, nothing is stored; all of them work', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, asking('repo', 'issues'));
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
     await raw.signIn(elicitationId, user);
     await grantLess(raw, elicitationId);
     expect(await statusOf(elicitationId)).toBe('pending');
@@ -271,26 +269,26 @@ describe('S19: fewer scopes than the tool needs', () => {
     const missing = /<p class="missing">.*?<\/ul>/s.exec(page.body)?.[0];
     expect(missing).toContain('create issues in your name');
     expect(missing).not.toContain('read the list of your repositories');
-    const { issuer } = stage.world.identityProvider;
-    expect((await stage.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
+    const { issuer } = world.identityProvider;
+    expect((await world.api.connections({ issuer, subject: user })).body.connections).toEqual([]);
 
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
     expect(await statusOf(elicitationId)).toBe('completed');
   });
 
   it('the connection that is there already stays as it is', async () => {
-    const user = stage.subject();
-    const { connectionId } = await connected(stage, { user, scopes: ['repo'] });
-    const before = (await stage.api.accessToken(connectionId)).body;
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user, asking('repo', 'issues'));
+    const user = world.subject();
+    const { connectionId } = await connected(world, { user, scopes: ['repo'] });
+    const before = (await world.api.accessToken(connectionId)).body;
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user, asking('repo', 'issues'));
     await raw.signIn(elicitationId, user);
     await grantLess(raw, elicitationId);
     expect(await statusOf(elicitationId)).toBe('pending');
-    expect((await stage.api.accessToken(connectionId)).body).toMatchObject({
+    expect((await world.api.accessToken(connectionId)).body).toMatchObject({
       accessToken: before.accessToken,
       generation: before.generation,
     });
-    expect(stage.world.provider.tokens.statusOf(before.accessToken)).toBe('current');
+    expect(world.provider.tokens.statusOf(before.accessToken)).toBe('current');
   });
 });

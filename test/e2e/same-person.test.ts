@@ -2,27 +2,27 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld()]);
 });
-afterEach(() => stage.world.provider.clearRequests());
+afterEach(() => world.provider.clearRequests());
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
-const tokenRequests = () => stage.world.provider.requests('token').length;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
+const tokenRequests = () => world.provider.requests('token').length;
 
 /** Alice with an elicitation of hers, Bob signed in with one of his. */
 async function aliceAndBob() {
-  const [aliceName, bobName] = [stage.subject(), stage.subject()];
-  const [forAlice, forBob] = [await stage.ask(aliceName, { message: 'for-alice-only' }), await stage.ask(bobName)];
-  const [alice, bob] = [stage.raw(), stage.raw()];
+  const [aliceName, bobName] = [world.subject(), world.subject()];
+  const [forAlice, forBob] = [await world.ask(aliceName, { message: 'for-alice-only' }), await world.ask(bobName)];
+  const [alice, bob] = [world.raw(), world.raw()];
   await alice.signIn(forAlice.elicitationId, aliceName);
   await bob.signIn(forBob.elicitationId, bobName);
   return { aliceName, bobName, alice, bob, forAlice, forBob, id: forAlice.elicitationId };
@@ -30,16 +30,16 @@ async function aliceAndBob() {
 
 describe('A1–A5: the person who was asked is the person who answers', () => {
   it('A1: what the MCP server gets is our own link, never the provider’s', async () => {
-    const issued = await stage.ask(stage.subject());
-    expect(JSON.stringify(issued)).not.toContain(new URL(stage.world.provider.issuer).host);
-    expect(new URL(issued.url).origin).toBe(stage.world.publicUrl);
+    const issued = await world.ask(world.subject());
+    expect(JSON.stringify(issued)).not.toContain(new URL(world.provider.issuer).host);
+    expect(new URL(issued.url).origin).toBe(world.publicUrl);
   });
 
   it('A2 in two browsers: the wrong person sees nothing, spoils nothing; the right one goes on', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
     await using alice = await newPerson(browser, aliceName);
     await using bob = await newPerson(browser, bobName);
-    const issued = await stage.ask(aliceName, { message: 'for-alice-only', requestedBy: { tool: 'secret-tool' } });
+    const issued = await world.ask(aliceName, { message: 'for-alice-only', requestedBy: { tool: 'secret-tool' } });
 
     const opened = await bob.page.goto(issued.url);
     expect(opened?.status()).toBe(200);
@@ -61,10 +61,10 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
   });
 
   it('A3 in two browsers: the provider’s address, copied out and opened by somebody else, connects nothing', async () => {
-    const [aliceName, bobName] = [stage.subject(), stage.subject()];
+    const [aliceName, bobName] = [world.subject(), world.subject()];
     await using alice = await newPerson(browser, aliceName);
     await using bob = await newPerson(browser, bobName);
-    const [forAlice, forBob] = [await stage.ask(aliceName), await stage.ask(bobName)];
+    const [forAlice, forBob] = [await world.ask(aliceName), await world.ask(bobName)];
     await alice.page.goto(forAlice.url);
     await signIn(alice.page, aliceName);
     await alice.page.locator('form[action$="/accept"] button').click();
@@ -104,7 +104,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     expect(await statusOf(id)).toBe('pending');
     expect(tokenRequests()).toBe(0);
     // An audit event names what was tried, not who in clear.
-    const lines = stage.world
+    const lines = world
       .log()
       .split('\n')
       .filter(line => line.includes('elicitation.wrong_person') && line.includes(id));
@@ -115,9 +115,9 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     'S04, A3: Alice’s answer in the browser of somebody %s burns the transaction before any token request',
     async who => {
       const { alice, bob, id } = await aliceAndBob();
-      const carrier = who === 'signed in as himself' ? bob : stage.raw();
+      const carrier = who === 'signed in as himself' ? bob : world.raw();
       const callback = await carrier.decideAtProvider(await alice.accept(id), 'bob');
-      stage.world.provider.clearRequests();
+      world.provider.clearRequests();
       expect((await carrier.get(callback)).status).toBe(400);
       expect(await alice.get(callback)).toMatchObject({ status: 303, location: `/e/${id}` });
       expect((await carrier.get(callback)).status).toBe(400);
@@ -133,7 +133,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
   it('A4: no later step of Alice’s can stand in for the check of the browser that brought the code', async () => {
     const { alice, bob, id } = await aliceAndBob();
     const callback = await bob.decideAtProvider(await alice.accept(id), 'bob');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     await bob.get(callback);
     await alice.get(`/e/${id}`);
     await alice.get(`/e/${id}/leaving`);
@@ -145,7 +145,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     forged.searchParams.set('state', again.searchParams.get('state') ?? '');
     forged.searchParams.set('code', code);
     await alice.get(forged);
-    expect(stage.world.provider.requests('token').filter(({ status }) => status === 200)).toHaveLength(0);
+    expect(world.provider.requests('token').filter(({ status }) => status === 200)).toHaveLength(0);
     expect(await statusOf(id)).not.toBe('completed');
   });
 
@@ -158,12 +158,12 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     swapped.searchParams.set('state', mine.searchParams.get('state') ?? '');
     expect(await alice.get(swapped)).toMatchObject({ status: 303 });
     // The code is bound to Bob's verifier (PKCE): the provider refuses it, and nothing is stored.
-    expect(stage.world.provider.requests('token').filter(({ status }) => status === 200)).toHaveLength(0);
+    expect(world.provider.requests('token').filter(({ status }) => status === 200)).toHaveLength(0);
     expect(await statusOf(id)).toBe('pending');
 
     // Bob's answer in Alice's browser burns Bob's attempt without a token request.
     const second = await bob.decideAtProvider(await bob.accept(forBob.elicitationId), 'bob');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect((await alice.get(second)).status).toBe(400);
     expect(tokenRequests()).toBe(0);
   });
@@ -172,7 +172,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     const { alice, aliceName, bobName, forBob, id } = await aliceAndBob();
     const callback = await alice.decideAtProvider(await alice.accept(id), 'alice');
     await alice.signIn(forBob.elicitationId, bobName);
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect(await alice.get(callback)).toMatchObject({ status: 303, location: `/e/${id}` });
     expect(tokenRequests()).toBe(0);
     const page = await alice.get(`/e/${id}`);
@@ -186,7 +186,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     const callback = await alice.decideAtProvider(await alice.accept(id), 'alice');
     const csrf_token = await alice.csrfToken(id);
     expect((await alice.post('/logout', { form: { csrf_token } })).status).toBe(200);
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect(await alice.get(callback)).toMatchObject({ status: 303, location: `/e/${id}` });
     expect(tokenRequests()).toBe(0);
     expect(await statusOf(id)).toBe('pending');
@@ -196,7 +196,7 @@ describe('A1–A5: the person who was asked is the person who answers', () => {
     const { alice, bob, forBob, id } = await aliceAndBob();
     const planted = await alice.decideAtProvider(await alice.accept(id), 'alice');
     await bob.accept(forBob.elicitationId);
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     expect((await bob.get(planted, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(400);
     expect(tokenRequests()).toBe(0);
     expect(await statusOf(forBob.elicitationId)).toBe('active');

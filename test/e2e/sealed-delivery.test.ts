@@ -8,8 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connected } from '../support/connections.ts';
 import { startGatedEndpoint } from '../support/gated-endpoint.ts';
 import { modernCall } from '../support/modern-call.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Answer, keyOf, startWorld } from '../support/world.ts';
+import { type Answer, keyOf, startWorld, type World } from '../support/world.ts';
 
 interface KeyPair {
   readonly privateKey: JWK;
@@ -32,19 +31,19 @@ const pairs = {
 const names = Object.keys(pairs) as (keyof typeof pairs)[];
 const algorithms = { rsa: 'RSA-OAEP-256', p256: 'ECDH-ES', p384: 'ECDH-ES', x25519: 'ECDH-ES' } as const;
 
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     otherMcpServers: names.flatMap(id => [
       { id, encryption: { key: { kid: id, ...pairs[id].publicKey }, required: true } },
       { id: `${id}-optional`, encryption: { key: { ...pairs[id].publicKey } } },
     ]),
   });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const apiOf = (id: string) => stage.world.api({ apiKey: keyOf(id) });
+const apiOf = (id: string) => world.apiOf({ apiKey: keyOf(id) });
 
 async function openedWith({ privateKey }: KeyPair, sealed: string, alg: string): Promise<string> {
   const { plaintext } = await compactDecrypt(sealed, await importJWK(privateKey, alg));
@@ -55,7 +54,7 @@ describe('sealed delivery', () => {
   it.each(names)(
     'to a key of kind %s, required: the token goes out sealed only, and opens with that key only',
     async id => {
-      const { connectionId } = await connected(stage, { user: stage.subject(), api: apiOf(id) });
+      const { connectionId } = await connected(world, { user: world.subject(), api: apiOf(id) });
       const answer = (await apiOf(id).accessToken(connectionId)) as unknown as Answer<SealedAccessToken>;
       expect(answer.status).toBe(200);
       expect(answer.body).not.toHaveProperty('accessToken');
@@ -69,7 +68,7 @@ describe('sealed delivery', () => {
         generation,
       });
       const accessToken = await openedWith(pairs[id], sealedAccessToken, algorithms[id]);
-      expect(stage.world.provider.tokens.statusOf(accessToken)).toBe('current');
+      expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
       expect(JSON.stringify(answer.body)).not.toContain(accessToken);
       const other = jwks(
         id === 'rsa'
@@ -87,7 +86,7 @@ describe('sealed delivery', () => {
 
   it.each(names)('to a key of kind %s, not required: sealed where it is asked for', async id => {
     const api = apiOf(`${id}-optional`);
-    const { connectionId } = await connected(stage, { user: stage.subject(), api });
+    const { connectionId } = await connected(world, { user: world.subject(), api });
     const plain = (await api.accessToken(connectionId)).body as PlainAccessToken;
     const sealed = (await api.accessToken(connectionId, { sealed: true })).body as unknown as SealedAccessToken;
     expect(sealed).not.toHaveProperty('accessToken');
@@ -95,16 +94,16 @@ describe('sealed delivery', () => {
   });
 
   it('without a registered key it is not to be had', async () => {
-    const { connectionId } = await connected(stage, { user: stage.subject() });
-    const { status, body } = await stage.api.accessToken(connectionId, { sealed: true });
+    const { connectionId } = await connected(world, { user: world.subject() });
+    const { status, body } = await world.api.accessToken(connectionId, { sealed: true });
     expect([status, body.code]).toEqual([422, 'encryption_key_not_registered']);
   });
 
   it.each(names)('@postern/mcp opens it: a tool of an MCP server with a key of kind %s', async id => {
-    const user = stage.subject();
-    await connected(stage, { user, api: apiOf(id) });
+    const user = world.subject();
+    await connected(world, { user, api: apiOf(id) });
     const call = async (decryptionKey: DecryptionKey) => {
-      await using endpoint = await startGatedEndpoint(stage.world, { mcpServerId: id, postern: { decryptionKey } });
+      await using endpoint = await startGatedEndpoint(world, { mcpServerId: id, postern: { decryptionKey } });
       return (await modernCall(endpoint.url, { tool: 'connect', subject: user })).text;
     };
     expect(await call(pairs[id].privateKey)).toBe('accept alice');
@@ -114,9 +113,9 @@ describe('sealed delivery', () => {
   });
 
   it('@postern/mcp with a key takes no token that came unsealed', async () => {
-    const user = stage.subject();
-    await connected(stage, { user });
-    await using endpoint = await startGatedEndpoint(stage.world, { postern: { decryptionKey: pairs.p256.privateKey } });
+    const user = world.subject();
+    await connected(world, { user });
+    await using endpoint = await startGatedEndpoint(world, { postern: { decryptionKey: pairs.p256.privateKey } });
     expect((await modernCall(endpoint.url, { tool: 'connect', subject: user })).text).toMatch(/^error /);
   });
 });
@@ -125,8 +124,8 @@ describe('configuration', () => {
   const faultsOf = async (key: object) => {
     const started = startWorld({ mcpServer: { encryption: { key } } as object });
     const error: unknown = await started.then(
-      async world => {
-        await world[Symbol.asyncDispose]();
+      async other => {
+        await other[Symbol.asyncDispose]();
         return undefined;
       },
       (reason: unknown) => reason,

@@ -6,23 +6,23 @@ import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
 import { issueFor } from '../support/asks.ts';
 import { newPerson, type Person, signIn } from '../support/browser.ts';
 import { watchServedText } from '../support/served-text.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 let api: ApiToCheck;
 let served: ReturnType<typeof watchServedText>;
 beforeAll(async () => {
   api = await startApiToCheck();
-  [browser, stage] = await Promise.all([
+  [browser, world] = await Promise.all([
     sharedBrowser(),
-    startStage({ mcpServer: { credentialChecks: { checked: { url: api.url, bearer: 'password' } } } }),
+    startWorld({ mcpServer: { credentialChecks: { checked: { url: api.url, bearer: 'password' } } } }),
   ]);
-  served = watchServedText(stage.world.gateways[0]?.address ?? '');
+  served = watchServedText(world.gateways[0]?.address ?? '');
 });
 afterAll(async () => {
   served?.[Symbol.dispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await api?.[Symbol.asyncDispose]();
 });
 
@@ -77,7 +77,7 @@ const typedOn = (page: Page): Promise<string[]> =>
     .evaluateAll(elements => elements.map(element => ('value' in element ? String(element.value) : '')));
 
 async function opened(person: Person, ask: Parameters<typeof issueFor>[2]) {
-  const issued = await issueFor(stage, person.name, ask);
+  const issued = await issueFor(world, person.name, ask);
   await person.page.goto(issued.url);
   if (await person.page.getByRole('link', { name: 'Continue to sign-in' }).isVisible())
     await signIn(person.page, person.name);
@@ -94,7 +94,7 @@ async function expectNotShown(page: Page, secrets: readonly string[]): Promise<v
 
 describe('S35: a secret that a person types', () => {
   it('is masked, in one line and in several', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
     expect(await field(page, 'password').getAttribute('type')).toBe('password');
@@ -106,7 +106,7 @@ describe('S35: a secret that a person types', () => {
   });
 
   it('may be pasted and filled in by a password manager, and is filled in by nobody else', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     await opened(person, login());
     expect(await field(page, 'username').getAttribute('autocomplete')).toBe('username');
@@ -128,7 +128,7 @@ describe('S35: a secret that a person types', () => {
   });
 
   it('goes out once, in the body of one POST, and is nowhere afterwards', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
     const { elicitationId, url } = await opened(person, login());
@@ -158,13 +158,13 @@ describe('S35: a secret that a person types', () => {
     await page.reload();
     await expectNotShown(page, secrets);
     expect(served.text()).toContain(elicitationId);
-    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({
+    expect((await world.api.redeem(elicitationId)).body).toMatchObject({
       values: { username: 'alice@acme.example', password: 'correct horse battery', private_key: pem },
     });
   });
 
   it('is gone from the page after a fault, a reload and the way back; what is no secret stays', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
     const { url } = await opened(person, login());
@@ -185,13 +185,13 @@ describe('S35: a secret that a person types', () => {
   });
 
   it('typed and not sent, then left: nothing of it is there on the way back', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
     await opened(person, login());
     await field(page, 'password').fill('left without sending');
     await field(page, 'private_key').fill(pem);
-    await page.goto(`${stage.world.publicUrl}/me`);
+    await page.goto(`${world.publicUrl}/me`);
     await page.goBack();
     await page.locator('form[action$="/accept"]').waitFor();
     await expectNotShown(page, ['left without sending', line]);
@@ -203,7 +203,7 @@ describe('S35: a secret that a person types', () => {
     ['that the check turns down', 401],
     ['that could not be checked', 500],
   ] as const)('%s is not shown again', async (_, status) => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { pem, line } = newPem();
     const { elicitationId } = await opened(person, login('checked'));
@@ -216,11 +216,11 @@ describe('S35: a secret that a person types', () => {
     expect(await page.locator('.notice').textContent()).toContain('localhost');
     expect(await field(page, 'username').inputValue()).toBe('alice@acme.example');
     await expectNotShown(page, ['refused by the API', line, 'text of the API']);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('and a question of a form that is secret is treated the same', async () => {
-    await using person = await newPerson(browser, stage.subject());
+    await using person = await newPerson(browser, world.subject());
     const { page } = person;
     const { elicitationId, url } = await opened(person, {
       kind: 'form',
@@ -245,7 +245,7 @@ describe('S35: a secret that a person types', () => {
     await send(page);
     await page.waitForURL(url);
     await expectNotShown(page, ['pin-4711-0815']);
-    expect((await stage.api.redeem(elicitationId)).body).toMatchObject({
+    expect((await world.api.redeem(elicitationId)).body).toMatchObject({
       content: { pin: 'pin-4711-0815', name: 'Alice' },
     });
   });
@@ -253,13 +253,13 @@ describe('S35: a secret that a person types', () => {
 
 describe('S35: a secret in an address', () => {
   it('fills in nothing and is not repeated', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await issueFor(stage, user, login());
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, login());
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const page = await raw.get(`/e/${elicitationId}?field.password=from-an-address&password=from-an-address`);
     expect(page.body).not.toContain('from-an-address');
     expect((await raw.get(`/e/${elicitationId}/accept?field.password=from-an-address`)).status).toBe(404);
-    expect(stage.world.log()).not.toContain('from-an-address');
+    expect(world.log()).not.toContain('from-an-address');
   });
 });

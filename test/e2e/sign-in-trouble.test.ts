@@ -1,11 +1,11 @@
 import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     identityProvider: { pairwise: true },
     // A `sub` of its own for every relying party: only the directory's object id is the same everywhere.
     config: ({ base }) => ({
@@ -16,22 +16,22 @@ beforeAll(async () => {
     }),
   });
 });
-afterEach(() => stage.world.identityProvider.clearFaults());
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterEach(() => world.identityProvider.clearFaults());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const objectIdOf = (user: string) => `oid-${user}`;
 const hasSession = (cookies: ReadonlyMap<string, string>) => cookies.has('postern_session');
 
 describe('when signing in makes trouble', () => {
   it('identity provider down at the start: said plainly with a way to try again, no cookie, no loop', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(objectIdOf(user));
-    const raw = stage.raw();
-    stage.world.identityProvider.fault({ endpoint: 'metadata', status: 503 });
+    const user = world.subject();
+    const { elicitationId } = await world.ask(objectIdOf(user));
+    const raw = world.raw();
+    world.identityProvider.fault({ endpoint: 'metadata', status: 503 });
     const answer = await raw.get(`/login?e=${elicitationId}`);
     expect(answer).toMatchObject({ status: 502, location: undefined, setCookies: [] });
     expect(answer.body).toContain(`href="/login?e=${elicitationId}"`);
-    stage.world.identityProvider.clearFaults();
+    world.identityProvider.clearFaults();
     expect(await raw.signIn(elicitationId, user)).toMatchObject({ location: `/e/${elicitationId}` });
   });
 
@@ -54,50 +54,50 @@ describe('when signing in makes trouble', () => {
       400,
     ],
   ] as const)('its token endpoint answers %s: nobody is signed in; starting again works', async (_, fault, status) => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(objectIdOf(user));
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(objectIdOf(user));
+    const raw = world.raw();
     const answer = await raw.signInAnswer(elicitationId, user);
-    stage.world.identityProvider.fault({ endpoint: 'token', ...fault });
+    world.identityProvider.fault({ endpoint: 'token', ...fault });
     const refused = await raw.get(answer);
     expect(refused.status).toBe(status);
     expect(refused.body).toContain(`href="/login?e=${elicitationId}"`);
     expect(hasSession(raw.cookies)).toBe(false);
-    stage.world.identityProvider.clearFaults();
+    world.identityProvider.clearFaults();
     await raw.signIn(elicitationId, user);
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('csrf_token');
   });
 
   it('the person says no at the identity provider: nobody is signed in, the elicitation is untouched', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(objectIdOf(user));
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(objectIdOf(user));
+    const raw = world.raw();
     const { location = '' } = await raw.get(`/login?e=${elicitationId}`);
     const refusal = await driveAuthorization(location, user, { jar: createCookieJar(), decision: 'deny' });
     expect(refusal.searchParams.get('error')).toBe('access_denied');
     expect((await raw.get(refusal)).status).toBe(400);
     expect(hasSession(raw.cookies)).toBe(false);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('N12: who is signed in already goes on while the identity provider is down', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(objectIdOf(user));
-    const raw = stage.raw();
+    const user = world.subject();
+    const { elicitationId } = await world.ask(objectIdOf(user));
+    const raw = world.raw();
     await raw.signIn(elicitationId, user);
     for (const endpoint of ['metadata', 'authorization', 'token', 'jwks'] as const)
-      stage.world.identityProvider.fault({ endpoint, status: 503 });
+      world.identityProvider.fault({ endpoint, status: 503 });
     await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), 'alice'));
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 });
 
 describe('S05, A10: the configured immutable claim is the person', () => {
   it('where `sub` differs per relying party, the object id is compared and nothing else', async () => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const { identityProvider } = stage.world;
-    const raw = stage.raw();
-    const byObjectId = await stage.ask(objectIdOf(user));
+    const [user, other] = [world.subject(), world.subject()];
+    const { identityProvider } = world;
+    const raw = world.raw();
+    const byObjectId = await world.ask(objectIdOf(user));
     await raw.signIn(byObjectId.elicitationId, user);
     expect((await raw.get(`/e/${byObjectId.elicitationId}`)).status).toBe(200);
 
@@ -109,7 +109,7 @@ describe('S05, A10: the configured immutable claim is the person', () => {
       objectIdOf(other),
     ];
     for (const name of names) {
-      const { elicitationId } = await stage.ask(name);
+      const { elicitationId } = await world.ask(name);
       expect([name, (await raw.get(`/e/${elicitationId}`)).status]).toEqual([name, 403]);
     }
   });

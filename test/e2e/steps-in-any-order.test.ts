@@ -1,19 +1,18 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptFormIn, destinationIn, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
 const RUNS = 25;
 /** What the provider is asked for: the base scopes of the configuration, and those of one tool or of two. */
 const FIRST = ['openid', 'profile', 'repo'];
 const WIDENED = ['issues', ...FIRST];
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  stage = await startStage();
+  world = await startWorld();
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** What the elicitation must look like, told by hand and not by the code under test. */
 interface Model {
@@ -43,10 +42,10 @@ type Command = fc.AsyncCommand<Model, Real>;
 const isOpen = ({ status }: Model) => status === 'pending' || status === 'active';
 
 async function expectAsModelled(model: Model, real: Real): Promise<void> {
-  const { body } = await stage.api.read(real.elicitationId);
+  const { body } = await world.api.read(real.elicitationId);
   expect(body.status).toBe(model.status);
   expect(body.outcome?.scopes).toEqual(model.status === 'completed' ? model.granted : undefined);
-  expect(stage.world.provider.requests('token').length - real.tokenRequestsBefore).toBe(model.tokenRequests);
+  expect(world.provider.requests('token').length - real.tokenRequestsBefore).toBe(model.tokenRequests);
 }
 
 function step(
@@ -115,8 +114,8 @@ const steps = [
   step(
     'another tool asks for more',
     async (model, { aliceName, elicitationId }) => {
-      const more = askFor(stage.world, aliceName, { authorization: { provider: 'forge', scopes: ['issues'] } });
-      const { status, body } = await stage.api.issue(more);
+      const more = askFor(world, aliceName, { authorization: { provider: 'forge', scopes: ['issues'] } });
+      const { status, body } = await world.api.issue(more);
       expect([status, body.elicitationId]).toEqual([200, elicitationId]);
       model.scopes = WIDENED;
     },
@@ -124,7 +123,7 @@ const steps = [
     ({ status }) => status === 'pending',
   ),
   step('the MCP server cancels', async (model, { elicitationId }) => {
-    const { status } = await stage.api.cancel(elicitationId);
+    const { status } = await world.api.cancel(elicitationId);
     expect(status).toBe(isOpen(model) || model.status === 'cancelled' ? 200 : 409);
     if (isOpen(model)) model.status = 'cancelled';
   }),
@@ -168,10 +167,10 @@ describe('S11: steps cannot be skipped, repeated or reordered to any effect', ()
         ),
         async commands => {
           await fc.asyncModelRun(async () => {
-            const [aliceName, bobName] = [stage.subject(), stage.subject()];
-            const { elicitationId } = await stage.ask(aliceName);
-            const bait = await stage.ask(bobName);
-            const [alice, bob] = [stage.raw(), stage.raw()];
+            const [aliceName, bobName] = [world.subject(), world.subject()];
+            const { elicitationId } = await world.ask(aliceName);
+            const bait = await world.ask(bobName);
+            const [alice, bob] = [world.raw(), world.raw()];
             await alice.signIn(elicitationId, aliceName);
             await bob.signIn(bait.elicitationId, bobName);
             return {
@@ -191,7 +190,7 @@ describe('S11: steps cannot be skipped, repeated or reordered to any effect', ()
                 aliceForm: await alice.acceptForm(elicitationId),
                 bobForm: await bob.acceptForm(bait.elicitationId),
                 answers: [],
-                tokenRequestsBefore: stage.world.provider.requests('token').length,
+                tokenRequestsBefore: world.provider.requests('token').length,
               } satisfies Real as Real,
             };
           }, commands);

@@ -2,30 +2,30 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
-let stage: Stage;
+let world: World;
 
 beforeAll(async () => {
-  [browser, stage] = await Promise.all([sharedBrowser(), startStage()]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld()]);
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const statusOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body.status;
+const statusOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body.status;
 const accept = async (page: Page) => {
   await page.locator('form[action$="/accept"] button').click();
   await page.waitForURL(/\/leaving$/);
 };
-const tokenRequests = () => stage.world.provider.requests('token').length;
+const tokenRequests = () => world.provider.requests('token').length;
 
 describe('tabs and reloads', () => {
   it('opened twice: the second opening shows the same question, later the same end', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     const second = await person.context.newPage();
@@ -41,9 +41,9 @@ describe('tabs and reloads', () => {
   });
 
   it('accepted in two tabs: the newer attempt decides, the older answer is not used', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     const second = await person.context.newPage();
@@ -65,9 +65,9 @@ describe('tabs and reloads', () => {
   });
 
   it('two sign-ins under way in one browser both end well', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     const second = await person.context.newPage();
     for (const page of [person.page, second]) {
       await page.goto(issued.url);
@@ -86,10 +86,10 @@ describe('tabs and reloads', () => {
   });
 
   it('reloaded at every step: the end is the same and comes once', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await page.goto(issued.url);
     await page.reload();
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
@@ -111,7 +111,7 @@ describe('tabs and reloads', () => {
     await page.locator('button#allow').click();
     const callbackUrl = (await callback).url();
     await page.waitForURL(issued.url);
-    const done = (await stage.api.read(issued.elicitationId)).body;
+    const done = (await world.api.read(issued.elicitationId)).body;
     expect(done.status).toBe('completed');
     await page.reload();
 
@@ -119,14 +119,14 @@ describe('tabs and reloads', () => {
     await page.goto(callbackUrl);
     expect(page.url()).toBe(issued.url);
     expect(tokenRequests()).toBe(before + 1);
-    expect((await stage.api.read(issued.elicitationId)).body).toEqual(done);
+    expect((await world.api.read(issued.elicitationId)).body).toEqual(done);
   });
 
   it('the back button leads to pages that still tell the truth', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await page.goto(issued.url);
     await signIn(page, user);
     await accept(page);
@@ -144,26 +144,26 @@ describe('tabs and reloads', () => {
   });
 
   it('S33: no code is left in any address of the tab’s history', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
     const { page } = person;
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await page.goto(issued.url);
     await signIn(page, user);
     await connect(page, 'alice');
     await page.waitForURL(issued.url);
     const devtools = await person.context.newCDPSession(page);
     const { entries } = await devtools.send('Page.getNavigationHistory');
-    const own = entries.map(({ url }) => url).filter(url => url.startsWith(stage.world.publicUrl));
+    const own = entries.map(({ url }) => url).filter(url => url.startsWith(world.publicUrl));
     expect(own.length).toBeGreaterThan(1);
     expect(own.filter(url => /[?&](code|state|ticket)=/.test(url))).toEqual([]);
     expect(await page.evaluate('document.referrer')).not.toMatch(/code=|state=/);
   });
 
   it('double-clicking accept begins an attempt that works', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     await using person = await newPerson(browser, user);
-    const issued = await stage.ask(user);
+    const issued = await world.ask(user);
     await person.page.goto(issued.url);
     await signIn(person.page, user);
     await person.page.locator('form[action$="/accept"] button').dblclick({ noWaitAfter: true });
@@ -173,9 +173,9 @@ describe('tabs and reloads', () => {
   });
 
   it('S11: steps out of order lead back to the question and change nothing', async () => {
-    const user = stage.subject();
-    const raw = stage.raw();
-    const { elicitationId } = await stage.ask(user);
+    const user = world.subject();
+    const raw = world.raw();
+    const { elicitationId } = await world.ask(user);
     const page = `/e/${elicitationId}`;
     // Deciding before signing in.
     expect((await raw.post(`${page}/accept`, { form: { csrf_token: 'x' } })).status).toBe(401);
@@ -187,7 +187,7 @@ describe('tabs and reloads', () => {
     expect(await statusOf(elicitationId)).toBe('pending');
     // Leaving from another browser of the same person than the one that accepted.
     await raw.accept(elicitationId);
-    const other = stage.raw();
+    const other = world.raw();
     await other.signIn(elicitationId, user);
     expect(await other.get(`${page}/leaving`)).toMatchObject({ status: 303, location: page });
     expect(await statusOf(elicitationId)).toBe('active');

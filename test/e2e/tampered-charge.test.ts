@@ -1,28 +1,28 @@
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { tamper } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe);
-  stage = await startStage({ config: { processors }, mcpServer: { payment } });
+  world = await startWorld({ config: { processors }, mcpServer: { payment } });
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
 async function asked() {
-  const user = stage.subject();
-  const { elicitationId } = await issueFor(stage, user, paymentOf());
-  return { elicitationId, raw: await visitorFor(stage, user, elicitationId) };
+  const user = world.subject();
+  const { elicitationId } = await issueFor(world, user, paymentOf());
+  return { elicitationId, raw: await visitorFor(world, user, elicitationId) };
 }
-const dearer = (elicitationId: string) => tamper(stage, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
-const readOf = async (elicitationId: string) => (await stage.api.read(elicitationId)).body;
+const dearer = (elicitationId: string) => tamper(world, elicitationId, '"minorUnits":2490', '"minorUnits":24900');
+const readOf = async (elicitationId: string) => (await world.api.read(elicitationId)).body;
 
 describe('S36, T30: terms that were changed in the store are never charged', () => {
   it('changed before the approval: not approved, and the processor hears nothing', async () => {
@@ -54,7 +54,7 @@ describe('S36, T30: terms that were changed in the store are never charged', () 
     stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
     await raw.get(`/e/${elicitationId}/charge`);
     expect(await readOf(elicitationId)).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
-    expect(stage.world.log()).toMatch(new RegExp(`payment\\.refund_needed.*${elicitationId}`));
+    expect(world.log()).toMatch(new RegExp(`payment\\.refund_needed.*${elicitationId}`));
     expect(stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490 }]);
   });
 });

@@ -10,14 +10,14 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const LONGEST_BACK_OFF_MS = 60_000;
 /** Revocations that could not be told at once are told by a sweeper. */
 const UNTIL_SWEPT = { timeout: 100_000 };
 
-let stage: Stage;
+let world: World;
 let evil: EvilProvider;
 /** How far the clock of gateways and store is ahead of that of the providers. */
 let ahead = 0;
@@ -26,7 +26,7 @@ let logged = 0;
 beforeAll(async () => {
   evil = await startEvilProvider({ clientId: 'postern-at-evil' });
   evil.offer('revocation_endpoint');
-  stage = await startStage({
+  world = await startWorld({
     replicas: 2,
     now: () => Date.now() + ahead,
     mcpServer: { providers: ['forge', 'evil'] },
@@ -49,13 +49,13 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   ahead = 0;
-  stage.world.provider.clearFaults();
-  stage.world.provider.clearRequests();
-  stage.world.provider.switches.refreshTokens = 'rotate-strict';
+  world.provider.clearFaults();
+  world.provider.clearRequests();
+  world.provider.switches.refreshTokens = 'rotate-strict';
   audited();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await evil?.close();
 });
 
@@ -70,7 +70,7 @@ interface AuditLine {
 
 /** Audit events about connections since the last call. */
 function audited(): AuditLine[] {
-  const text = stage.world.log();
+  const text = world.log();
   const lines = text.slice(logged).split('\n');
   logged = text.length;
   return lines
@@ -80,12 +80,12 @@ function audited(): AuditLine[] {
 }
 
 const now = () => Date.now() + ahead;
-const expire = ({ connectionId }: ConnectedPerson) => expireAccessToken(stage.world.redis.url, connectionId, now());
-const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(stage.world.redis.url, connectionId, now());
+const expire = ({ connectionId }: ConnectedPerson) => expireAccessToken(world.redis.url, connectionId, now());
+const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, now());
 const refreshesAt = (provider: Pick<EvilProvider, 'requests'>) =>
   provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 const fail = (fault: { status: number; body?: string; headers?: Record<string, string>; times?: number }) =>
-  stage.world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
+  world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
 
 /** Of the evil provider, which also issues refresh tokens. */
 async function honest(form: URLSearchParams): Promise<EvilAnswer> {
@@ -95,7 +95,7 @@ async function honest(form: URLSearchParams): Promise<EvilAnswer> {
 
 /** As if the provider had been in trouble for a while already: the next failure is followed by the longest back-off. */
 async function hasFailedOften({ connectionId }: ConnectedPerson): Promise<void> {
-  const { connections } = stage.world.gateways[0]?.deps.stores ?? {};
+  const { connections } = world.gateways[0]?.deps.stores ?? {};
   const id = parseConnectionId(connectionId);
   const current = id === undefined ? undefined : await connections?.read(id);
   if (connections === undefined || current === undefined) throw new Error('no such connection');
@@ -108,14 +108,14 @@ async function hasFailedOften({ connectionId }: ConnectedPerson): Promise<void> 
 
 describe('N1: a provider in trouble, and a token that is good for now', () => {
   it('is handed out, the provider is left alone for a growing while, and renewing works afterwards', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     fail({ status: 503 });
     for (let nth = 0; nth < 8; nth += 1) {
       await age(person);
       // The first call asks the provider, the others know.
       for (let call = 0; call < 3; call += 1) expect((await person.token()).accessToken).toBe(first.accessToken);
-      expect(refreshesAt(stage.world.provider)).toBe(nth + 1);
+      expect(refreshesAt(world.provider)).toBe(nth + 1);
       const [postponed, ...others] = audited();
       const longest = Math.min(1_000 * 2 ** nth, LONGEST_BACK_OFF_MS);
       expect(postponed).toMatchObject({ event: 'connection.refresh_postponed', code: 'provider_unavailable' });
@@ -126,7 +126,7 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
     }
     expect((await person.listed())?.status).toBe('usable');
 
-    stage.world.provider.clearFaults();
+    world.provider.clearFaults();
     await age(person);
     expect((await person.token()).generation).toBe(first.generation + 1);
     // Trouble that is over does not count towards the next.
@@ -146,13 +146,13 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
     ['too many requests', { status: 429, headers: { 'retry-after': '7' } }],
     ['nothing but a status', { status: 400 }],
   ])('%s does not end the grant', async (_, fault) => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     fail({ ...fault, headers: { 'content-type': 'application/json', ...('headers' in fault ? fault.headers : {}) } });
     await age(person);
     expect((await person.token()).accessToken).toBe(first.accessToken);
-    expect(refreshesAt(stage.world.provider)).toBe(1);
-    stage.world.provider.clearFaults();
+    expect(refreshesAt(world.provider)).toBe(1);
+    world.provider.clearFaults();
     ahead = LONGEST_BACK_OFF_MS;
     await expire(person);
     expect((await person.token()).generation).toBe(first.generation + 1);
@@ -161,16 +161,16 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
 
 describe('N1: a provider in trouble, and a token that is over', () => {
   it('a moment of it is not noticed by who asks', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     await expire(person);
     fail({ status: 503, times: 1 });
     expect((await person.token()).generation).toBe(generation + 1);
-    expect(refreshesAt(stage.world.provider)).toBe(2);
+    expect(refreshesAt(world.provider)).toBe(2);
   });
 
   it('502 with Retry-After, the provider is not asked more often than that, and the grant is kept', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     await expire(person);
     await hasFailedOften(person);
@@ -179,18 +179,18 @@ describe('N1: a provider in trouble, and a token that is over', () => {
     expect(refusal).toMatchObject({ status: 502, code: 'upstream_unavailable' });
     expect(Number(refusal.retryAfter)).toBeGreaterThanOrEqual(LONGEST_BACK_OFF_MS / 2 / 1_000);
     for (let call = 0; call < 5; call += 1) expect((await person.refusal()).status).toBe(502);
-    expect(refreshesAt(stage.world.provider)).toBe(1);
+    expect(refreshesAt(world.provider)).toBe(1);
     expect((await person.listed())?.status).toBe('usable');
 
     ahead += LONGEST_BACK_OFF_MS;
     expect((await person.refusal()).status).toBe(502);
-    expect(refreshesAt(stage.world.provider)).toBe(2);
+    expect(refreshesAt(world.provider)).toBe(2);
 
-    stage.world.provider.clearFaults();
+    world.provider.clearFaults();
     expect((await person.refusal()).status).toBe(502);
     ahead += LONGEST_BACK_OFF_MS;
     expect((await person.token()).generation).toBe(generation + 1);
-    expect(refreshesAt(stage.world.provider)).toBe(3);
+    expect(refreshesAt(world.provider)).toBe(3);
   });
 });
 
@@ -201,23 +201,23 @@ describe('N2: the provider has renewed, and its answer is lost', () => {
     ['half an answer', { when: 'after', status: 200, body: '{"access_token":"at' }],
   ] as const;
   const lose = (fault: (typeof faults)[number][1]) =>
-    stage.world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...fault });
+    world.provider.fault({ endpoint: 'token', grantType: 'refresh_token', times: 1, ...fault });
 
   it.each(faults)('%s: a provider with grace answers again', async (_, fault) => {
-    stage.world.provider.switches.refreshTokens = 'rotate-grace';
-    const person = await connectPerson(stage);
+    world.provider.switches.refreshTokens = 'rotate-grace';
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     await expire(person);
     lose(fault);
     const token = await person.token();
     expect(token.generation).toBe(generation + 1);
-    const { tokens } = stage.world.provider;
+    const { tokens } = world.provider;
     expect(tokens.statusOf(token.accessToken)).toBe('current');
     expect(tokens.grantOf(token.accessToken)).toMatchObject({ rotations: 1, graceAnswers: 1, reuses: 0 });
   });
 
   it.each(faults)('%s: a provider without ends the grant, and its person is asked', async (_, fault) => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     await expire(person);
     lose(fault);
     expect(await person.refusal()).toMatchObject({ status: 409, code: 'reauthorization_required' });
@@ -229,9 +229,9 @@ describe('N2: the provider has renewed, and its answer is lost', () => {
 
 describe('T10: a grant that the provider ends', () => {
   it('409, one audit event, and the next ask shows its person why; connecting again works', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
-    const { provider } = stage.world;
+    const { provider } = world;
     const grant = provider.tokens.grantOf(first.accessToken);
     await provider.endGrant(grant?.grantId ?? '');
     await expire(person);
@@ -255,9 +255,9 @@ describe('T10: a grant that the provider ends', () => {
   });
 
   it('a token that is good for now is not handed out either once that is known', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
-    await stage.world.provider.endGrant(stage.world.provider.tokens.grantOf(first.accessToken)?.grantId ?? '');
+    await world.provider.endGrant(world.provider.tokens.grantOf(first.accessToken)?.grantId ?? '');
     expect((await person.refusal({ rejectedGeneration: first.generation })).status).toBe(409);
     expect((await person.refusal()).status).toBe(409);
   });
@@ -266,7 +266,7 @@ describe('T10: a grant that the provider ends', () => {
 describe('T10: a refusal that comes when another replica has renewed', () => {
   it('does not end the newer tokens', async () => {
     evil.tokenAnswer = honest;
-    const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
+    const person = await connectPerson(world, { authorization: { provider: 'evil' } });
     const first = await person.token();
     await expire(person);
     const asked = Promise.withResolvers<void>();
@@ -280,7 +280,7 @@ describe('T10: a refusal that comes when another replica has renewed', () => {
     const late = person.token();
     await asked.promise;
     ahead += LONGEST_BACK_OFF_MS;
-    const other = await stage.world.api({ replica: 1 }).accessToken(person.connectionId);
+    const other = await world.apiOf({ replica: 1 }).accessToken(person.connectionId);
     expect(other.body.generation).toBe(first.generation + 1);
     released.resolve();
     expect(await late).toEqual(other.body);
@@ -290,13 +290,13 @@ describe('T10: a refusal that comes when another replica has renewed', () => {
 
 describe('a disconnection while the provider answers', () => {
   it('ends what was just issued as well', async () => {
-    const { provider } = stage.world;
-    const person = await connectPerson(stage);
+    const { provider } = world;
+    const person = await connectPerson(world);
     const first = await person.token();
     await expire(person);
     provider.onRefresh(async () => {
       provider.onRefresh(undefined);
-      expect((await stage.api.remove(person.connectionId)).status).toBe(200);
+      expect((await world.api.remove(person.connectionId)).status).toBe(200);
     });
     expect(await person.refusal()).toMatchObject({ status: 404 });
     const issued = provider.tokens.grantOf(first.accessToken)?.refreshes.at(-1);
@@ -307,7 +307,7 @@ describe('a disconnection while the provider answers', () => {
 
   it('does not end what its person has connected anew, at a provider that revokes everything at once', async () => {
     evil.tokenAnswer = honest;
-    const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
+    const person = await connectPerson(world, { authorization: { provider: 'evil' } });
     await expire(person);
     const asked = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
@@ -319,7 +319,7 @@ describe('a disconnection while the provider answers', () => {
     };
     const late = person.token();
     await asked.promise;
-    expect((await stage.api.remove(person.connectionId)).status).toBe(200);
+    expect((await world.api.remove(person.connectionId)).status).toBe(200);
     expect(evil.requests('revocation')).toHaveLength(1);
     const { elicitationId } = await person.askedAgain();
     await person.connectAgain(elicitationId);
@@ -327,7 +327,7 @@ describe('a disconnection while the provider answers', () => {
     // The call that waited gets the token of the new connection.
     expect(await late).toEqual(await person.token());
     // What the gateways are still to tell providers lies in Redis: nothing.
-    expect(Object.keys(await dumpRedis(stage.world.redis.url)).filter(key => key.includes(':rv:'))).toEqual([]);
+    expect(Object.keys(await dumpRedis(world.redis.url)).filter(key => key.includes(':rv:'))).toEqual([]);
     expect(evil.requests('revocation')).toHaveLength(1);
   });
 });
@@ -337,7 +337,7 @@ describe('N3: malformed answers to a refresh', () => {
 
   it(`none of ${Object.keys(answers).length} ends the grant or is stored; the honest one afterwards is`, async () => {
     evil.tokenAnswer = honest;
-    const person = await connectPerson(stage, { authorization: { provider: 'evil' } });
+    const person = await connectPerson(world, { authorization: { provider: 'evil' } });
     const first = await person.token();
     audited();
     for (const [name, answer] of Object.entries(answers)) {

@@ -1,49 +1,47 @@
 import { tokenDigest } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { ageAccessToken, expireAccessToken } from '../support/token-expiry.ts';
-import { createApi, keyOf } from '../support/world.ts';
+import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-let stage: Stage;
+let world: World;
 /** How far the clock of gateways and store is ahead of that of the provider. */
 let ahead = 0;
 
 beforeAll(async () => {
-  stage = await startStage({ replicas: 2, now: () => Date.now() + ahead });
+  world = await startWorld({ replicas: 2, now: () => Date.now() + ahead });
 });
 beforeEach(() => {
-  const { provider } = stage.world;
+  const { provider } = world;
   ahead = 0;
   provider.clearFaults();
   provider.clearRequests();
   provider.onRefresh(undefined);
   Object.assign(provider.switches, { refreshTokens: 'rotate-strict', rewriteTokenAnswer: undefined });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const expire = ({ connectionId }: ConnectedPerson) =>
-  expireAccessToken(stage.world.redis.url, connectionId, Date.now() + ahead);
-const age = ({ connectionId }: ConnectedPerson) =>
-  ageAccessToken(stage.world.redis.url, connectionId, Date.now() + ahead);
+  expireAccessToken(world.redis.url, connectionId, Date.now() + ahead);
+const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, Date.now() + ahead);
 const refreshRequests = () =>
-  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
+  world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
 const grantOf = (accessToken: string) => {
-  const grant = stage.world.provider.tokens.grantOf(accessToken);
+  const grant = world.provider.tokens.grantOf(accessToken);
   if (grant === undefined) throw new Error('the provider knows no such token');
   return grant;
 };
-const statusOf = (accessToken: string) => stage.world.provider.tokens.statusOf(accessToken);
+const statusOf = (accessToken: string) => world.provider.tokens.statusOf(accessToken);
 
 /** Holds the next answer to a refresh back. Resolves when the provider has rotated. */
 function holdRefresh(): { rotated: Promise<void>; release: () => void } {
   const rotated = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
-  stage.world.provider.onRefresh(() => {
-    stage.world.provider.onRefresh(undefined);
+  world.provider.onRefresh(() => {
+    world.provider.onRefresh(undefined);
     rotated.resolve();
     return released.promise;
   });
@@ -52,7 +50,7 @@ function holdRefresh(): { rotated: Promise<void>; release: () => void } {
 
 describe('S22: a token that is over', () => {
   it('is renewed before anybody gets it, and the one before is never handed out again', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     await expire(person);
     const second = await person.token();
@@ -63,7 +61,7 @@ describe('S22: a token that is over', () => {
   });
 
   it('is renewed again and again, each time with the newest refresh token', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     for (let round = 1; round <= 5; round += 1) {
       await expire(person);
       const { accessToken } = await person.token();
@@ -72,8 +70,8 @@ describe('S22: a token that is over', () => {
   });
 
   it.each(['static', 'static-repeated'] as const)('is renewed with a refresh token that stays (%s)', async mode => {
-    stage.world.provider.switches.refreshTokens = mode;
-    const person = await connectPerson(stage);
+    world.provider.switches.refreshTokens = mode;
+    const person = await connectPerson(world);
     for (let round = 1; round <= 3; round += 1) {
       await expire(person);
       const { accessToken } = await person.token();
@@ -84,8 +82,8 @@ describe('S22: a token that is over', () => {
   });
 
   it('without a refresh token needs its person, and the page says that it was for a limited time', async () => {
-    stage.world.provider.switches.refreshTokens = 'no-refresh';
-    const person = await connectPerson(stage);
+    world.provider.switches.refreshTokens = 'no-refresh';
+    const person = await connectPerson(world);
     await expire(person);
     expect(await person.refusal()).toMatchObject({ status: 409, code: 'reauthorization_required' });
     expect((await person.listed())?.status).toBe('reauthorization_required');
@@ -97,8 +95,8 @@ describe('S22: a token that is over', () => {
   });
 
   it('never is where the provider does not say when; a report renews it', async () => {
-    stage.world.provider.switches.rewriteTokenAnswer = ({ expires_in: _, ...answer }) => answer;
-    const person = await connectPerson(stage);
+    world.provider.switches.rewriteTokenAnswer = ({ expires_in: _, ...answer }) => answer;
+    const person = await connectPerson(world);
     const first = await person.token();
     expect(first.expiresAt).toBeUndefined();
     ahead = 30 * DAY_MS;
@@ -112,7 +110,7 @@ describe('S22: a token that is over', () => {
 
 describe('S22: a token that soon will be over', () => {
   it('is renewed ahead of time, by one call', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     await age(person);
     const second = await person.token();
@@ -122,13 +120,13 @@ describe('S22: a token that soon will be over', () => {
   });
 
   it('is handed out meanwhile, by the replica that renews it and by any other', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     await age(person);
     const { rotated, release } = holdRefresh();
     const renewing = person.token();
     await rotated;
-    const other = stage.world.api({ replica: 1 });
+    const other = world.apiOf({ replica: 1 });
     expect(await person.token()).toMatchObject({ accessToken: first.accessToken, generation: first.generation });
     expect((await other.accessToken(person.connectionId)).body.accessToken).toBe(first.accessToken);
     release();
@@ -140,7 +138,7 @@ describe('S22: a token that soon will be over', () => {
 
 describe('S22: a token that the API turned away', () => {
   it('is renewed when it is reported, and no other is', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
     const second = await person.token({ rejectedGeneration: first.generation });
     expect(second.generation).toBe(first.generation + 1);
@@ -151,11 +149,11 @@ describe('S22: a token that the API turned away', () => {
   });
 
   it('is renewed once, however many report it at once on whichever replica', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, nth) =>
-        stage.world.api({ replica: nth % 2 }).accessToken(person.connectionId, { rejectedGeneration: generation }),
+        world.apiOf({ replica: nth % 2 }).accessToken(person.connectionId, { rejectedGeneration: generation }),
       ),
     );
     expect(new Set(answers.map(({ body }) => body.generation))).toEqual(new Set([generation + 1]));
@@ -164,8 +162,8 @@ describe('S22: a token that the API turned away', () => {
   });
 
   it('without a refresh token needs its person, unless it is brand-new', async () => {
-    stage.world.provider.switches.refreshTokens = 'no-refresh';
-    const person = await connectPerson(stage);
+    world.provider.switches.refreshTokens = 'no-refresh';
+    const person = await connectPerson(world);
     const first = await person.token();
     expect(await person.token({ rejectedGeneration: first.generation })).toEqual(first);
 
@@ -187,9 +185,9 @@ describe('S22: a token that the API turned away', () => {
   });
 
   it('is not mistaken for one of another connection with the same id', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     const first = await person.token();
-    expect((await stage.api.remove(person.connectionId)).status).toBe(200);
+    expect((await world.api.remove(person.connectionId)).status).toBe(200);
     const { elicitationId } = await person.askedAgain();
     await person.connectAgain(elicitationId);
     const second = await person.token();
@@ -208,14 +206,14 @@ describe('T10: an answer that comes when the lease is over and another replica h
     await rotated;
     meanwhile();
     ahead += MINUTE_MS;
-    const other = await stage.world.api({ replica: 1 }).accessToken(person.connectionId);
+    const other = await world.apiOf({ replica: 1 }).accessToken(person.connectionId);
     release();
     return { late: await late, other };
   }
 
   it('is the same answer where the provider has grace: the token stored first is the one handed out', async () => {
-    stage.world.provider.switches.refreshTokens = 'rotate-grace';
-    const person = await connectPerson(stage);
+    world.provider.switches.refreshTokens = 'rotate-grace';
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     const { late, other } = await overtaken(person);
     expect(other.body.generation).toBe(generation + 1);
@@ -224,8 +222,8 @@ describe('T10: an answer that comes when the lease is over and another replica h
   });
 
   it('is stored where the other one was refused: what the provider issued is good, and nobody is asked', async () => {
-    const { provider } = stage.world;
-    const person = await connectPerson(stage);
+    const { provider } = world;
+    const person = await connectPerson(world);
     const { generation } = await person.token();
     // Refused as a used refresh token is by a provider that does nothing more about it.
     const refused = { status: 400, headers: { 'content-type': 'application/json' }, body: '{"error":"invalid_grant"}' };
@@ -242,8 +240,8 @@ describe('T10: an answer that comes when the lease is over and another replica h
 
 describe('what a renewal changes', () => {
   it('S19: fewer scopes are noticed, and a tool that needs more asks the person', async () => {
-    const { provider } = stage.world;
-    const person = await connectPerson(stage);
+    const { provider } = world;
+    const person = await connectPerson(world);
     provider.switches.rewriteTokenAnswer = answer => ({ ...answer, scope: 'openid profile' });
     await expire(person);
     expect((await person.token()).scopes).not.toContain('repo');
@@ -255,7 +253,7 @@ describe('what a renewal changes', () => {
   });
 
   it('the token handed out is the one that the provider issued last', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     await expire(person);
     const { accessToken } = await person.token();
     const last = grantOf(accessToken).refreshes.at(-1);
@@ -266,7 +264,7 @@ describe('what a renewal changes', () => {
 
 describe('last use', () => {
   it('is shown with the connection, to the minute; nothing before the first', async () => {
-    const person = await connectPerson(stage);
+    const person = await connectPerson(world);
     expect((await person.listed())?.lastUsedAt).toBeUndefined();
     await person.token({ tool: 'list_repositories' });
     const first = (await person.listed())?.lastUsedAt ?? '';
@@ -281,8 +279,8 @@ describe('last use', () => {
   });
 
   it('is not what a refused caller does', async () => {
-    const person = await connectPerson(stage);
-    const stranger = createApi(stage.world.gateways[0]?.address ?? '', keyOf('nobody'));
+    const person = await connectPerson(world);
+    const stranger = createApi(world.gateways[0]?.address ?? '', keyOf('nobody'));
     expect((await stranger.accessToken(person.connectionId)).status).toBe(401);
     expect((await person.listed())?.lastUsedAt).toBeUndefined();
   });
@@ -290,6 +288,6 @@ describe('last use', () => {
 
 /** Status of the provider's API for a token. */
 async function callApi(accessToken: string): Promise<number> {
-  const { origin } = stage.world.provider;
+  const { origin } = world.provider;
   return (await fetch(`${origin}/api/me`, { headers: { authorization: `Bearer ${accessToken}` } })).status;
 }

@@ -4,23 +4,23 @@ import { acceptWith, paymentConfig, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const SECRET_WORDS = 'words-for-alice-only';
 
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
-  stage = await startStage({
+  world = await startWorld({
     config: { processors },
     mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
   });
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
 
@@ -30,7 +30,7 @@ const looks = ['', '/passkey', '/charge'] as const;
 const cases = askedKinds.flatMap(kind => decisions.map(route => [kind, route] as const));
 
 const eventsOf = (event: string, elicitationId: string): number =>
-  stage.world
+  world
     .log()
     .split('\n')
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
@@ -46,7 +46,7 @@ const tokenIn = ({ body }: RawAnswer): string => /name="csrf_token" value="([^"]
 
 describe('S03: somebody else at an elicitation of any kind', () => {
   it('these are all the routes there are', () => {
-    const app = stage.world.gateways[0]?.app;
+    const app = world.gateways[0]?.app;
     const found = (app === undefined ? [] : registeredRoutes(app))
       .filter(({ method, path }) => method === 'POST' && path.startsWith('/e/:elicitationId/'))
       .map(({ path }) => path.slice('/e/:elicitationId/'.length));
@@ -54,64 +54,64 @@ describe('S03: somebody else at an elicitation of any kind', () => {
   });
 
   it.each(askedKinds)('%s: sees nothing of it on any page, and nothing is written', async kind => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const { elicitationId } = await askKind(stage, user, kind, { message: SECRET_WORDS });
-    const raw = await visitorFor(stage, other, elicitationId);
-    const before = await storedElicitation(stage, elicitationId);
+    const [user, other] = [world.subject(), world.subject()];
+    const { elicitationId } = await askKind(world, user, kind, { message: SECRET_WORDS });
+    const raw = await visitorFor(world, other, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     for (const look of looks) {
       const page = await raw.get(`/e/${elicitationId}${look}`);
       expect([look, page.status]).toEqual([look, 403]);
       for (const word of [SECRET_WORDS, 'Book Shop', '24.90', 'attic', 'API key', 'Delivery', 'order-', 'Match'])
         expect(page.body).not.toContain(word);
     }
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
   it.each(cases)('%s, POST %s: decides nothing, burns nothing, and is written down', async (kind, route) => {
-    const [user, other] = [stage.subject(), stage.subject()];
-    const { elicitationId } = await askKind(stage, user, kind, { message: SECRET_WORDS });
-    const owner = await visitorFor(stage, user, elicitationId);
+    const [user, other] = [world.subject(), world.subject()];
+    const { elicitationId } = await askKind(world, user, kind, { message: SECRET_WORDS });
+    const owner = await visitorFor(world, user, elicitationId);
     const form = await stolenForm(owner, elicitationId, kind);
-    const raw = await visitorFor(stage, other, elicitationId);
+    const raw = await visitorFor(world, other, elicitationId);
     const csrf_token = tokenIn(await raw.get(`/e/${elicitationId}`));
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const refused = eventsOf('elicitation.wrong_person', elicitationId);
     const answer = await raw.post(`/e/${elicitationId}/${route}`, { form: { ...form, csrf_token } });
     // What a kind does not have is not there, whoever asks.
     const isThere = kind === 'payment' || route === 'accept' || route === 'decline';
     expect(answer.status).toBe(isThere ? 403 : 404);
     expect(answer.body).not.toContain(SECRET_WORDS);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
     if (isThere) expect(eventsOf('elicitation.wrong_person', elicitationId)).toBe(refused + 1);
     // The right person goes on as if nothing had been.
     expect(await acceptWith(owner, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 
   it.each(cases)('%s, POST %s: nobody is asked to sign in, and is told nothing', async (kind, route) => {
-    const { elicitationId } = await askKind(stage, 'alice', kind, {
+    const { elicitationId } = await askKind(world, 'alice', kind, {
       message: SECRET_WORDS,
     });
-    const before = await storedElicitation(stage, elicitationId);
-    const raw = stage.raw();
+    const before = await storedElicitation(world, elicitationId);
+    const raw = world.raw();
     const real = await raw.post(`/e/${elicitationId}/${route}`, { form: { csrf_token: 'x' } });
     const unknown = await raw.post(`/e/el_00${'A'.repeat(43)}/${route}`, { form: { csrf_token: 'x' } });
     expect([real.status, unknown.status]).toEqual([401, 401]);
     expect(real.body.replaceAll(elicitationId, '')).toBe(unknown.body.replaceAll(`el_00${'A'.repeat(43)}`, ''));
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
-    await stage.api.cancel(elicitationId);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
+    await world.api.cancel(elicitationId);
   });
 });
 
 describe('S26, T21: forms of other origins and without the token', () => {
   it.each(cases)('%s, POST %s', async (kind, route) => {
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const form = { ...(await stolenForm(raw, elicitationId, kind)), ...(await raw.acceptForm(elicitationId)) };
-    const foreign = await visitorFor(stage, 'bob', elicitationId);
+    const foreign = await visitorFor(world, 'bob', elicitationId);
     const foreignToken = tokenIn(await foreign.get(`/e/${elicitationId}`));
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const post = (request: Parameters<RawBrowser['post']>[1]) => raw.post(`/e/${elicitationId}/${route}`, request);
     for (const headers of [
       { 'sec-fetch-site': 'cross-site' },
@@ -128,6 +128,6 @@ describe('S26, T21: forms of other origins and without the token', () => {
       expect((await post({ form: { ...form, csrf_token } })).status).toBe(403);
     const { csrf_token: _, ...without } = form as Record<string, string>;
     expect((await post({ form: without })).status).toBe(400);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 });

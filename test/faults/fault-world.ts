@@ -80,6 +80,8 @@ export async function startFaultWorld(run: FaultRun, options: FaultWorldOptions 
     await startWorld({
       replicas: 0,
       publicUrl: `http://localhost:${await freePort()}`,
+      // The checker of the history searches for secrets itself.
+      plantsLeaks: true,
       // Nobody asks this address where the scenario has another Redis.
       ...(redis === undefined ? {} : { redisUrl: redis.url ?? 'redis://127.0.0.1:1' }),
       identityProvider: { users },

@@ -112,7 +112,7 @@ const byDevice = (until: 'code' | 'poll') => async (world: OutboundWorld) => {
   const { elicitationId } = await stage.ask(user, { authorization: { provider: 'panel', scopes: ['repo'] } });
   const raw = await visitorFor(stage, user, elicitationId);
   const poll = async () => {
-    await endPollInterval(stage.world);
+    await endPollInterval(stage);
     const page = await raw.get(`/e/${elicitationId}/device`);
     if (page.status !== 200 || !page.body.includes('csrf_token')) return page;
     return raw.post(`/e/${elicitationId}/device`, { form: { csrf_token: csrfTokenIn(page) } });
@@ -143,7 +143,7 @@ const byDevice = (until: 'code' | 'poll') => async (world: OutboundWorld) => {
 /** A token that is about to expire: a failed refresh is not waited for. */
 async function refreshing({ stage, subject }: OutboundWorld): Promise<Use> {
   const { connectionId } = await connected(stage, { user: subject() });
-  await ageAccessToken(stage.world.redis.url, connectionId);
+  await ageAccessToken(stage.redis.url, connectionId);
   const read = () => stage.api.accessToken(connectionId);
   return {
     damaged: async () => [await read()],
@@ -160,8 +160,8 @@ async function revoking({ stage, subject }: OutboundWorld): Promise<Use> {
   return {
     damaged: async () => [await stage.api.remove(connectionId)],
     honest: async () => {
-      await endBackOff(stage.world);
-      await untilNothingIsKept(stage.world);
+      await endBackOff(stage);
+      await untilNothingIsKept(stage);
     },
   };
 }
@@ -224,7 +224,7 @@ const paying = (step: 'open' | 'status' | 'close') => async (world: OutboundWorl
 
 async function referenceOf({ stage }: OutboundWorld, id: string): Promise<string | undefined> {
   const elicitationId = parseElicitationId(id);
-  const stores = stage.world.gateways[0]?.deps.stores;
+  const stores = stage.gateways[0]?.deps.stores;
   if (elicitationId === undefined || stores === undefined) throw new TypeError('nothing to read');
   const stored = await stores.elicitations.read(elicitationId);
   return stored !== undefined && isCharging(stored) ? stored.charge?.reference : undefined;

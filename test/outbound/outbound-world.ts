@@ -4,14 +4,13 @@ import { startOpenIdProvider, type TestProvider } from '@postern/testkit/provide
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { paymentConfig } from '../support/asks.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { freePort } from '../support/world.ts';
+import { freePort, startWorld, type World } from '../support/world.ts';
 
 const AUDIENCE = 'http://localhost:7001/mcp';
 
 /** A gateway that reaches every outside party through a machine that can answer anything. */
 export interface OutboundWorld extends AsyncDisposable {
-  readonly stage: Stage;
+  readonly stage: World;
   readonly stripe: FakeStripe;
   readonly remote: TestProvider;
   /** Before the identity provider, the provider `forge`, the authorization server of `remote`, and Stripe. */
@@ -82,8 +81,8 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
   });
 
   const { processors, payment } = paymentConfig(stripe);
-  const stage = stack.use(
-    await startStage({
+  const world = stack.use(
+    await startWorld({
       publicUrl,
       identityProvider: { publicPort: machines.identity.port, profileInIdToken: false, users },
       provider: {
@@ -139,7 +138,7 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
   let used = 0;
   const owned = stack.move();
   return {
-    ...{ stage, stripe, remote, machines },
+    ...{ stage: world, stripe, remote, machines },
     subject() {
       used += 1;
       return `user-${used - 1}`;

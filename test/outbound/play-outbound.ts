@@ -75,7 +75,7 @@ export async function startOutboundPlay(timeoutSeconds?: number): Promise<Outbou
         else await finish(use, answer);
       }
       if (client.isKept !== 'with next') for (const [use, answer] of unfinished.splice(0)) await finish(use, answer);
-      const log = world.stage.world.log();
+      const log = world.stage.log();
       expect({ name, isInLog: log.includes(CANARY) }).toEqual({ name, isInLog: false });
       expect(log).not.toMatch(/"code":"internal_error"|unhandled|uncaught/);
     },

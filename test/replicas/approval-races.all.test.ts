@@ -80,7 +80,7 @@ afterAll(() => stack.disposeAsync());
 async function signedIn(): Promise<Person> {
   const { user, raw } = await world.asked(paymentOf({ processor: 'none' }));
   const at = replicas.map(({ address }) => {
-    const browser = createRawBrowser({ address, publicUrl: world.stage.world.publicUrl });
+    const browser = createRawBrowser({ address, publicUrl: world.stage.publicUrl });
     for (const [name, value] of raw.cookies) browser.cookies.set(name, value);
     return browser;
   });
@@ -121,7 +121,7 @@ async function playRound(round: number, below: (limit: number) => number): Promi
   const { kind, ask, moves, typed, isTyped } = pick(cases, round);
   const where = `seed ${SEED}, round ${round}: ${kind}`;
   const person = pick(people, round);
-  const subject = { issuer: world.stage.world.identityProvider.issuer, subject: person.user };
+  const subject = { issuer: world.stage.identityProvider.issuer, subject: person.user };
   const issued = await pick(apis, below(REPLICAS)).issue({ ...ask(), subject } as IssueElicitationInput);
   expect(issued.status, where).toBe(201);
   const { elicitationId } = issued.body;

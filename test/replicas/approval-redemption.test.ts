@@ -31,7 +31,7 @@ beforeAll(async () => {
       },
     }),
   );
-  front = stack.use(await startFaultProxy(Number(new URL(world.stage.world.gateways[1]?.address ?? '').port)));
+  front = stack.use(await startFaultProxy(Number(new URL(world.stage.gateways[1]?.address ?? '').port)));
 });
 afterEach(() => world.backToNow());
 afterAll(() => stack.disposeAsync());
@@ -64,7 +64,7 @@ async function answered({ ask, typed }: Case): Promise<AskedPerson> {
   expect((await person.read()).status).toBe('completed');
   return person;
 }
-const at = (replica: number) => world.stage.world.api({ replica: replica % 2 });
+const at = (replica: number) => world.stage.apiOf({ replica: replica % 2 });
 const named = (name: string) => ({ 'idempotency-key': name });
 const redemptionsOf = ({ elicitationId }: AskedPerson) =>
   world.movesOf(elicitationId).filter(event => event === 'elicitation.redeemed').length;
@@ -140,7 +140,7 @@ describe('T32, S38: a result is redeemed once', () => {
 
   it.each(cases)('$kind: another MCP server finds nothing, and takes nothing', async of => {
     const { elicitationId } = await answered(of);
-    const foreign = world.stage.world.api({ apiKey: keyOf('other') });
+    const foreign = world.stage.apiOf({ apiKey: keyOf('other') });
     expect(await foreign.redeem(elicitationId, named('mine'))).toMatchObject({
       status: 404,
       body: { code: 'not_found' },

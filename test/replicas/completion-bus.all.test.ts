@@ -1,4 +1,3 @@
-import type { GatewayConfigInput } from '@postern/gateway';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -6,34 +5,25 @@ import { startBalancer } from '../support/balancer.ts';
 import { startGatewayProcess } from '../support/gateway-process.ts';
 import { type McpServerProcess, startMcpServerProcess, startRequestBalancer } from '../support/mcp-server-process.ts';
 import { declineOnPage } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { connectVerbHost, type VerbHost } from '../support/verb-host.ts';
-import { keyOf } from '../support/world.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
-let config: GatewayConfigInput;
+let world: World;
 /** What the replicas of the MCP server share. */
 let shared: RedisServer;
 const stack = new AsyncDisposableStack();
 beforeAll(async () => {
-  stage = stack.use(
-    await startStage({
-      config: ({ base }) => {
-        config = base;
-        return {};
-      },
-    }),
-  );
+  world = stack.use(await startWorld({}));
   shared = stack.use(await startRedis());
 });
 afterAll(() => stack.disposeAsync());
 
-const gatewayAddress = () => stage.world.gateways[0]?.address ?? '';
+const gatewayAddress = () => world.gateways[0]?.address ?? '';
 
 const startReplica = (sdk: 'v2' | 'v1', gatewayUrl = gatewayAddress(), isShared = true): Promise<McpServerProcess> =>
   startMcpServerProcess({
     ...{ sdk, gatewayUrl, apiKey: keyOf('tracker'), shared: isShared },
-    ...{ issuer: stage.world.identityProvider.issuer, redisUrl: shared.url },
+    ...{ issuer: world.identityProvider.issuer, redisUrl: shared.url },
   });
 
 const connect = (url: URL, sdk: 'v2' | 'v1', subject: string): Promise<VerbHost> =>
@@ -57,7 +47,7 @@ async function ask(host: VerbHost): Promise<string> {
   return requiredSchema.parse(error).data.elicitations[0].elicitationId;
 }
 
-const decline = (elicitationId: string, user: string) => declineOnPage(stage.raw(), elicitationId, user);
+const decline = (elicitationId: string, user: string) => declineOnPage(world.raw(), elicitationId, user);
 
 /** Asks, is refused on the page, and hears of it. */
 async function goRound(host: VerbHost, user: string): Promise<string> {
@@ -74,7 +64,7 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
       const replicas = await Promise.all([startReplica(sdk), startReplica(sdk)]);
       for (const replica of replicas) own.use(replica);
       const balancer = own.use(await startRequestBalancer(replicas));
-      const [subject, otherSubject] = [stage.subject(), stage.subject()];
+      const [subject, otherSubject] = [world.subject(), world.subject()];
       const [host, other] = [
         own.use(await connect(balancer.url, sdk, subject)),
         own.use(await connect(balancer.url, sdk, otherSubject)),
@@ -83,38 +73,38 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
     }
 
     it('each call on another one: every notice comes to its session alone, once', async () => {
-      await using world = await setUp();
+      await using fixture = await setUp();
       const ids: string[] = [];
-      for (let round = 0; round < 5; round += 1) ids.push(await goRound(world.host, world.subject));
-      expect(world.host.completions).toEqual(ids);
-      expect(world.other.completions).toEqual([]);
+      for (let round = 0; round < 5; round += 1) ids.push(await goRound(fixture.host, fixture.subject));
+      expect(fixture.host.completions).toEqual(ids);
+      expect(fixture.other.completions).toEqual([]);
     });
 
     it('the one that asked is killed: the notice comes from the one with the stream', async () => {
-      await using world = await setUp();
-      const own = stage.subject();
-      await using host = await connect(world.balancer.url, sdk, own);
-      const holder = world.balancer.streamAt;
-      world.balancer.lead(1 - holder);
+      await using fixture = await setUp();
+      const own = world.subject();
+      await using host = await connect(fixture.balancer.url, sdk, own);
+      const holder = fixture.balancer.streamAt;
+      fixture.balancer.lead(1 - holder);
       const elicitationId = await ask(host);
-      await world.replicas[1 - holder]?.kill();
-      world.balancer.lead(holder);
+      await fixture.replicas[1 - holder]?.kill();
+      fixture.balancer.lead(holder);
       await decline(elicitationId, own);
       await host.untilCompleted(elicitationId);
       const next = await goRound(host, own);
       expect(host.completions).toEqual([elicitationId, next]);
-      expect(world.host.completions).toEqual([]);
+      expect(fixture.host.completions).toEqual([]);
     });
 
     it('the one with the stream is killed: the notice comes from where the stream is opened again', async () => {
-      await using world = await setUp();
-      const own = stage.subject();
-      await using host = await connect(world.balancer.url, sdk, own);
-      const holder = world.balancer.streamAt;
-      world.balancer.lead(holder);
+      await using fixture = await setUp();
+      const own = world.subject();
+      await using host = await connect(fixture.balancer.url, sdk, own);
+      const holder = fixture.balancer.streamAt;
+      fixture.balancer.lead(holder);
       const elicitationId = await ask(host);
-      world.balancer.lead(1 - holder);
-      await world.replicas[holder]?.kill();
+      fixture.balancer.lead(1 - holder);
+      await fixture.replicas[holder]?.kill();
       await decline(elicitationId, own);
       await host.untilCompleted(elicitationId);
       expect(host.completions).toEqual([elicitationId]);
@@ -125,10 +115,10 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
     /** An MCP server whose requests all go to the victim, until the balancer leads elsewhere. */
     async function setUp() {
       const own = new AsyncDisposableStack();
-      const victim = own.use(await startGatewayProcess(config));
+      const victim = own.use(await startGatewayProcess(world.config));
       const balancer = own.use(await startBalancer(victim.address));
       const mcpServer = own.use(await startReplica(sdk, balancer.url, false));
-      const subject = stage.subject();
+      const subject = world.subject();
       const host = own.use(await connect(new URL(`http://127.0.0.1:${mcpServer.port}/mcp`), sdk, subject));
       const kill = async () => {
         balancer.lead(gatewayAddress());
@@ -150,26 +140,26 @@ describe.each(['v2', 'v1'] as const)('SDK %s', sdk => {
     }
 
     it('while its stream is relied on: what ends meanwhile is told once, and the stream goes on at the other', async () => {
-      await using world = await setUp();
-      const { balancer, host, subject } = world;
-      const before = await untilLive(world);
+      await using fixture = await setUp();
+      const { balancer, host, subject } = fixture;
+      const before = await untilLive(fixture);
       const streams = balancer.forwarded('GET /v1/events');
       const elicitationId = await ask(host);
-      await world.kill();
+      await fixture.kill();
       await decline(elicitationId, subject);
       await host.untilCompleted(elicitationId);
       // Whoever relied on it kept it wanted: it is opened again before anything is told without it.
       await balancer.untilForwarded('GET /v1/events', streams + 1);
-      const after = await untilLive(world);
+      const after = await untilLive(fixture);
       expect(host.completions).toEqual([...before, elicitationId, ...after]);
     });
 
     it('while it is asked to wait: what ends meanwhile is told by the other one, which is asked instead', async () => {
-      await using world = await setUp();
-      const { balancer, host, subject } = world;
+      await using fixture = await setUp();
+      const { balancer, host, subject } = fixture;
       const elicitationId = await ask(host);
       await balancer.untilForwarded(waitingRead(elicitationId), 1);
-      await world.kill();
+      await fixture.kill();
       await decline(elicitationId, subject);
       await host.untilCompleted(elicitationId);
       expect(balancer.forwarded(waitingRead(elicitationId))).toBeGreaterThan(1);

@@ -1,65 +1,57 @@
 import { parseConnectionId } from '@postern/elicitation';
-import type { GatewayConfigInput } from '@postern/gateway';
 import type { RefreshTokenMode } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { createRawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
-import { createApi, keyOf } from '../support/world.ts';
+import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 // Killed right after a commit, or with a refresh token rotated and nothing stored: P6 and P9 of the fault catalogue.
 
-let stage: Stage;
-let config: GatewayConfigInput;
-/** The process that is killed, stopped and started again. The gateway of the stage lives through everything. */
+let world: World;
+/** The process that is killed, stopped and started again. The gateway of the world lives through everything. */
 let victim: GatewayProcess;
 const stack = new AsyncDisposableStack();
 
 beforeAll(async () => {
-  stage = stack.use(
-    await startStage({
+  world = stack.use(
+    await startWorld({
       isRedisKilled: true,
-      config: ({ base }) => {
-        const changes = { limits: { pageRequestsPerMinute: 1_000_000 } };
-        config = { ...base, ...changes };
-        return changes;
-      },
     }),
   );
 });
 beforeEach(async () => {
-  stage.world.provider.clearFaults();
-  stage.world.provider.clearRequests();
-  stage.world.provider.switches.refreshGrace = { uses: 10, seconds: 60 };
-  victim = await startGatewayProcess(config);
+  world.provider.clearFaults();
+  world.provider.clearRequests();
+  world.provider.switches.refreshGrace = { uses: 10, seconds: 60 };
+  victim = await startGatewayProcess(world.config);
 });
 afterEach(() => victim?.[Symbol.asyncDispose]());
 afterAll(() => stack.disposeAsync());
 
 const atVictim = () => createApi(victim.address, keyOf('tracker'));
-const statusOf = (accessToken: string) => stage.world.provider.tokens.statusOf(accessToken);
+const statusOf = (accessToken: string) => world.provider.tokens.statusOf(accessToken);
 const refreshRequests = () =>
-  stage.world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
+  world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 
 /** Once, when the provider has rotated and nobody has its answer yet. */
 function whenRotated(hook: () => Promise<void> | void): void {
-  stage.world.provider.onRefresh(async () => {
-    stage.world.provider.onRefresh(undefined);
+  world.provider.onRefresh(async () => {
+    world.provider.onRefresh(undefined);
     await hook();
   });
 }
 
 /** A person whose access token is over. */
 async function personInNeed(mode: RefreshTokenMode) {
-  stage.world.provider.switches.refreshTokens = mode;
-  const person = await connectPerson(stage);
+  world.provider.switches.refreshTokens = mode;
+  const person = await connectPerson(world);
   const first = await person.token();
-  await expireAccessToken(stage.world.redis.url, person.connectionId);
+  await expireAccessToken(world.redis.url, person.connectionId);
   /** What the provider knows of the grant. */
-  const grant = () => stage.world.provider.tokens.grantOf(first.accessToken);
+  const grant = () => world.provider.tokens.grantOf(first.accessToken);
   return { person, first, grant };
 }
 
@@ -75,9 +67,9 @@ async function expectReconnects(person: ConnectedPerson): Promise<void> {
 describe('P4: killed when the provider has issued tokens for a code', () => {
   /** Somebody who has decided at the provider, and whose browser has yet to bring the answer to the victim. */
   async function decidedAtProvider() {
-    const { provider, publicUrl } = stage.world;
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
+    const { provider, publicUrl } = world;
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
     const browser = createRawBrowser({ address: victim.address, publicUrl });
     await browser.signIn(elicitationId, user);
     const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
@@ -85,7 +77,7 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
   }
 
   it('before they are stored: nothing is bound, and the person who opens the link again completes it', async () => {
-    const { provider, publicUrl } = stage.world;
+    const { provider, publicUrl } = world;
     const { user, elicitationId, browser, callback, exchanged } = await decidedAtProvider();
     provider.onExchange(async () => {
       provider.onExchange(undefined);
@@ -93,8 +85,8 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
     });
     await expect(browser.get(callback)).rejects.toThrow();
     expect(provider.requests('token')).toHaveLength(exchanged + 1);
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
-    expect((await stage.api.connections(subject)).body.connections).toEqual([]);
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
+    expect((await world.api.connections(subject)).body.connections).toEqual([]);
 
     await victim.restart();
     // The answer of the provider is spent, whoever brings it again; the code is not sent twice.
@@ -105,11 +97,11 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
     expect((await stranger.get(`/e/${elicitationId}`)).status).toBe(403);
 
     await browser.get(await browser.decideAtProvider(await browser.accept(elicitationId), 'alice'));
-    const { body } = await stage.api.read(elicitationId);
+    const { body } = await world.api.read(elicitationId);
     expect(body.status).toBe('completed');
-    const { connections } = (await stage.api.connections(subject)).body;
+    const { connections } = (await world.api.connections(subject)).body;
     expect(connections).toMatchObject([{ connectionId: body.outcome?.connectionId, account: { id: 'alice' } }]);
-    const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+    const token = await world.api.accessToken(body.outcome?.connectionId ?? '');
     expect(statusOf(token.body.accessToken)).toBe('current');
   });
 });
@@ -117,7 +109,7 @@ describe('P4: killed when the provider has issued tokens for a code', () => {
 describe('killed right after the new tokens were stored', () => {
   it('another replica hands them out and asks nobody', async () => {
     const { person, first, grant } = await personInNeed('rotate-strict');
-    const { woken } = await listenForWakeUp(stage.world.redis.url, person.connectionId);
+    const { woken } = await listenForWakeUp(world.redis.url, person.connectionId);
     const answered = atVictim()
       .accessToken(person.connectionId)
       .catch(() => undefined);
@@ -139,8 +131,8 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     whenRotated(() => victim.suspend());
     const late = atVictim().accessToken(need.person.connectionId);
     await expect.poll(() => need.grant()?.rotations).toBe(1);
-    await endRefreshLease(stage.world.redis.url, need.person.connectionId);
-    const other = await stage.api.accessToken(need.person.connectionId);
+    await endRefreshLease(world.redis.url, need.person.connectionId);
+    const other = await world.api.accessToken(need.person.connectionId);
     victim.resume();
     return { ...need, other, late: await late };
   }
@@ -161,7 +153,7 @@ describe('T10: stopped for longer than the lease, and going on', () => {
     expect(other).toMatchObject({ status: 409, body: { code: 'reauthorization_required' } });
     // The late answer is stored where it got through: a provider that only refuses would have left it good.
     if (late.status === 200) {
-      await settleTokenSet(stage.world.redis.url, person.connectionId);
+      await settleTokenSet(world.redis.url, person.connectionId);
       const rejectedGeneration = late.body.generation;
       expect(await person.refusal({ rejectedGeneration })).toMatchObject({ code: 'reauthorization_required' });
     } else {
@@ -173,11 +165,11 @@ describe('T10: stopped for longer than the lease, and going on', () => {
 
 describe('Redis away in a refresh', () => {
   const redis = () => {
-    const { server } = stage.world.redis;
+    const { server } = world.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
     return server;
   };
-  const readiness = async () => (await fetch(`${stage.world.gateways[0]?.address}/readyz`)).status;
+  const readiness = async () => (await fetch(`${world.gateways[0]?.address}/readyz`)).status;
   const untilReady = () => expect.poll(readiness).toBe(200);
 
   it.each([
@@ -200,7 +192,7 @@ describe('Redis away in a refresh', () => {
 
   it('R1: a restart forgets neither who is asking nor that the provider is in trouble', async () => {
     const { person } = await personInNeed('rotate-strict');
-    const { connections } = stage.world.gateways[0]?.deps.stores ?? {};
+    const { connections } = world.gateways[0]?.deps.stores ?? {};
     const id = parseConnectionId(person.connectionId);
     const current = id === undefined ? undefined : await connections?.read(id);
     if (connections === undefined || current === undefined) throw new Error('no such connection');

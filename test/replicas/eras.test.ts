@@ -5,27 +5,26 @@ import { connectLegacyHost, elicitationOf } from '../support/legacy-host.ts';
 import { modernCall, urlRequestOf } from '../support/modern-call.ts';
 import { createMovingBrowser } from '../support/moving-browser.ts';
 import { elicitationIdOf } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 /** The replica that the MCP server talks to, and the one that gets the provider's answer. */
 const WAITER = 1;
 const CALLBACK = 0;
 
-let stage: Stage;
+let world: World;
 const stack = new AsyncDisposableStack();
 beforeAll(async () => {
-  stage = stack.use(await startStage({ replicas: 2 }));
+  world = stack.use(await startWorld({ replicas: 2 }));
 });
 afterAll(() => stack.disposeAsync());
 
 async function endpointAt(replica: number, options: GatedEndpointOptions = {}): Promise<GatedEndpoint> {
-  const gatewayUrl = stage.world.gateways[replica]?.address ?? '';
-  return stack.use(await startGatedEndpoint(stage.world, { gatewayUrl, ...options }));
+  const gatewayUrl = world.gateways[replica]?.address ?? '';
+  return stack.use(await startGatedEndpoint(world, { gatewayUrl, ...options }));
 }
 
 /** Accepts on one replica, reads the leaving page on the other, and comes back to the first. */
 async function finish(elicitationId: string, user: string): Promise<void> {
-  const { world } = stage;
   const browser = createMovingBrowser({
     addresses: world.gateways.map(({ address }) => address),
     publicUrl: world.publicUrl,
@@ -43,7 +42,7 @@ async function finish(elicitationId: string, user: string): Promise<void> {
 describe('the callback on one replica of the gateway, the waiter on the other', () => {
   it('2026-07-28: the held retry answers', async () => {
     const endpoint = await endpointAt(WAITER);
-    const subject = stage.subject();
+    const subject = world.subject();
     const asked = urlRequestOf(await modernCall(endpoint.url, { tool: 'connect', subject }));
     const elicitationId = elicitationIdOf(asked.url);
     const retried = modernCall(endpoint.url, {
@@ -59,7 +58,7 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
 
   it('2025-11-25, pushed: the call answers', async () => {
     const endpoint = await endpointAt(WAITER, { postern: { legacy: 'push' } });
-    const subject = stage.subject();
+    const subject = world.subject();
     await using host = await connectLegacyHost(endpoint.url, { subject, elicit: () => 'accept' });
     const call = host.call('connect');
     const { elicitationId } = await host.asked;
@@ -72,7 +71,7 @@ describe('the callback on one replica of the gateway, the waiter on the other', 
 
   it('2025-11-25, −32042: the completion notice comes and the call that is made again goes on', async () => {
     const endpoint = await endpointAt(WAITER);
-    const subject = stage.subject();
+    const subject = world.subject();
     await using host = await connectLegacyHost(endpoint.url, { subject });
     const { elicitationId } = elicitationOf(await host.call('connect'));
     await endpoint.untilHolding(elicitationId);
@@ -93,7 +92,7 @@ describe('two replicas of an MCP server, each with a gateway of its own', () => 
   ])('2026-07-28: the retry lands on the other one and continues, with %s', async (_name, here, there) => {
     const first = await endpointAt(0, here === undefined ? {} : { postern: here });
     const second = await endpointAt(1, there === undefined ? {} : { postern: there });
-    const subject = stage.subject();
+    const subject = world.subject();
     const asked = urlRequestOf(await modernCall(first.url, { tool: 'connect', subject }));
     const elicitationId = elicitationIdOf(asked.url);
     const retry = {
@@ -112,7 +111,7 @@ describe('two replicas of an MCP server, each with a gateway of its own', () => 
   it('2026-07-28: a state-only round of one is continued by the other', async () => {
     const [first, second] = await Promise.all([0, 1].map(replica => endpointAt(replica, { postern: { holdMs: 0 } })));
     if (first === undefined || second === undefined) throw new Error('two endpoints were started');
-    const subject = stage.subject();
+    const subject = world.subject();
     const asked = urlRequestOf(await modernCall(first.url, { tool: 'connect', subject }));
     const waiting = await modernCall(second.url, {
       tool: 'connect',
@@ -128,7 +127,7 @@ describe('two replicas of an MCP server, each with a gateway of its own', () => 
 
   it('2025-11-25: notice in the session of one, the call made again in a session of the other', async () => {
     const [first, second] = await Promise.all([endpointAt(0), endpointAt(1)]);
-    const subject = stage.subject();
+    const subject = world.subject();
     await using asking = await connectLegacyHost(first.url, { subject });
     await using other = await connectLegacyHost(second.url, { subject });
     const { elicitationId } = elicitationOf(await asking.call('connect'));

@@ -1,15 +1,12 @@
-import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createCondition } from '../support/condition.ts';
 import type { HeardEvent } from '../support/event-listener.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { type LastingListener, listenLastingly } from '../support/lasting-listener.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor, createApi, keyOf } from '../support/world.ts';
+import { askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
-let config: GatewayConfigInput;
-/** The replica that carries events, and the one that is to follow it. That of the stage serves only. */
+let world: World;
+/** The replica that carries events, and the one that is to follow it. That of the world serves only. */
 let relaying: GatewayProcess;
 let next: GatewayProcess;
 let running = new AsyncDisposableStack();
@@ -19,28 +16,24 @@ const MCP_SERVERS = ['tracker', 'other'] as const;
 type McpServerId = (typeof MCP_SERVERS)[number];
 
 beforeAll(async () => {
-  stage = await startStage({
+  world = await startWorld({
     mcpServer: { limits },
     otherMcpServers: [{ id: 'other', limits }],
-    config: ({ base }) => {
-      config = base;
-      return {};
-    },
   });
-  await stage.world.gateways[0]?.relay.stop();
+  await world.gateways[0]?.relay.stop();
 });
 beforeEach(async () => {
   running = new AsyncDisposableStack();
-  relaying = running.use(await startGatewayProcess(config));
+  relaying = running.use(await startGatewayProcess(world.config));
   // Whoever carries first has the lease when the other one comes.
   const listener = running.use(await startListening('tracker', [relaying.address]));
   await announce('tracker', listener);
-  next = running.use(await startGatewayProcess(config));
+  next = running.use(await startGatewayProcess(world.config));
 });
 afterEach(() => running.disposeAsync());
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-const address = () => stage.world.gateways[0]?.address ?? '';
+const address = () => world.gateways[0]?.address ?? '';
 
 interface Listening extends LastingListener {
   readonly heard: readonly HeardEvent[];
@@ -73,7 +66,7 @@ async function startListening(mcpServerId: McpServerId, addresses: readonly stri
 /** Issues and cancels one elicitation. @returns the ids of its events */
 async function moveTwice(mcpServerId: McpServerId, at = address()): Promise<string[]> {
   const api = createApi(at, keyOf(mcpServerId));
-  const { body } = await api.issue(askFor(stage.world, 'alice', { authorization: { provider: 'forge' } }));
+  const { body } = await api.issue(askFor(world, 'alice', { authorization: { provider: 'forge' } }));
   await api.cancel(body.elicitationId);
   return [1, 2].map(version => `ev_${body.elicitationId.slice(3)}.${version}`);
 }
@@ -85,7 +78,7 @@ async function announce(mcpServerId: McpServerId, listener: Listening): Promise<
 
 /** How often each was announced in the feed of an MCP server. */
 async function timesIn(mcpServerId: McpServerId, ids: readonly string[]): Promise<readonly number[]> {
-  const page = await stage.world.gateways[0]?.deps.stores.feeds.read(mcpServerId, { after: undefined, limit: 5_000 });
+  const page = await world.gateways[0]?.deps.stores.feeds.read(mcpServerId, { after: undefined, limit: 5_000 });
   const all = page?.result === 'events' ? page.events.map(({ eventId }) => eventId) : [];
   return ids.map(id => all.filter(each => each === id).length);
 }

@@ -46,13 +46,13 @@ interface Scene {
 
 /** The browser of the person, at another address. */
 function sameBrowserAt(address: string, person: AskedPerson): RawBrowser {
-  const raw = createRawBrowser({ address, publicUrl: world.stage.world.publicUrl });
+  const raw = createRawBrowser({ address, publicUrl: world.stage.publicUrl });
   for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
   return raw;
 }
 
 async function openScene(change: Partial<GatewayConfigInput> = {}): Promise<Scene> {
-  const redisUrl = world.stage.world.redis.url;
+  const redisUrl = world.stage.redis.url;
   const proxy = used.use(await startSwallowingProxy(Number(new URL(redisUrl).port)));
   const redis = { ...world.config.redis, url: `redis://127.0.0.1:${proxy.port}` };
   const victim = used.use(await startGatewayProcess({ ...world.config, redis, ...change }));
@@ -78,7 +78,7 @@ async function openPaidScene(): Promise<Scene> {
 
 const session = ({ elicitationId }: AskedPerson) => sessionOf(world.stripe, elicitationId);
 const changes = ({ elicitationId }: AskedPerson, count: number) =>
-  listenForWakeUp(world.stage.world.redis.url, elicitationId, count);
+  listenForWakeUp(world.stage.redis.url, elicitationId, count);
 
 interface Point {
   readonly point: string;

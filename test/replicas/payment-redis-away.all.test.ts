@@ -13,7 +13,7 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 
 describe('R1, R6, S37: Redis away between the charge and its note', () => {
   const redis = () => {
-    const { server } = world.stage.world.redis;
+    const { server } = world.stage.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
     return server;
   };
@@ -21,7 +21,7 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
     { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
     { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
   ];
-  const readiness = async () => (await fetch(`${world.stage.world.gateways[0]?.address}/readyz`)).status;
+  const readiness = async () => (await fetch(`${world.stage.gateways[0]?.address}/readyz`)).status;
 
   it.each(ways)('$how: the same charge afterwards, paid once', async ({ away, back }) => {
     const person = await world.asked();

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMovingBrowser } from '../support/moving-browser.ts';
 import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 /** Requests of one person on the way to a connection, in order. */
 const STEPS = ['sign-in', 'sign-in callback', 'page and accept', 'leaving', 'provider callback'] as const;
 /** Every way to spread them over two replicas. */
 const placements = Array.from({ length: 2 ** STEPS.length }, (_, bits) => STEPS.map((_step, at) => (bits >> at) & 1));
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({ replicas: 2 });
+  world = await startWorld({ replicas: 2 });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
-function browserOf({ world }: Stage) {
+function browserOf(world: World) {
   return createMovingBrowser({
     addresses: world.gateways.map(({ address }) => address),
     publicUrl: world.publicUrl,
@@ -28,12 +28,12 @@ describe('two replicas of the gateway on one Redis', () => {
     { timeout: 50_000 },
     async (_name, placement) => {
       const [signIn = 0, signInCallback = 0, accept = 0, leaving = 0, callback = 0] = placement;
-      const user = stage.subject();
-      const browser = browserOf(stage);
-      const issued = await stage.ask(user);
+      const user = world.subject();
+      const browser = browserOf(world);
+      const issued = await world.ask(user);
       const page = `/e/${issued.elicitationId}`;
       // Never on the replica that the provider's answer arrives at.
-      const waiting = stage.world.api({ replica: 1 - callback }).read(issued.elicitationId, 55);
+      const waiting = world.apiOf({ replica: 1 - callback }).read(issued.elicitationId, 55);
 
       const signInAnswer = await browser.at(signIn).signInAnswer(issued.elicitationId, user);
       expect(await browser.at(signInCallback).get(signInAnswer)).toMatchObject({ status: 303, location: page });
@@ -48,41 +48,41 @@ describe('two replicas of the gateway on one Redis', () => {
       expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
       // What one replica has sealed the other opens.
       for (const replica of [0, 1])
-        expect(await stage.world.api({ replica }).accessToken(body.outcome?.connectionId ?? '')).toMatchObject({
+        expect(await world.apiOf({ replica }).accessToken(body.outcome?.connectionId ?? '')).toMatchObject({
           status: 200,
         });
     },
   );
 
   it('let a form of one replica be posted to the other', async () => {
-    const user = stage.subject();
-    const browser = browserOf(stage);
-    const issued = await stage.ask(user);
+    const user = world.subject();
+    const browser = browserOf(world);
+    const issued = await world.ask(user);
     await browser.at(0).signIn(issued.elicitationId, user);
     const form = { csrf_token: await browser.at(0).csrfToken(issued.elicitationId) };
     expect(await browser.at(1).post(`/e/${issued.elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
-    expect((await stage.world.api({ replica: 0 }).read(issued.elicitationId, 55)).body.status).toBe('declined');
+    expect((await world.apiOf({ replica: 0 }).read(issued.elicitationId, 55)).body.status).toBe('declined');
   });
 
   it('take a provider answer once, whichever of them it is repeated at', async () => {
-    const user = stage.subject();
-    const browser = browserOf(stage);
-    const issued = await stage.ask(user);
+    const user = world.subject();
+    const browser = browserOf(world);
+    const issued = await world.ask(user);
     await browser.at(0).signIn(issued.elicitationId, user);
     const answer = await browser.at(0).decideAtProvider(await browser.at(0).accept(issued.elicitationId), 'alice');
-    const exchanges = () => stage.world.provider.requests('token').length;
+    const exchanges = () => world.provider.requests('token').length;
     const before = exchanges();
     const answers = await Promise.all([0, 1, 0, 1].map(replica => browser.at(replica).get(answer)));
     for (const { status, location } of answers)
       expect({ status, location }).toEqual({ status: 303, location: `/e/${issued.elicitationId}` });
     expect(exchanges()).toBe(before + 1);
-    expect((await stage.api.read(issued.elicitationId)).body.status).toBe('completed');
+    expect((await world.api.read(issued.elicitationId)).body.status).toBe('completed');
   });
 
   it('agree that a signed-out browser is signed out', async () => {
-    const user = stage.subject();
-    const browser = browserOf(stage);
-    const issued = await stage.ask(user);
+    const user = world.subject();
+    const browser = browserOf(world);
+    const issued = await world.ask(user);
     await browser.at(0).signIn(issued.elicitationId, user);
     const cookies = new Map(browser.at(0).cookies);
     const form = { csrf_token: await browser.at(1).csrfToken(issued.elicitationId) };

@@ -11,9 +11,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
-import { createApi, keyOf } from '../support/world.ts';
+import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 /** The users that operators are shown, each with one password. */
 const access: RedisAccess = {
@@ -84,35 +83,30 @@ describe.each([
   ],
 ] as const)('two gateways over %s with TLS and users, profile ha', (_name, start) => {
   let topology: Topology;
-  let stage: Stage;
+  let world: World;
   let other: GatewayProcess;
   let receiver: WebhookReceiver;
 
   beforeAll(async () => {
     topology = await start();
-    let config: GatewayConfigInput | undefined;
-    stage = stack.use(
-      await startStage({
-        config: ({ base }) => {
-          config = { ...base, redis: topology.redis };
-          return { redis: topology.redis };
-        },
+    world = stack.use(
+      await startWorld({
+        config: { redis: topology.redis },
       }),
     );
-    if (config === undefined) throw new Error('a stage without a configuration');
     receiver = stack.use(await startWebhookReceiver());
     const webhooks = [{ id: 'told', url: receiver.url, secrets: [receiver.secret] }];
-    const mcpServers = config.mcpServers.map(mcpServer => ({ ...mcpServer, webhooks }));
-    other = stack.use(await startGatewayProcess({ ...config, mcpServers }));
+    const mcpServers = world.config.mcpServers.map(mcpServer => ({ ...mcpServer, webhooks }));
+    other = stack.use(await startGatewayProcess({ ...world.config, mcpServers }));
   });
 
   /** Asked at one gateway, waited for at the other, and told by webhook. */
   async function connect(): Promise<void> {
-    const user = stage.subject();
-    const issued = await stage.ask(user);
+    const user = world.subject();
+    const issued = await world.ask(user);
     const elsewhere = createApi(other.address, keyOf('tracker'));
     const waiting = elsewhere.read(issued.elicitationId, 55);
-    await connectAccount(stage.raw(), issued.elicitationId, user);
+    await connectAccount(world.raw(), issued.elicitationId, user);
     const { body } = await waiting;
     expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
     expect(await elsewhere.accessToken(body.outcome?.connectionId ?? '')).toMatchObject({ status: 200 });
@@ -127,7 +121,7 @@ describe.each([
 
   it('is ready again after a fail-over, and connects the next', async () => {
     await topology.failOver();
-    const addresses = [other.address, stage.world.gateways[0]?.address ?? ''];
+    const addresses = [other.address, world.gateways[0]?.address ?? ''];
     await expect.poll(() => Promise.all(addresses.map(ready))).toEqual([200, 200]);
     await connect();
   });

@@ -6,9 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
 import { type Random, seeded } from '../support/seeded-random.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
-import { keyOf } from '../support/world.ts';
+import { keyOf, startWorld, type World } from '../support/world.ts';
 
 /** `POSTERN_STAMPEDE_ROUNDS=200 POSTERN_STAMPEDE_SEED=7 vitest run test/replicas/refresh-stampede` for the long run. */
 const ROUNDS = Number(process.env['POSTERN_STAMPEDE_ROUNDS'] ?? 5);
@@ -21,23 +20,17 @@ const HANG_MS = 300_000;
 /** Between two rounds of questions to all replicas. */
 const PAUSE_MS = 20;
 
-let stage: Stage;
-let config: GatewayConfigInput;
+let world: World;
 const replicas: GatewayProcess[] = [];
 const stack = new AsyncDisposableStack();
 
 beforeAll(async () => {
-  stage = stack.use(
-    await startStage({
+  world = stack.use(
+    await startWorld({
       mcpServer: { limits: { requestsPerMinute: 1_000_000 } },
-      config: ({ base }) => {
-        const changes = { limits: { pageRequestsPerMinute: 1_000_000 } };
-        config = { ...base, ...changes };
-        return changes;
-      },
     }),
   );
-  await startReplicas(config);
+  await startReplicas(world.config);
 });
 afterAll(async () => {
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
@@ -49,10 +42,10 @@ async function startReplicas(of: GatewayConfigInput): Promise<void> {
 }
 
 async function newConnection(): Promise<string> {
-  const user = stage.subject();
-  const issued = await stage.ask(user);
-  await connectAccount(stage.raw(), issued.elicitationId, user);
-  return (await stage.api.read(issued.elicitationId)).body.outcome?.connectionId ?? '';
+  const user = world.subject();
+  const issued = await world.ask(user);
+  await connectAccount(world.raw(), issued.elicitationId, user);
+  return (await world.api.read(issued.elicitationId)).body.outcome?.connectionId ?? '';
 }
 
 /** Asks one replica after another, as an MCP server behind a balancer does, until one answers. */
@@ -99,9 +92,9 @@ function plan(round: number, random: Random, connectionId: string): Murder {
   /** The victim holds the lease of the refresh, which would keep the others waiting for its end. */
   const killHolder = async () => {
     await kill();
-    await endRefreshLease(stage.world.redis.url, connectionId);
+    await endRefreshLease(world.redis.url, connectionId);
   };
-  const { provider } = stage.world;
+  const { provider } = world;
   const whenRotated = (killIt: () => Promise<void>) => () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     provider.onRefresh(async () => {
@@ -144,7 +137,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
     timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
-    const { provider } = stage.world;
+    const { provider } = world;
     // A killed process may take an answer with it. A provider that rotates without any grace then loses the grant (P9).
     Object.assign(provider.switches, { refreshTokens: 'rotate-grace', refreshGrace: { uses: 10, seconds: 60 } });
     const connectionId = await newConnection();
@@ -153,7 +146,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
 
     for (let round = 1; round <= ROUNDS; round += 1) {
       const where = `seed ${SEED}, round ${round}`;
-      await expireAccessToken(stage.world.redis.url, connectionId);
+      await expireAccessToken(world.redis.url, connectionId);
       const { victim, allAskVictim, losesAnswer, carryOut } = plan(round, random, connectionId);
       const calls = Array.from({ length: CALLERS }, (_, nth) => accessToken(connectionId, allAskVictim ? victim : nth));
       const killed = carryOut(Promise.race(calls));
@@ -178,7 +171,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       lostAnswers += losesAnswer ? 1 : 0;
       expect(grant?.graceAnswers, where).toBeGreaterThanOrEqual(lostAnswers);
       await replicas[victim]?.[Symbol.asyncDispose]();
-      replicas[victim] = await startGatewayProcess(config);
+      replicas[victim] = await startGatewayProcess(world.config);
     }
     // The rounds were worth their name: kills did lose answers.
     if (ROUNDS >= MOMENTS) expect(lostAnswers).toBeGreaterThan(0);
@@ -188,7 +181,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
     timeout: ROUNDS * HANG_MS,
   }, async () => {
     const random = seeded(SEED);
-    const { provider } = stage.world;
+    const { provider } = world;
     provider.switches.refreshTokens = 'rotate-strict';
     const connectionId = await newConnection();
     let { generation } = await accessToken(connectionId, 0);
@@ -197,7 +190,7 @@ describe(`S22: ${CALLERS} callers on an expired rotating token, ${REPLICAS} proc
       const where = `seed ${SEED}, round ${round}`;
       // The token has expired, or an API has turned it away and everybody says so.
       const isExpiry = random.below(2) === 0;
-      await (isExpiry ? expireAccessToken : settleTokenSet)(stage.world.redis.url, connectionId);
+      await (isExpiry ? expireAccessToken : settleTokenSet)(world.redis.url, connectionId);
       const request = isExpiry ? {} : { rejectedGeneration: generation };
       const answers = await Promise.all(
         Array.from({ length: CALLERS }, (_, nth) => accessToken(connectionId, nth, request)),

@@ -5,14 +5,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, deletion, deliveryForm, paymentConfig, paymentOf } from '../support/asks.ts';
 import { createMovingBrowser, type MovingBrowser } from '../support/moving-browser.ts';
 import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Api, askFor, createApi, keyOf } from '../support/world.ts';
+import { type Api, askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 /** What is told to write layout 1 and what is told to write layout 2, on one Redis. */
 const OLD = 0;
 const NEW = 1;
 
-let stage: Stage;
+let world: World;
 let operator: Redis;
 /** As they were started, by replica. */
 const configs: GatewayConfigInput[] = [];
@@ -26,8 +25,8 @@ const withLayout = (config: GatewayConfigInput, recordLayout: RecordLayout): Gat
 });
 
 beforeAll(async () => {
-  stage = stack.use(
-    await startStage({
+  world = stack.use(
+    await startWorld({
       replicas: 2,
       mcpServer: { payment: paymentConfig().payment },
       config: ({ base }) => {
@@ -37,15 +36,15 @@ beforeAll(async () => {
       },
     }),
   );
-  operator = new Redis(stage.world.redis.url);
+  operator = new Redis(world.redis.url);
   stack.defer(() => operator.disconnect());
 });
 afterAll(() => stack.disposeAsync());
 
-const at = (replica: number) => stage.world.api({ replica });
-const subjectOf = (user: string) => ({ issuer: stage.world.identityProvider.issuer, subject: user });
-const browserOf = (addresses = stage.world.gateways.map(({ address }) => address)) =>
-  createMovingBrowser({ addresses, publicUrl: stage.world.publicUrl });
+const at = (replica: number) => world.apiOf({ replica });
+const subjectOf = (user: string) => ({ issuer: world.identityProvider.issuer, subject: user });
+const browserOf = (addresses = world.gateways.map(({ address }) => address)) =>
+  createMovingBrowser({ addresses, publicUrl: world.publicUrl });
 
 async function keyOfOne(noun: string, name = '*'): Promise<string> {
   const [key, ...more] = await operator.keys(`postern:{*}:${noun}:${name}`);
@@ -95,13 +94,13 @@ describe.each([
   { first: NEW, second: OLD, written: [2, 1] },
 ])('replicas that write layouts 1 and 2, first $written', ({ first, second, written }) => {
   it('serve an authorization between them, every step at the other one', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const browser = browserOf();
-    const issued = await at(first).issue(askFor(stage.world, user));
+    const issued = await at(first).issue(askFor(world, user));
     const { elicitationId } = issued.body;
     expect([issued.status, await layoutOf(elicitationId)]).toEqual([201, written[0]]);
     // Asked for more at the other one: the same elicitation, widened.
-    const more = askFor(stage.world, user, { authorization: { provider: 'forge', scopes: ['issues', 'repo'] } });
+    const more = askFor(world, user, { authorization: { provider: 'forge', scopes: ['issues', 'repo'] } });
     expect((await at(second).issue(more)).body.elicitationId).toBe(elicitationId);
     expect(await layoutOf(elicitationId)).toBe(written[1]);
     const waiting = at(second).read(elicitationId, 55);
@@ -111,11 +110,11 @@ describe.each([
     expect(body).toMatchObject({ status: 'completed', outcome: { provider: 'forge' } });
     for (const replica of [second, first])
       expect((await at(replica).accessToken(body.outcome?.connectionId ?? '')).status).toBe(200);
-    expect((await at(second).issue(askFor(stage.world, user))).body).toMatchObject({ status: 'completed' });
+    expect((await at(second).issue(askFor(world, user))).body).toMatchObject({ status: 'completed' });
   });
 
   it.each(kinds)('take and give back what is typed or approved: $kind', async sample => {
-    const user = stage.subject();
+    const user = world.subject();
     const browser = browserOf();
     const elicitationId = await issueAt(at(first), sample, user);
     await browser.at(second).signIn(elicitationId, user);
@@ -136,14 +135,14 @@ describe.each([
   });
 
   it('decline, cancel and list', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const browser = browserOf();
-    const declined = (await at(first).issue(askFor(stage.world, user))).body.elicitationId;
+    const declined = (await at(first).issue(askFor(world, user))).body.elicitationId;
     await browser.at(second).signIn(declined, user);
     const form = { csrf_token: await browser.at(first).csrfToken(declined) };
     expect((await browser.at(second).post(`/e/${declined}/decline`, { form })).status).toBe(303);
     expect((await at(first).read(declined)).body.status).toBe('declined');
-    const cancelled = (await at(first).issue(askFor(stage.world, user))).body.elicitationId;
+    const cancelled = (await at(first).issue(askFor(world, user))).body.elicitationId;
     expect((await browser.at(second).get('/me')).body).toContain(cancelled);
     expect((await at(second).cancel(cancelled)).status).toBe(200);
     expect((await at(first).read(cancelled)).body.status).toBe('cancelled');
@@ -161,21 +160,21 @@ describe('after a rolling restart with layout 2', () => {
   let unredeemed: readonly { elicitationId: string; sample: Case }[];
 
   beforeAll(async () => {
-    const connected = stage.subject();
-    const asked = (await at(OLD).issue(askFor(stage.world, connected))).body.elicitationId;
+    const connected = world.subject();
+    const asked = (await at(OLD).issue(askFor(world, connected))).body.elicitationId;
     await connect(browserOf(), asked, connected, [OLD, OLD, OLD, OLD, OLD]);
     connectionId = (await at(OLD).read(asked)).body.outcome?.connectionId ?? '';
 
-    const [waiting, halfway] = [stage.subject(), stage.subject()];
-    open = { user: waiting, elicitationId: (await at(OLD).issue(askFor(stage.world, waiting))).body.elicitationId };
-    const { elicitationId } = (await at(OLD).issue(askFor(stage.world, halfway))).body;
+    const [waiting, halfway] = [world.subject(), world.subject()];
+    open = { user: waiting, elicitationId: (await at(OLD).issue(askFor(world, waiting))).body.elicitationId };
+    const { elicitationId } = (await at(OLD).issue(askFor(world, halfway))).body;
     const browser = browserOf();
     await browser.at(OLD).signIn(elicitationId, halfway);
     const back = await browser.at(OLD).decideAtProvider(await browser.at(OLD).accept(elicitationId), 'alice');
     half = { browser, back, elicitationId };
     unredeemed = await Promise.all(
       kinds.map(async sample => {
-        const user = stage.subject();
+        const user = world.subject();
         const raw = browserOf().at(OLD);
         const elicitationId = await issueAt(at(OLD), sample, user);
         await raw.signIn(elicitationId, user);
@@ -188,7 +187,7 @@ describe('after a rolling restart with layout 2', () => {
     const destination = { write: (line: string) => lines.push(line) };
     const logger = createLogger({ level: 'info', destination: destination as unknown as NodeJS.WritableStream });
     for (const [replica, config] of configs.entries()) {
-      await stage.world.gateways[replica]?.close();
+      await world.gateways[replica]?.close();
       replicas.push(stack.use(await startGateway(parseConfig(withLayout(config, 2)), { logger })));
     }
   });
@@ -241,10 +240,10 @@ describe('after a rolling restart with layout 2', () => {
     }
 
     it('elicitation: 503 to its MCP server and to its person, and it goes on when it can be read', async () => {
-      const user = stage.subject();
+      const user = world.subject();
       const browser = browserOf();
       const [api] = both();
-      const { elicitationId } = (await api?.issue(askFor(stage.world, user)))?.body ?? { elicitationId: '' };
+      const { elicitationId } = (await api?.issue(askFor(world, user)))?.body ?? { elicitationId: '' };
       await browser.at(OLD).signIn(elicitationId, user);
       const form = await browser.at(OLD).acceptForm(elicitationId);
       const key = await keyOfElicitation(elicitationId);
@@ -255,7 +254,7 @@ describe('after a rolling restart with layout 2', () => {
           expectUnavailable(await each.read(elicitationId, 5));
           expectUnavailable(await each.cancel(elicitationId));
           expectUnavailable(await each.redeem(elicitationId));
-          expectUnavailable(await each.issue(askFor(stage.world, user)));
+          expectUnavailable(await each.issue(askFor(world, user)));
         }
         expectUnavailable(await browser.at(NEW).get(`/e/${elicitationId}`));
         expectUnavailable(await browser.at(OLD).post(`/e/${elicitationId}/accept`, { form }));
@@ -270,17 +269,17 @@ describe('after a rolling restart with layout 2', () => {
     });
 
     it('provider answer: not burnt, the same address works when it can be read', async () => {
-      const user = stage.subject();
+      const user = world.subject();
       const browser = browserOf();
       const [api] = both();
-      const { elicitationId } = (await api?.issue(askFor(stage.world, user)))?.body ?? { elicitationId: '' };
+      const { elicitationId } = (await api?.issue(askFor(world, user)))?.body ?? { elicitationId: '' };
       await browser.at(OLD).signIn(elicitationId, user);
       const before = new Set(await operator.keys('*:once:*'));
       const authorization = await browser.at(OLD).accept(elicitationId);
       const [key = ''] = (await operator.keys('*:once:*')).filter(name => !before.has(name));
       const back = await browser.at(OLD).decideAtProvider(authorization, 'alice');
       await rewrite(key, 1, 3);
-      const exchanges = () => stage.world.provider.requests('token').length;
+      const exchanges = () => world.provider.requests('token').length;
       const exchanged = exchanges();
       await untouched(key, async () => expectUnavailable(await browser.at(NEW).get(back)));
       expect(exchanges()).toBe(exchanged);
@@ -290,7 +289,7 @@ describe('after a rolling restart with layout 2', () => {
     });
 
     it('result: not taken, though nobody could repeat it', async () => {
-      const user = stage.subject();
+      const user = world.subject();
       const [api] = both();
       if (api === undefined) throw new Error('there is no replica');
       const elicitationId = await issueAt(api, kinds[3], user);

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { parseElicitationId, shardIn } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stage, startStage } from '../support/stage.ts';
-import { askFor } from '../support/world.ts';
+import { askFor, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 let offset = 0;
 beforeAll(async () => {
-  stage = await startStage({ replicas: 2, now: () => Date.now() + offset, sweepPauseMs: 20 });
+  world = await startWorld({ replicas: 2, now: () => Date.now() + offset, sweepPauseMs: 20 });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 const both = [0, 1] as const;
 const CALLS = [0, 1, 0, 1, 0, 1, 0, 1];
@@ -23,38 +22,34 @@ function idOf(text: string) {
 /** How often the shared event log says that this elicitation came to this status. */
 async function eventsOf(elicitationId: string, status: string): Promise<number> {
   const id = idOf(elicitationId);
-  const events = (await stage.world.gateways[0]?.deps.stores.events.read(shardIn(id), { limit: 10_000 })) ?? [];
+  const events = (await world.gateways[0]?.deps.stores.events.read(shardIn(id), { limit: 10_000 })) ?? [];
   return events.filter(({ event }) => event.elicitationId === id && event.type === `elicitation.${status}`).length;
 }
 
 describe('issuing at two replicas at once', () => {
   it('with one idempotency key gives one elicitation', async () => {
-    const user = stage.subject();
+    const user = world.subject();
     const key = { 'idempotency-key': randomUUID() };
-    const answers = await Promise.all(
-      CALLS.map(replica => stage.world.api({ replica }).issue(askFor(stage.world, user), key)),
-    );
+    const answers = await Promise.all(CALLS.map(replica => world.apiOf({ replica }).issue(askFor(world, user), key)));
     const issued = answers.filter(({ status }) => status === 201);
     const inFlight = answers.filter(({ status, body }) => status === 409 && body.code === 'idempotency_in_flight');
     expect(issued.length).toBeGreaterThan(0);
     expect(issued.length + inFlight.length).toBe(CALLS.length);
     expect(new Set(issued.map(({ body }) => body.elicitationId)).size).toBe(1);
     for (const replica of both) {
-      const again = await stage.world.api({ replica }).issue(askFor(stage.world, user), key);
+      const again = await world.apiOf({ replica }).issue(askFor(world, user), key);
       expect(again).toMatchObject({ status: 201, body: issued[0]?.body });
     }
-    const other = askFor(stage.world, user, { message: 'Something else' });
-    expect(await stage.world.api({ replica: 1 }).issue(other, key)).toMatchObject({
+    const other = askFor(world, user, { message: 'Something else' });
+    expect(await world.apiOf({ replica: 1 }).issue(other, key)).toMatchObject({
       status: 422,
       body: { code: 'idempotency_key_reused' },
     });
   });
 
   it('the same ask without a key gives one open elicitation, made once', async () => {
-    const user = stage.subject();
-    const answers = await Promise.all(
-      CALLS.map(replica => stage.world.api({ replica }).issue(askFor(stage.world, user))),
-    );
+    const user = world.subject();
+    const answers = await Promise.all(CALLS.map(replica => world.apiOf({ replica }).issue(askFor(world, user))));
     const [elicitationId = '', ...others] = new Set(answers.map(({ body }) => body.elicitationId));
     expect(others).toEqual([]);
     expect(answers.map(({ status }) => status).sort()).toEqual([...CALLS.slice(1).map(() => 200), 201]);
@@ -66,16 +61,16 @@ describe('issuing at two replicas at once', () => {
 describe('ending at two replicas at once', () => {
   it('one of cancel and decline wins, and both replicas tell the same end', async () => {
     for (const replica of both) {
-      const user = stage.subject();
-      const issued = await stage.ask(user);
-      const browser = stage.raw();
+      const user = world.subject();
+      const issued = await world.ask(user);
+      const browser = world.raw();
       await browser.signIn(issued.elicitationId, user);
       const form = { csrf_token: await browser.csrfToken(issued.elicitationId) };
       await Promise.all([
         browser.post(`/e/${issued.elicitationId}/decline`, { form }),
-        stage.world.api({ replica }).cancel(issued.elicitationId),
+        world.apiOf({ replica }).cancel(issued.elicitationId),
       ]);
-      const ends = await Promise.all(both.map(at => stage.world.api({ replica: at }).read(issued.elicitationId, 55)));
+      const ends = await Promise.all(both.map(at => world.apiOf({ replica: at }).read(issued.elicitationId, 55)));
       const [status = '', ...others] = new Set(ends.map(({ body }) => body.status));
       expect(others).toEqual([]);
       const [declined, cancelled] = await Promise.all(
@@ -89,9 +84,9 @@ describe('ending at two replicas at once', () => {
   });
 
   it('time is up once: the sweepers of both replicas make one event of it, and wake the waiters of both', async () => {
-    const issued = await Promise.all(Array.from({ length: 16 }, () => stage.ask(stage.subject(), { ttlSeconds: 10 })));
+    const issued = await Promise.all(Array.from({ length: 16 }, () => world.ask(world.subject(), { ttlSeconds: 10 })));
     const waiting = issued.flatMap(({ elicitationId }) =>
-      both.map(replica => stage.world.api({ replica }).read(elicitationId, 55)),
+      both.map(replica => world.apiOf({ replica }).read(elicitationId, 55)),
     );
     offset = 11_000;
     for (const { body } of await Promise.all(waiting)) expect(body.status).toBe('expired');
@@ -100,12 +95,12 @@ describe('ending at two replicas at once', () => {
 
   it('time is up once, however many replicas notice in the same moment', async () => {
     offset = 0;
-    const { elicitationId } = await stage.ask(stage.subject(), { ttlSeconds: 10 });
+    const { elicitationId } = await world.ask(world.subject(), { ttlSeconds: 10 });
     offset = 11_000;
-    await Promise.all(CALLS.map(replica => stage.world.gateways[replica]?.deps.service.expire(idOf(elicitationId))));
-    expect((await stage.api.read(elicitationId)).body.status).toBe('expired');
+    await Promise.all(CALLS.map(replica => world.gateways[replica]?.deps.service.expire(idOf(elicitationId))));
+    expect((await world.api.read(elicitationId)).body.status).toBe('expired');
     expect(await eventsOf(elicitationId, 'expired')).toBe(1);
-    const audited = stage.world
+    const audited = world
       .log()
       .split('\n')
       .filter(line => line.includes(elicitationId));

@@ -153,7 +153,7 @@ describe('a payment that Stripe refuses', () => {
 
 describe('receipts', () => {
   it.each(currencies)('%s: verify with the keys that the gateway publishes', async currency => {
-    const { world: surroundings } = world.payment.stage;
+    const surroundings = world.payment.stage;
     const published = await fetch(`${surroundings.publicUrl}/.well-known/jwks.json`);
     const receipts = createReceiptVerifier({
       issuer: surroundings.publicUrl,

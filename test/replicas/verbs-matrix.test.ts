@@ -11,7 +11,7 @@ let receipts: ReceiptVerifier;
 beforeAll(async () => {
   world = await startVerbWorld();
   // The keys are fetched from the gateway.
-  receipts = createReceiptVerifier({ issuer: world.payment.stage.world.publicUrl, mcpServerId: 'tracker' });
+  receipts = createReceiptVerifier({ issuer: world.payment.stage.publicUrl, mcpServerId: 'tracker' });
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -52,7 +52,7 @@ function given({ endpoint, order }: Scene): Readonly<Record<string, unknown>> {
 }
 
 async function expectReceipt({ order, person, tool }: Scene, what: Readonly<Record<string, unknown>>, id = '') {
-  const subject = { issuer: world.payment.stage.world.identityProvider.issuer, subject: person.user };
+  const subject = { issuer: world.payment.stage.identityProvider.issuer, subject: person.user };
   const receipt = String(what['receipt']);
   if (tool === 'confirm') {
     const terms = { title: `Delete ${order}`, facts: [...verbFacts], danger: 'normal' as const };

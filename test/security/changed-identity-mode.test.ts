@@ -1,17 +1,16 @@
 import { createLogger, type Gateway, startGateway } from '@postern/gateway';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { type Api, askFor, createApi, keyOf } from '../support/world.ts';
+import { type Api, askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 /** The same gateway after the operator has changed the identity mode from `loopback` to `login`. */
 let changed: Gateway;
 let api: Api;
 
 beforeAll(async () => {
-  stage = await startStage({ mcpServer: { identity: { mode: 'loopback' } } });
-  const { config } = stage.world.gateways[0]?.deps ?? {};
+  world = await startWorld({ mcpServer: { identity: { mode: 'loopback' } } });
+  const { config } = world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
   changed = await startGateway(
     {
@@ -25,14 +24,14 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await changed?.close();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const atChanged = (): RawBrowser => createRawBrowser({ address: changed.address, publicUrl: stage.world.publicUrl });
+const atChanged = (): RawBrowser => createRawBrowser({ address: changed.address, publicUrl: world.publicUrl });
 
 describe('elicitations of an identity mode that is no longer configured', () => {
   it('are shown to nobody, least of all without sign-in', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
+    const { elicitationId } = await world.ask(world.subject());
     const nobody = atChanged();
     expect((await nobody.get(`/e/${elicitationId}`)).body).not.toContain('csrf_token');
     const unknown = await nobody.get(`/e/el_${elicitationId.slice(3, 5)}${'x'.repeat(43)}`);
@@ -40,21 +39,21 @@ describe('elicitations of an identity mode that is no longer configured', () => 
   });
 
   it('take no answer of a provider', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const raw = stage.raw();
+    const { elicitationId } = await world.ask(world.subject());
+    const raw = world.raw();
     const callback = await raw.decideAtProvider(await raw.accept(elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
     const later = atChanged();
     for (const [name, value] of raw.cookies) later.cookies.set(name, value);
     await later.get(callback);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     expect((await api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('are not handed out again: the same ask is a new elicitation', async () => {
-    const user = stage.subject();
-    const { elicitationId } = await stage.ask(user);
-    const again = await api.issue(askFor(stage.world, user));
+    const user = world.subject();
+    const { elicitationId } = await world.ask(user);
+    const again = await api.issue(askFor(world, user));
     expect(again.status).toBe(201);
     expect(again.body.elicitationId).not.toBe(elicitationId);
     const person = atChanged();

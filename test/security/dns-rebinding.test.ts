@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stage, startStage } from '../support/stage.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({ mcpServer: { identity: { mode: 'loopback' } } });
+  world = await startWorld({ mcpServer: { identity: { mode: 'loopback' } } });
 });
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => world?.[Symbol.asyncDispose]());
 
 /** What a page at a foreign name sends once that name resolves to this machine: to the browser it asks its own origin. */
 const rebound = (host: string) => ({ headers: { host, 'sec-fetch-site': 'same-origin' } });
@@ -14,9 +14,9 @@ describe('identity mode loopback: a foreign name that resolves to this machine',
   it.each(['attacker.example', 'attacker.example:8080', 'localhost.attacker.example', '127.0.0.1.attacker.example'])(
     'S59: reads nothing as %j',
     async host => {
-      const { elicitationId } = await stage.ask(stage.subject());
+      const { elicitationId } = await world.ask(world.subject());
       for (const path of [`/e/${elicitationId}`, `/e/${elicitationId}/leaving`, '/login', '/callback/tracker/forge']) {
-        const answer = await stage.raw().get(path, rebound(host));
+        const answer = await world.raw().get(path, rebound(host));
         expect(answer.status).toBe(403);
         expect(answer.body).not.toContain('csrf_token');
         expect(answer.setCookies).toEqual([]);
@@ -25,14 +25,14 @@ describe('identity mode loopback: a foreign name that resolves to this machine',
   );
 
   it.each(['localhost', 'localhost:1', '127.0.0.1:8080', '[::1]:8080'])('this machine as %s is served', async host => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    const answer = await stage.raw().get(`/e/${elicitationId}`, rebound(host));
+    const { elicitationId } = await world.ask(world.subject());
+    const answer = await world.raw().get(`/e/${elicitationId}`, rebound(host));
     expect(answer.status).toBe(200);
     expect(answer.body).toContain('csrf_token');
   });
 
   it('the API, which needs a credential, answers under any name', async () => {
-    const { elicitationId } = await stage.ask(stage.subject());
-    expect((await stage.raw().get(`/v1/elicitations/${elicitationId}`, rebound('postern:8080'))).status).toBe(401);
+    const { elicitationId } = await world.ask(world.subject());
+    expect((await world.raw().get(`/v1/elicitations/${elicitationId}`, rebound('postern:8080'))).status).toBe(401);
   });
 });

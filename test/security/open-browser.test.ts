@@ -20,7 +20,7 @@ it('whoever finds a browser open adds no passkey of their own, though the sign-i
   world.pass(301);
   const late = await person.raw.get(`${person.page}/passkey`);
   expect(late).toMatchObject({ status: 303, location: `/login?e=${person.elicitationId}&fresh=1` });
-  const finder = new SoftwareAuthenticator(world.stage.world.publicUrl);
+  const finder = new SoftwareAuthenticator(world.stage.publicUrl);
   expect(await answerCeremony(person.raw, fresh, finder.create(fresh.options))).toMatchObject({
     location: person.page,
   });
@@ -32,7 +32,7 @@ it('whoever finds a browser open adds no passkey of their own, though the sign-i
 
 it('who has a passkey uses it as long as the sign-in does', async () => {
   const person = await asked();
-  const device = new SoftwareAuthenticator(world.stage.world.publicUrl);
+  const device = new SoftwareAuthenticator(world.stage.publicUrl);
   const adding = await ceremonyOf(person.raw, person.elicitationId);
   await answerCeremony(person.raw, adding, device.create(adding.options));
   world.pass(301);

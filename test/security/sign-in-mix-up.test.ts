@@ -8,8 +8,7 @@ import {
 } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, stageUsers, startStage } from '../support/stage.ts';
-import { freePort } from '../support/world.ts';
+import { freePort, startWorld, type World, worldUsers } from '../support/world.ts';
 
 /**
  * RFC 9700 section 4.4: an identity provider of the attacker sends a victim on to the honest one, so that the gateway takes the
@@ -18,7 +17,7 @@ import { freePort } from '../support/world.ts';
 describe('S65: sign-in with an identity provider of the attacker beside an honest one', () => {
   let honest: TestProvider;
   let evil: EvilProvider;
-  let stage: Stage;
+  let world: World;
 
   beforeAll(async () => {
     const publicUrl = `http://localhost:${await freePort()}`;
@@ -27,11 +26,11 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
     evil.metadata = { ...evil.metadata, authorization_response_iss_parameter_supported: false };
     honest = await startOpenIdProvider({
       consent: 'skip',
-      users: stageUsers,
+      users: worldUsers,
       issParameter: false,
       clients: [{ clientId: 'postern', clientSecret: 'honest-secret', redirectUris: [callback('honest-id')] }],
     });
-    stage = await startStage({
+    world = await startWorld({
       publicUrl,
       config: {
         identityProviders: [
@@ -43,7 +42,7 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
     });
   });
   afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
     await honest?.close();
     await evil?.close();
   });
@@ -53,8 +52,8 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
   const exchanges = () => [honest, evil].map(provider => provider.requests('token').length);
   let before: readonly number[];
   beforeEach(() => {
-    attacker = stage.raw();
-    victim = stage.raw();
+    attacker = world.raw();
+    victim = world.raw();
     before = exchanges();
   });
 
@@ -62,15 +61,13 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
     new URL((await raw.get(`/login?to=me&idp=${name}`)).location ?? '');
   const isSignedIn = (raw: RawBrowser) => raw.cookies.has('postern_session');
   /** The victim's browser at the honest provider, sent there by the evil one. */
-  const signInOf = (url: URL) => driveAuthorization(url, stage.subject(), { jar: createCookieJar() });
+  const signInOf = (url: URL) => driveAuthorization(url, world.subject(), { jar: createCookieJar() });
 
   it('has a redirect URI of its own at each identity provider', async () => {
     const redirectUris = await Promise.all(
-      ['honest-id', 'evil-id'].map(async name => (await startAt(stage.raw(), name)).searchParams.get('redirect_uri')),
+      ['honest-id', 'evil-id'].map(async name => (await startAt(world.raw(), name)).searchParams.get('redirect_uri')),
     );
-    expect(redirectUris).toEqual(
-      ['honest-id', 'evil-id'].map(name => `${stage.world.publicUrl}/login/callback/${name}`),
-    );
+    expect(redirectUris).toEqual(['honest-id', 'evil-id'].map(name => `${world.publicUrl}/login/callback/${name}`));
   });
 
   it('never posts the code of the honest provider to the evil one, and uses the transaction up', async () => {
@@ -92,7 +89,7 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
 
   it('cannot be sent to the redirect URI of the evil provider by the honest one', async () => {
     const lure = await startAt(victim, 'honest-id');
-    lure.searchParams.set('redirect_uri', `${stage.world.publicUrl}/login/callback/evil-id`);
+    lure.searchParams.set('redirect_uri', `${world.publicUrl}/login/callback/evil-id`);
     await expect(signInOf(lure)).rejects.toThrow();
     expect(exchanges()).toEqual(before);
   });
@@ -119,7 +116,7 @@ describe('S65: sign-in with an identity provider of the attacker beside an hones
   it('refuses every response at the redirect URI that all identity providers once shared', async () => {
     const callback = await signInOf(await startAt(victim, 'honest-id'));
     expect(await victim.get(`/login/callback${callback.search}`)).toMatchObject({ status: 400, setCookies: [] });
-    expect(stage.world.log()).toContain('"code":"shared_redirect_uri"');
+    expect(world.log()).toContain('"code":"shared_redirect_uri"');
     expect(exchanges()).toEqual(before);
     // Nothing was used up.
     expect(await victim.get(callback)).toMatchObject({ status: 303, location: '/me' });

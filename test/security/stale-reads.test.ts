@@ -10,7 +10,7 @@ afterEach(() => void vi.restoreAllMocks());
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 function service() {
-  const { deps } = world.stage.world.gateways[0] ?? {};
+  const { deps } = world.stage.gateways[0] ?? {};
   if (deps === undefined) throw new Error('no gateway');
   return deps.service;
 }

@@ -3,25 +3,24 @@ import { createLogger, startGateway } from '@postern/gateway';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { acceptWith, apiKeyRequest, issueFor, visitorFor } from '../support/asks.ts';
 import { createRawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
-import { createApi, keyOf } from '../support/world.ts';
+import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 const stack = new AsyncDisposableStack();
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = stack.use(await startStage());
+  world = stack.use(await startWorld());
 });
 afterAll(() => stack.disposeAsync());
 
 it('a credential whose key is lost is given to nobody, and its person still sees everything and can delete it', async () => {
-  const { config } = stage.world.gateways[0]?.deps ?? {};
+  const { config } = world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
-  const user = stage.subject();
+  const user = world.subject();
   const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
-  const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
-  const raw = await visitorFor(stage, user, elicitationId);
+  const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
+  const raw = await visitorFor(world, user, elicitationId);
   await acceptWith(raw, elicitationId, { api_key: 'ak_0123456789abcdef' });
-  const id = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+  const id = (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
 
   const keys = [{ kid: 'another', key: new Uint8Array(randomBytes(32)) }];
   const listen = { host: '127.0.0.1', port: 0 };
@@ -29,7 +28,7 @@ it('a credential whose key is lost is given to nobody, and its person still sees
   const gateway = stack.use(await startGateway({ ...config, listen, vault: { keys } }, { logger }));
   expect((await createApi(gateway.address, keyOf('tracker')).credential(id)).status).toBe(500);
 
-  const later = createRawBrowser({ address: gateway.address, publicUrl: stage.world.publicUrl });
+  const later = createRawBrowser({ address: gateway.address, publicUrl: world.publicUrl });
   for (const [name, value] of raw.cookies) later.cookies.set(name, value);
   const me = await later.get('/me');
   expect(me.status).toBe(200);

@@ -6,23 +6,22 @@ import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorF
 import { type AnyKind, allKinds, approvalForm, approve, askKind } from '../support/every-kind.ts';
 import { ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
-import { type Stage, startStage } from '../support/stage.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { askFor, createApi, keyOf } from '../support/world.ts';
+import { askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
 type McpServerConfig = GatewayConfig['mcpServers'][number];
 type Change = Partial<McpServerConfig> | ((before: McpServerConfig) => Partial<McpServerConfig>);
 
 const RETURN_URL = 'https://tracker.example/done';
 const stack = new AsyncDisposableStack();
-let stage: Stage;
+let world: World;
 let stripe: FakeStripe;
 beforeAll(async () => {
   stripe = await startFakeStripe();
   stack.defer(() => stripe.close());
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
-  stage = stack.use(
-    await startStage({
+  world = stack.use(
+    await startWorld({
       config: { processors },
       mcpServer: { payment, kinds: [...allKinds], returnUrls: [RETURN_URL] },
       otherMcpServers: [{ id: 'wiki', identity: { mode: 'external', verifyUrl: 'http://localhost:1/verify' } }],
@@ -33,7 +32,7 @@ afterAll(() => stack.disposeAsync());
 
 /** The gateway after the operator has changed what the MCP server is registered with. */
 async function changedTo(change: Change): Promise<Gateway> {
-  const { config } = stage.world.gateways[0]?.deps ?? {};
+  const { config } = world.gateways[0]?.deps ?? {};
   if (config === undefined) throw new Error('no gateway');
   const mcpServers = config.mcpServers.map(mcpServer => ({
     ...mcpServer,
@@ -49,7 +48,7 @@ async function changedTo(change: Change): Promise<Gateway> {
 
 /** The same browser, cookies and all, at another gateway process. */
 function movedTo({ address }: Gateway, { cookies }: RawBrowser): RawBrowser {
-  const moved = createRawBrowser({ address, publicUrl: stage.world.publicUrl });
+  const moved = createRawBrowser({ address, publicUrl: world.publicUrl });
   for (const [name, value] of cookies) moved.cookies.set(name, value);
   return moved;
 }
@@ -75,51 +74,51 @@ const withdrawn: readonly (readonly [string, AnyKind, Change])[] = [
 describe('T30, S39: what an MCP server is no longer allowed', () => {
   it.each(withdrawn)('withdrawing %s ends links of the kind %s that were issued before', async (_, kind, change) => {
     const gateway = await changedTo(change);
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    const raw = await visitorFor(world, user, elicitationId);
     const form = await approvalForm(raw, elicitationId, kind);
-    const before = await storedElicitation(stage, elicitationId);
+    const before = await storedElicitation(world, elicitationId);
     const later = movedTo(gateway, raw);
     expect((await later.get(`/e/${elicitationId}`)).status).toBe(404);
     expect((await later.post(`/e/${elicitationId}/accept`, { form })).status).toBe(404);
-    expect(await storedElicitation(stage, elicitationId)).toEqual(before);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
     // Where it is still allowed, the very same form agrees.
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(303);
   });
 
   it('a button is enough no longer: the passkey is asked for from now on', async () => {
     const gateway = await changedTo(withPayment({ passkeyAbove: { EUR: 0 } }));
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, 'payment');
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, 'payment');
+    const raw = await visitorFor(world, user, elicitationId);
     const form = await raw.acceptForm(elicitationId);
     expect(await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).toMatchObject({
       status: 303,
       location: `/e/${elicitationId}/passkey`,
     });
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('a shorter time since the sign-in holds for pages that are open', async () => {
     const gateway = await changedTo(withPayment({ freshSignInSeconds: 0 }));
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, 'payment');
-    const raw = await visitorFor(stage, user, elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, 'payment');
+    const raw = await visitorFor(world, user, elicitationId);
     const form = await raw.acceptForm(elicitationId);
     expect((await movedTo(gateway, raw).post(`/e/${elicitationId}/accept`, { form })).status).toBe(403);
-    expect((await stage.api.read(elicitationId)).body.status).toBe('pending');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('payments: a passkey ceremony under way approves nothing any more', async () => {
     const gateway = await changedTo({ kinds: ['form'] });
-    const user = stage.subject();
+    const user = world.subject();
     const amount = { currency: 'JPY', minorUnits: 101 };
     const items = [{ label: 'x', unitMinorUnits: 101 }];
-    const { elicitationId } = await issueFor(stage, user, paymentOf({ processor: 'none', amount, items }));
-    const raw = await visitorFor(stage, user, elicitationId);
+    const { elicitationId } = await issueFor(world, user, paymentOf({ processor: 'none', amount, items }));
+    const raw = await visitorFor(world, user, elicitationId);
     const page = await ceremonyOf(raw, elicitationId);
-    const created = new SoftwareAuthenticator(stage.world.publicUrl).create(page.options);
+    const created = new SoftwareAuthenticator(world.publicUrl).create(page.options);
     const form = { ...page.form, response: JSON.stringify(created) };
     expect((await movedTo(gateway, raw).post(page.action, { form })).status).toBe(404);
     expect((await ceremonyOf(raw, elicitationId)).mode).toBe('register');
@@ -127,48 +126,48 @@ describe('T30, S39: what an MCP server is no longer allowed', () => {
 
   it('what was given while it was allowed is still redeemed', async () => {
     const gateway = await changedTo({ kinds: ['form'], payment: undefined });
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, 'payment');
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, 'payment');
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId);
     const redeemed = await createApi(gateway.address, keyOf('tracker')).redeem(elicitationId);
     expect(redeemed).toMatchObject({ status: 200, body: { kind: 'payment' } });
   });
 
   it.each(['credential', 'form'] as const)('%s: what was typed before is kept from it', async kind => {
     const gateway = await changedTo({ kinds: without(kind) });
-    const user = stage.subject();
-    const { elicitationId } = await askKind(stage, user, kind);
-    await approve(await visitorFor(stage, user, elicitationId), elicitationId, kind);
+    const user = world.subject();
+    const { elicitationId } = await askKind(world, user, kind);
+    await approve(await visitorFor(world, user, elicitationId), elicitationId, kind);
     const later = createApi(gateway.address, keyOf('tracker'));
     expect((await later.redeem(elicitationId)).status).toBe(404);
-    expect((await stage.api.redeem(elicitationId)).status).toBe(200);
+    expect((await world.api.redeem(elicitationId)).status).toBe(200);
   });
 
   it('a lasting credential can be read no longer', async () => {
     const gateway = await changedTo({ kinds: without('credential') });
-    const user = stage.subject();
+    const user = world.subject();
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
-    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
-    const id = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+    const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const id = (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
     const later = createApi(gateway.address, keyOf('tracker'));
     expect((await later.credential(id)).status).toBe(404);
     expect((await later.removeCredential(id)).status).toBe(404);
-    expect((await stage.api.credential(id)).status).toBe(200);
+    expect((await world.api.credential(id)).status).toBe(200);
   });
 
   it('a credential of a group that it left is neither read, listed nor deleted by it', async () => {
-    const user = stage.subject();
-    const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+    const user = world.subject();
+    const subject = { issuer: world.identityProvider.issuer, subject: user };
     const credential = { ...apiKeyRequest, retention: 'lasting' } as const;
-    const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
-    await acceptWith(await visitorFor(stage, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
-    const credentialId = (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+    const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
+    await acceptWith(await visitorFor(world, user, elicitationId), elicitationId, { api_key: 'ak_0123456789' });
+    const credentialId = (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
     const moved = createApi((await changedTo({ group: 'others' })).address, keyOf('tracker'));
     expect((await moved.credential(credentialId)).status).toBe(404);
     expect((await moved.removeCredential(credentialId)).status).toBe(404);
     expect((await moved.credentials(subject)).body).toEqual({ credentials: [] });
-    expect((await stage.api.credential(credentialId)).status).toBe(200);
+    expect((await world.api.credential(credentialId)).status).toBe(200);
   });
 });
 
@@ -178,45 +177,45 @@ describe('T30: an authorization that an MCP server is no longer allowed', () => 
     ['an issuer', { issuers: ['https://other.example'] }],
   ])('%s: the answer of the provider is not exchanged', async (_, change) => {
     const gateway = await changedTo(change);
-    const user = stage.subject();
-    const person = stage.raw();
-    const asked = await stage.ask(user);
+    const user = world.subject();
+    const person = world.raw();
+    const asked = await world.ask(user);
     await person.signIn(asked.elicitationId, user);
     const callback = await person.decideAtProvider(await person.accept(asked.elicitationId), 'alice');
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
 
     await movedTo(gateway, person).get(callback);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
-    expect((await stage.api.read(asked.elicitationId)).body.status).toBe('pending');
+    expect(world.provider.requests('token')).toHaveLength(0);
+    expect((await world.api.read(asked.elicitationId)).body.status).toBe('pending');
   });
 
   it('a provider: a code that is held for an external verification is never used', async () => {
     const gateway = await changedTo({ providers: [] });
-    const user = stage.subject();
-    const person = stage.raw();
-    const wiki = stage.world.api({ apiKey: keyOf('wiki') });
-    const { elicitationId } = (await wiki.issue(askFor(stage.world, user))).body;
+    const user = world.subject();
+    const person = world.raw();
+    const wiki = world.apiOf({ apiKey: keyOf('wiki') });
+    const { elicitationId } = (await wiki.issue(askFor(world, user))).body;
     const verifyAt = ({ call }: typeof wiki, location: string | undefined) =>
       call<{ continueUrl?: string }>('POST', `/v1/elicitations/${elicitationId}/verify`, {
         verificationId: new URL(location ?? '').searchParams.get('verificationId'),
-        subject: { issuer: stage.world.identityProvider.issuer, subject: user },
+        subject: { issuer: world.identityProvider.issuer, subject: user },
       });
     const opened = await verifyAt(wiki, (await person.get(`/login?e=${elicitationId}`)).location);
     await person.get(new URL(opened.body.continueUrl ?? ''));
     const callback = await person.decideAtProvider(await person.accept(elicitationId), 'alice');
     const { location } = await person.get(callback);
-    stage.world.provider.clearRequests();
+    world.provider.clearRequests();
 
     expect((await verifyAt(createApi(gateway.address, keyOf('wiki')), location)).status).toBe(404);
-    expect(stage.world.provider.requests('token')).toHaveLength(0);
+    expect(world.provider.requests('token')).toHaveLength(0);
     expect((await verifyAt(wiki, location)).status).toBe(200);
   });
 
   it('a return URL: the last page leads there no longer', async () => {
     const gateway = await changedTo({ returnUrls: [] });
-    const user = stage.subject();
-    const person = stage.raw();
-    const { elicitationId } = await stage.ask(user, { returnUrl: RETURN_URL });
+    const user = world.subject();
+    const person = world.raw();
+    const { elicitationId } = await world.ask(user, { returnUrl: RETURN_URL });
     await person.signIn(elicitationId, user);
     const form = { csrf_token: await person.csrfToken(elicitationId) };
     await person.post(`/e/${elicitationId}/decline`, { form });

@@ -2,8 +2,7 @@ import type { IssueElicitationInput } from '@postern/api';
 import type { GatewayConfigInput } from '@postern/gateway';
 import type { FakeStripe } from '@postern/testkit/stripe';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
-import type { ElicitationAnswer } from './world.ts';
+import type { ElicitationAnswer, World } from './world.ts';
 
 type Input<K extends IssueElicitationInput['kind']> = Extract<IssueElicitationInput, { kind: K }>;
 type AskInput = { [K in IssueElicitationInput['kind']]: Omit<Input<K>, 'subject'> }[IssueElicitationInput['kind']];
@@ -52,9 +51,9 @@ export function paymentOf(change: Partial<Input<'payment'>['payment']> = {}): As
 }
 
 /** @throws when it is not issued */
-export async function issueFor(stage: Stage, user: string, ask: AskInput): Promise<ElicitationAnswer> {
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
-  const issued = await stage.api.issue({ ...ask, subject } as IssueElicitationInput);
+export async function issueFor(world: World, user: string, ask: AskInput): Promise<ElicitationAnswer> {
+  const subject = { issuer: world.identityProvider.issuer, subject: user };
+  const issued = await world.api.issue({ ...ask, subject } as IssueElicitationInput);
   if (issued.status !== 201)
     throw new Error(
       `not issued: ${issued.status} ${issued.body.code ?? ''} ${JSON.stringify(issued.body.errors ?? '')}`,
@@ -63,8 +62,8 @@ export async function issueFor(stage: Stage, user: string, ask: AskInput): Promi
 }
 
 /** Signed in for this elicitation. */
-export async function visitorFor(stage: Stage, user: string, elicitationId: string): Promise<RawBrowser> {
-  const raw = stage.raw();
+export async function visitorFor(world: World, user: string, elicitationId: string): Promise<RawBrowser> {
+  const raw = world.raw();
   await raw.signIn(elicitationId, user);
   return raw;
 }

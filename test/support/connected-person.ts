@@ -1,7 +1,7 @@
 import type { AccessTokenRequest, ConnectionBody, PlainAccessToken } from '@postern/api';
 import { connectAccount } from './person-at-gateway.ts';
 import type { RawBrowser } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
+import type { World } from './world.ts';
 import { type AuthorizationInput, askFor } from './world.ts';
 
 /** A person who has connected an account, as the MCP server `tracker` sees them. */
@@ -24,15 +24,15 @@ export interface ConnectedPerson {
 }
 
 export async function connectPerson(
-  stage: Stage,
+  world: World,
   ask: Partial<AuthorizationInput> = {},
   account = 'alice',
 ): Promise<ConnectedPerson> {
-  const user = stage.subject();
-  const raw = stage.raw();
-  const { elicitationId: first } = await stage.ask(user, ask);
+  const user = world.subject();
+  const raw = world.raw();
+  const { elicitationId: first } = await world.ask(user, ask);
   await connectAccount(raw, first, user, account);
-  const connectionId = (await stage.api.read(first)).body.outcome?.connectionId;
+  const connectionId = (await world.api.read(first)).body.outcome?.connectionId;
   if (connectionId === undefined) throw new Error('not connected');
 
   return {
@@ -40,28 +40,28 @@ export async function connectPerson(
     connectionId,
     raw,
     async token(request) {
-      const { status, body } = await stage.api.accessToken(connectionId, request);
+      const { status, body } = await world.api.accessToken(connectionId, request);
       if (status !== 200) throw new Error(`no token: ${status} ${body.code ?? ''}`);
       return body;
     },
     async refusal(request) {
-      const { status, body, headers } = await stage.api.accessToken(connectionId, request);
+      const { status, body, headers } = await world.api.accessToken(connectionId, request);
       return { status, code: body.code, retryAfter: headers.get('retry-after') };
     },
     async listed() {
-      const { issuer } = stage.world.identityProvider;
-      const { body } = await stage.api.connections({ issuer, subject: user });
+      const { issuer } = world.identityProvider;
+      const { body } = await world.api.connections({ issuer, subject: user });
       return body.connections.find(connection => connection.connectionId === connectionId);
     },
     async askedAgain() {
-      const issued = await stage.api.issue(askFor(stage.world, user, ask));
+      const issued = await world.api.issue(askFor(world, user, ask));
       if (issued.status !== 201) throw new Error(`nobody is asked: ${issued.status} ${issued.body.status}`);
       const { elicitationId } = issued.body;
       return { elicitationId, page: (await raw.get(`/e/${elicitationId}`)).body };
     },
     async connectAgain(elicitationId) {
       await raw.get(await raw.decideAtProvider(await raw.accept(elicitationId), account));
-      const { status } = (await stage.api.read(elicitationId)).body;
+      const { status } = (await world.api.read(elicitationId)).body;
       if (status !== 'completed') throw new Error(`not connected again: ${status}`);
     },
   };

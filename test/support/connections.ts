@@ -1,6 +1,6 @@
 import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
 import { type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
+import type { World } from './world.ts';
 import { type Api, askFor } from './world.ts';
 
 export interface ConnectOptions {
@@ -24,10 +24,10 @@ export interface Connected {
 }
 
 /** Asks, signs in where nobody is yet, agrees everywhere, and comes back with a connection. @throws when there is none */
-export async function connected(stage: Stage, p: ConnectOptions): Promise<Connected> {
-  const { user, account = 'alice', provider = 'forge', api = stage.api, raw = stage.raw() } = p;
+export async function connected(world: World, p: ConnectOptions): Promise<Connected> {
+  const { user, account = 'alice', provider = 'forge', api = world.api, raw = world.raw() } = p;
   const scopes = [...(p.scopes ?? ['repo'])];
-  const issued = await api.issue(askFor(stage.world, user, { authorization: { provider, scopes } }));
+  const issued = await api.issue(askFor(world, user, { authorization: { provider, scopes } }));
   if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
   const { elicitationId } = issued.body;
   const asked = await raw.get(`/e/${elicitationId}`);

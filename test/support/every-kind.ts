@@ -1,7 +1,6 @@
 import { acceptWith, apiKeyRequest, deletion, deliveryForm, issueFor, paymentOf } from './asks.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
-import type { ElicitationAnswer } from './world.ts';
+import type { ElicitationAnswer, World } from './world.ts';
 
 type Ask = Parameters<typeof issueFor>[2];
 
@@ -30,9 +29,9 @@ const authorizationOf = (): Ask => ({ kind: 'authorization', authorization: { pr
 type Extras = Partial<Pick<Ask, 'message' | 'requestedBy' | 'ttlSeconds' | 'returnUrl'>>;
 
 /** @throws when it is not issued */
-export function askKind(stage: Stage, user: string, kind: AnyKind, more: Extras = {}): Promise<ElicitationAnswer> {
+export function askKind(world: World, user: string, kind: AnyKind, more: Extras = {}): Promise<ElicitationAnswer> {
   const ask = kind === 'authorization' ? authorizationOf() : askOfEach[kind].ask();
-  return issueFor(stage, user, { ...ask, ...more });
+  return issueFor(world, user, { ...ask, ...more });
 }
 
 /** The form of the page, filled in as an approving user would. */

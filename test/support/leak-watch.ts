@@ -1,6 +1,7 @@
+import { keyOf } from './api.ts';
 import { dumpRedis } from './redis-dump.ts';
 import { createSecretRecorder, findLeaks } from './secret-recorder.ts';
-import { keyOf, type World } from './world.ts';
+import type { World } from './world.ts';
 
 export interface LeakWatch extends Disposable {
   /** @throws when a secret that occurred in this world stands in a log line or anywhere in Redis; names its kind only. */
@@ -9,8 +10,10 @@ export interface LeakWatch extends Disposable {
   readonly count: () => number;
 }
 
+type Watched = Pick<World, 'gateways' | 'identityProvider' | 'provider' | 'redis' | 'log'>;
+
 /** Learns every code, token, state, nonce, verifier and cookie as it goes over the wire of this world, by whomever. */
-export function watchForLeaks(world: World): LeakWatch {
+export function watchForLeaks(world: Watched): LeakWatch {
   const recorder = createSecretRecorder();
   recorder.watchProvider('identity provider', world.identityProvider);
   recorder.watchProvider('provider', world.provider);

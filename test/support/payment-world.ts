@@ -2,8 +2,7 @@ import type { GatewayConfigInput } from '@postern/gateway';
 import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { issueFor, paymentConfig, paymentOf, visitorFor } from './asks.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import { type Stage, startStage } from './stage.ts';
-import type { Answer, ElicitationAnswer, WorldOptions } from './world.ts';
+import { type Answer, type ElicitationAnswer, startWorld, type World, type WorldOptions } from './world.ts';
 
 type Ask = Parameters<typeof issueFor>[2];
 type StripeSession = FakeStripe['checkoutSessions'][number];
@@ -17,7 +16,7 @@ export interface AuditLine {
 
 /** A stage with an imitation of Stripe, and a clock that both go by. */
 export interface PaymentWorld extends AsyncDisposable {
-  readonly stage: Stage;
+  readonly stage: World;
   readonly stripe: FakeStripe;
   /** What the gateways of the stage were started with, for processes beside them. */
   readonly config: GatewayConfigInput;
@@ -74,7 +73,7 @@ export async function startPaymentWorld({ config, ...options }: PaymentWorldOpti
   const { processors, payment } = paymentConfig(stripe);
   let started: GatewayConfigInput | undefined;
   const stage = stack.use(
-    await startStage({
+    await startWorld({
       ...options,
       now,
       mcpServer: { payment, limits: { requestsPerMinute: 1_000_000 }, ...options.mcpServer },
@@ -93,7 +92,7 @@ export async function startPaymentWorld({ config, ...options }: PaymentWorldOpti
   const owned = stack.move();
 
   const audited = (elicitationId: string): AuditLine[] =>
-    stage.world
+    stage
       .log()
       .split('\n')
       .filter(line => line.includes('"audit":true') && line.includes(elicitationId))
@@ -114,7 +113,7 @@ export async function startPaymentWorld({ config, ...options }: PaymentWorldOpti
       ahead = 0;
       looks = Number.POSITIVE_INFINITY;
     },
-    webhookUrl: (replica = 0) => `${stage.world.gateways[replica]?.address}/webhooks/stripe-main`,
+    webhookUrl: (replica = 0) => `${stage.gateways[replica]?.address}/webhooks/stripe-main`,
     audited,
     movesOf: elicitationId =>
       audited(elicitationId)
@@ -125,7 +124,7 @@ export async function startPaymentWorld({ config, ...options }: PaymentWorldOpti
       const { elicitationId } = await issueFor(stage, user, { ...ask, ...more });
       const raw = await visitorFor(stage, user, elicitationId);
       const page = `/e/${elicitationId}`;
-      const subject = { issuer: stage.world.identityProvider.issuer, subject: user };
+      const subject = { issuer: stage.identityProvider.issuer, subject: user };
       return {
         ...{ user, elicitationId, page, raw },
         askAgain: () => stage.api.issue({ ...ask, ...more, subject } as Parameters<typeof stage.api.issue>[0]),

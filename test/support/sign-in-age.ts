@@ -6,20 +6,20 @@ import {
   systemEntropy,
 } from '@postern/elicitation';
 import type { RawBrowser } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
+import type { World } from './world.ts';
 
 const SESSION = 'postern_session';
 const HOUR_MS = 3_600_000;
 
 /** The browser session behind this cookie. @throws when there is none. */
-async function sessionBehind(stage: Stage, cookie: string | undefined): Promise<BrowserSession> {
+async function sessionBehind(world: World, cookie: string | undefined): Promise<BrowserSession> {
   const id = parseBrowserSessionId(cookie ?? '');
-  const found = id === undefined ? undefined : await storesOf(stage).browserSessions.read(id);
+  const found = id === undefined ? undefined : await storesOf(world).browserSessions.read(id);
   if (found === undefined) throw new Error('nobody is signed in');
   return found;
 }
 
-function storesOf({ world: { gateways } }: Stage) {
+function storesOf({ gateways }: World) {
   const [gateway] = gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
   return gateway.deps.stores;
@@ -29,10 +29,10 @@ function storesOf({ world: { gateways } }: Stage) {
  * The same person in the same browser, who signed in this many seconds ago; without a number nobody knows when.
  * @returns the value of the new session cookie
  */
-export async function agedCookie(stage: Stage, cookie: string | undefined, seconds?: number): Promise<string> {
-  const { subject, origin, displayName, detail } = await sessionBehind(stage, cookie);
+export async function agedCookie(world: World, cookie: string | undefined, seconds?: number): Promise<string> {
+  const { subject, origin, displayName, detail } = await sessionBehind(world, cookie);
   const id = newBrowserSessionId(shardOf(subject), systemEntropy);
-  await storesOf(stage).browserSessions.create(
+  await storesOf(world).browserSessions.create(
     {
       id,
       subject,
@@ -47,6 +47,6 @@ export async function agedCookie(stage: Stage, cookie: string | undefined, secon
 }
 
 /** {@link agedCookie} in a browser without a browser. */
-export async function ageSignIn(stage: Stage, raw: RawBrowser, seconds?: number): Promise<void> {
-  raw.cookies.set(SESSION, await agedCookie(stage, raw.cookies.get(SESSION), seconds));
+export async function ageSignIn(world: World, raw: RawBrowser, seconds?: number): Promise<void> {
+  raw.cookies.set(SESSION, await agedCookie(world, raw.cookies.get(SESSION), seconds));
 }

@@ -2,7 +2,7 @@ import type { FakeStripe } from '@postern/testkit/stripe';
 import { acceptWith } from './asks.ts';
 import { sessionOf } from './payment-world.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
-import type { Stage } from './stage.ts';
+import type { World } from './world.ts';
 
 /** What these people type, by the name of the field. */
 export const typed: Readonly<Record<string, string>> = {
@@ -30,12 +30,12 @@ export interface VerbPerson {
 
 /** @param p.browser the next request's; all of them share their cookies */
 export function createVerbPerson(p: {
-  readonly stage: Stage;
+  readonly world: World;
   readonly stripe: FakeStripe;
   readonly user: string;
   readonly browser: () => RawBrowser;
 }): VerbPerson {
-  const { stage, stripe, user, browser } = p;
+  const { world, stripe, user, browser } = p;
   let isSignedIn = false;
 
   async function open(elicitationId: string): Promise<RawAnswer> {
@@ -55,7 +55,7 @@ export function createVerbPerson(p: {
 
   async function pay(elicitationId: string): Promise<void> {
     expectStatus(await acceptWith(browser(), elicitationId), 303);
-    const { status } = (await stage.api.read(elicitationId)).body;
+    const { status } = (await world.api.read(elicitationId)).body;
     if (status !== 'active') return;
     expectStatus(await browser().get(`/e/${elicitationId}`), 200);
     stripe.pay(sessionOf(stripe, elicitationId).id);
@@ -66,7 +66,7 @@ export function createVerbPerson(p: {
     user,
     async accept(elicitationId) {
       const page = await open(elicitationId);
-      const { kind } = (await stage.api.read(elicitationId)).body;
+      const { kind } = (await world.api.read(elicitationId)).body;
       if (kind === 'authorization') return await connect(elicitationId);
       if (kind === 'payment') return await pay(elicitationId);
       const names = [...page.body.matchAll(/ name="field\.(\w+)"/g)].map(([, name = '']) => name);

@@ -1,9 +1,9 @@
 import { type PaymentWorld, type PaymentWorldOptions, startPaymentWorld } from './payment-world.ts';
 import { createRawBrowser } from './raw-browser.ts';
-import { stageUsers } from './stage.ts';
 import { startVerbEndpoint, type VerbEndpoint, type VerbEndpointOptions } from './verb-endpoint.ts';
 import { createVerbPerson, type VerbPerson } from './verb-person.ts';
 import { startVerbPlayer, type VerbPlayer, type Way } from './verb-play.ts';
+import { worldUsers } from './world.ts';
 
 /** A payment world with MCP servers that have a tool for every verb, and people enough to ask. */
 export interface VerbWorld extends AsyncDisposable {
@@ -27,14 +27,14 @@ const people = Array.from({ length: PEOPLE }, (_, at) => `verb-person-${at}`);
 
 export async function startVerbWorld(options: PaymentWorldOptions = {}): Promise<VerbWorld> {
   await using stack = new AsyncDisposableStack();
-  const users = [...stageUsers, ...people.map(sub => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` }))];
+  const users = [...worldUsers, ...people.map(sub => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` }))];
   const payment = stack.use(await startPaymentWorld({ ...options, identityProvider: { users } }));
   const { stage, stripe } = payment;
-  const { gateways, publicUrl } = stage.world;
+  const { gateways, publicUrl } = stage;
   const endpoints = new Map<string, Promise<VerbEndpoint>>();
   const endpoint = (endpointOptions: VerbEndpointOptions) => {
     const key = JSON.stringify(endpointOptions);
-    const known = endpoints.get(key) ?? startVerbEndpoint(stage.world, endpointOptions).then(one => owned.use(one));
+    const known = endpoints.get(key) ?? startVerbEndpoint(stage, endpointOptions).then(one => owned.use(one));
     endpoints.set(key, known);
     return known;
   };
@@ -61,7 +61,7 @@ export async function startVerbWorld(options: PaymentWorldOptions = {}): Promise
         }
         return next;
       };
-      return createVerbPerson({ stage, stripe, user, browser });
+      return createVerbPerson({ world: stage, stripe, user, browser });
     },
     async player(way, { user }, playerOptions = {}) {
       const served = await endpoint(way.endpoint);

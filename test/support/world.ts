@@ -1,24 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
-import type {
-  AccessTokenRequest,
-  ConnectionListBody,
-  CredentialListBody,
-  CredentialValuesBody,
-  ElicitationBody,
-  IssueElicitationInput,
-  OutcomeBody,
-  PlainAccessToken,
-  ProblemBody,
-  ReadCredentialRequest,
-  RedeemedElicitationBody,
-  RedeemRequest,
-  RemovedConnectionBody,
-} from '@postern/api';
+import type { IssueElicitationInput } from '@postern/api';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
-import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
+import { startOpenIdProvider, type TestProvider, type TestUser } from '@postern/testkit/providers';
 import { leaseRedis, type RedisServer, startRedis } from '@postern/testkit/redis';
+import { type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
+import { watchForLeaks } from './leak-watch.ts';
+import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
 
 type McpServerInput = GatewayConfigInput['mcpServers'][number];
 
@@ -45,6 +34,8 @@ export interface WorldOptions {
   readonly accessTokenAudience?: string;
   /** Of what is logged. Default `debug`. */
   readonly logLevel?: string;
+  /** The file leaves secrets where they do not belong on purpose, or searches for them itself. */
+  readonly plantsLeaks?: true;
 }
 
 export interface ConfigParts {
@@ -53,7 +44,7 @@ export interface ConfigParts {
   readonly provider: TestProvider;
 }
 
-/** Everything around one or more gateways, real and on loopback. */
+/** Everything around one or more gateways, real and on loopback, with enough people that no two tests of a file share a subject. */
 export interface World extends AsyncDisposable {
   readonly publicUrl: string;
   readonly gateways: readonly Gateway[];
@@ -64,94 +55,35 @@ export interface World extends AsyncDisposable {
   readonly provider: TestProvider;
   /** Everything any gateway logged, as text. */
   readonly log: () => string;
-  readonly api: (p?: { replica?: number; apiKey?: string }) => Api;
+  /** API of the MCP server `tracker` at the first gateway. */
+  readonly api: Api;
+  /** Default: of `tracker`, at the first gateway. */
+  apiOf(p?: { replica?: number; apiKey?: string }): Api;
+  /** A user of the identity provider whom no test has used yet. */
+  subject(): string;
+  /** A browser at the first gateway. */
+  raw(): RawBrowser;
+  /** Issues an authorization request for `user`. @throws when it is not issued */
+  ask(user: string, overrides?: Partial<AuthorizationInput>): Promise<ElicitationAnswer>;
 }
-
-export interface Answer<T> {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly body: T;
-}
-
-/** Set when the call was refused. */
-interface Refusal {
-  readonly code?: ProblemBody['code'];
-  readonly errors?: ProblemBody['errors'];
-}
-/** Tests ask for what they expect to be there; the contract's own schemas are checked by `expectInContract`. */
-type AnyOutcome = Partial<
-  UnionToIntersection<OutcomeBody extends infer O ? (O extends unknown ? Omit<O, 'kind'> : never) : never>
-> &
-  Pick<OutcomeBody, 'kind'>;
-type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
-
-type AnyRedeemed = Partial<
-  UnionToIntersection<RedeemedElicitationBody extends infer R ? (R extends unknown ? Omit<R, 'kind'> : never) : never>
-> & { kind: string };
-
-export type ElicitationAnswer = Omit<ElicitationBody, 'outcome'> & { outcome?: AnyOutcome } & Refusal;
-
-export type Api = ReturnType<typeof createApi>;
 
 export const ALICE = 'alice';
 export const BOB = 'bob';
 
-/** The API key of an MCP server in these worlds. */
-export const keyOf = (mcpServerId: string): string => `pk_${mcpServerId}_only-for-tests-0123456789`;
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
 
-export { freePort };
+const PEOPLE = 80;
+const user = (sub: string): TestUser => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` });
 
-/** The API of the gateway at an address, as the MCP server with this key sees it. */
-export function createApi(base: string, apiKey: string) {
-  async function call<T>(
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: Record<string, string> = {},
-  ): Promise<Answer<T>> {
-    const response = await fetch(`${base}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${apiKey}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (text === '' ? undefined : JSON.parse(text)) as T,
-    };
-  }
-  return {
-    call,
-    issue: (body: IssueElicitationInput, headers?: Record<string, string>) =>
-      call<ElicitationAnswer>('POST', '/v1/elicitations', body, headers),
-    read: (id: string, wait?: number) =>
-      call<ElicitationAnswer>('GET', `/v1/elicitations/${id}${wait === undefined ? '' : `?wait=${wait}`}`),
-    redeem: (id: string, headers?: Record<string, string>, body?: RedeemRequest) =>
-      call<AnyRedeemed & Refusal>('POST', `/v1/elicitations/${id}/redeem`, body, headers),
-    cancel: (id: string) => call<ElicitationAnswer>('POST', `/v1/elicitations/${id}/cancel`),
-    accessToken: (connectionId: string, request?: AccessTokenRequest) =>
-      call<PlainAccessToken & Refusal>('POST', `/v1/connections/${connectionId}/access-token`, request),
-    connections: (subject: { issuer: string; subject: string }) =>
-      call<ConnectionListBody & Refusal>('GET', `/v1/connections?${new URLSearchParams(subject)}`),
-    credentials: (subject: { issuer: string; subject: string }) =>
-      call<CredentialListBody & Refusal>('GET', `/v1/credentials?${new URLSearchParams(subject)}`),
-    credential: (credentialId: string, request?: ReadCredentialRequest) =>
-      call<Partial<UnionToIntersection<CredentialValuesBody>> & Refusal>(
-        'POST',
-        `/v1/credentials/${credentialId}/values`,
-        request,
-      ),
-    removeCredential: (credentialId: string) => call<Refusal>('DELETE', `/v1/credentials/${credentialId}`),
-    remove: (connectionId: string) =>
-      call<RemovedConnectionBody & Refusal>('DELETE', `/v1/connections/${connectionId}`),
-  };
-}
+/** Users of the identity provider: Alice, Bob, and those that `subject()` returns. */
+export const worldUsers: readonly TestUser[] = [
+  user(ALICE),
+  user(BOB),
+  ...Array.from({ length: PEOPLE }, (_, n) => user(`person-${n}`)),
+];
+
+export { type Answer, type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
+export { freePort };
 
 /** Starts Redis, an identity provider, a third-party provider and the gateways between them. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
@@ -169,6 +101,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await startOpenIdProvider({
       name: 'Example ID',
       consent: 'skip',
+      users: worldUsers,
       clients: [
         {
           clientId: 'postern',
@@ -223,6 +156,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       redis: { url: redisUrl },
       // Everything is one process here, and the machine has other things to do.
       overload: { eventLoopDelayMs: 10_000 },
+      // A test file is one client address.
+      limits: { pageRequestsPerMinute: 1_000_000 },
       vault: { keys: [{ kid: 'test', key: vaultKey }] },
       identityProviders: [
         {
@@ -272,8 +207,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     );
   }
 
-  const owned = stack.move();
-  return {
+  const parts = {
     publicUrl,
     gateways,
     config: inputs[0] ?? inputFor(0),
@@ -281,16 +215,48 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     identityProvider,
     provider,
     log: () => chunks.join(''),
-    api: ({ replica = 0, apiKey = keyOf('tracker') } = {}) =>
-      createApi(gateways[replica]?.address ?? publicUrl, apiKey),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+  const apiOf: World['apiOf'] = ({ replica = 0, apiKey = keyOf('tracker') } = {}) =>
+    createApi(gateways[replica]?.address ?? publicUrl, apiKey);
+  const api = apiOf();
+  const leaks = watchForLeaks(parts);
+  let used = 0;
+  const owned = stack.move();
+  return {
+    ...parts,
+    api,
+    apiOf,
+    subject() {
+      if (used === PEOPLE) throw new Error('nobody is left');
+      used += 1;
+      return `person-${used - 1}`;
+    },
+    raw: () => createRawBrowser({ address: gateways[0]?.address ?? publicUrl, publicUrl }),
+    async ask(subject, overrides) {
+      const issued = await api.issue(askFor(parts, subject, overrides));
+      if (issued.status !== 201) throw new Error(`not issued: ${issued.status} ${issued.body.code ?? ''}`);
+      return issued.body;
+    },
+    async [Symbol.asyncDispose]() {
+      try {
+        // Whatever a file has played: none of the secrets of it may be left anywhere.
+        if (options.plantsLeaks !== true) await leaks.assertNone();
+      } finally {
+        leaks[Symbol.dispose]();
+        await owned.disposeAsync();
+      }
+    },
   };
 }
 
 export type AuthorizationInput = Extract<IssueElicitationInput, { kind: 'authorization' }>;
 
 /** An ask for repositories in the name of `user`. */
-export function askFor(world: World, user: string, overrides: Partial<AuthorizationInput> = {}): AuthorizationInput {
+export function askFor(
+  world: Pick<World, 'identityProvider'>,
+  user: string,
+  overrides: Partial<AuthorizationInput> = {},
+): AuthorizationInput {
   return {
     kind: 'authorization',
     subject: { issuer: world.identityProvider.issuer, subject: user },

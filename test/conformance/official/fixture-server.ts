@@ -5,7 +5,7 @@ import { postern } from '@postern/mcp';
 import { z } from 'zod';
 import { authInfoOf, startMcpEndpoint } from '../../support/mcp-endpoint.ts';
 import { connectAccount } from '../../support/person-at-gateway.ts';
-import type { Stage } from '../../support/stage.ts';
+import type { World } from '../../support/world.ts';
 import { keyOf } from '../../support/world.ts';
 import { registerFixtureTools } from './fixture-tools.ts';
 
@@ -25,8 +25,7 @@ const HOLD_MS = 15_000;
  * endpoint names the user. And it declares form mode only, so wherever it declares elicitation, URL mode is declared
  * beside it on the way in; the person behind it then opens every URL and connects the account.
  */
-export async function startFixtureServer(stage: Stage): Promise<FixtureServer> {
-  const { world } = stage;
+export async function startFixtureServer(world: World): Promise<FixtureServer> {
   const { issuer } = world.identityProvider;
   const people: Promise<void>[] = [];
 
@@ -41,7 +40,7 @@ export async function startFixtureServer(stage: Stage): Promise<FixtureServer> {
         const { subject } = z
           .object({ subject: z.object({ subject: z.string() }) })
           .parse(JSON.parse(String(init.body))).subject;
-        people.push(connectAccount(stage.raw(), elicitationId, subject));
+        people.push(connectAccount(world.raw(), elicitationId, subject));
       }
       return response;
     },

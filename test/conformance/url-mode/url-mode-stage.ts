@@ -1,9 +1,8 @@
 import { type GatedEndpoint, type GatedEndpointOptions, startGatedEndpoint } from '../../support/gated-endpoint.ts';
 import { connectAccount, declineOnPage } from '../../support/person-at-gateway.ts';
 import { createRawBrowser, type RawBrowser } from '../../support/raw-browser.ts';
-import { startStage } from '../../support/stage.ts';
 import { startVerbWorld, type VerbWorld } from '../../support/verb-world.ts';
-import { type Api, keyOf, type World } from '../../support/world.ts';
+import { type Api, keyOf, startWorld, type World } from '../../support/world.ts';
 
 export type TerminalStatus = 'completed' | 'declined' | 'cancelled' | 'expired' | 'failed';
 
@@ -31,13 +30,12 @@ export const PORTAL = 'portal';
 export async function startUrlModeStage(): Promise<UrlModeStage> {
   await using stack = new AsyncDisposableStack();
   let offset = 0;
-  const stage = stack.use(
-    await startStage({
+  const world = stack.use(
+    await startWorld({
       now: () => Date.now() + offset,
       otherMcpServers: [{ id: PORTAL, identity: { mode: 'external', verifyUrl: 'http://localhost:7002/verify' } }],
     }),
   );
-  const { world } = stage;
   const browser = () =>
     createRawBrowser({ address: world.gateways[0]?.address ?? world.publicUrl, publicUrl: world.publicUrl });
 
@@ -51,7 +49,7 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
   }
 
   async function expire(elicitationId: string): Promise<void> {
-    const { body } = await stage.api.read(elicitationId);
+    const { body } = await world.api.read(elicitationId);
     const gateway = world.gateways[0];
     if (gateway === undefined) throw new Error('no gateway');
     const ended = await withClock(Date.parse(body.expiresAt) - Date.now() + 1000, () =>
@@ -61,7 +59,7 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
   }
 
   async function cancel(elicitationId: string): Promise<void> {
-    const { status } = await stage.api.cancel(elicitationId);
+    const { status } = await world.api.cancel(elicitationId);
     if (status !== 200) throw new Error(`not cancelled: ${status}`);
   }
 
@@ -70,8 +68,8 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
   const owned = stack.move();
   return {
     world,
-    api: stage.api,
-    subject: stage.subject,
+    api: world.api,
+    subject: world.subject,
     browser,
     withClock,
     verbs: () => (verbs ??= startVerbWorld().then(started => owned.use(started))),
@@ -101,7 +99,7 @@ export async function startUrlModeStage(): Promise<UrlModeStage> {
 
 /** The application vouches for the right person when the link is opened and for somebody else when the answer is there. */
 async function failAtPortal(world: World, browser: RawBrowser, elicitationId: string, user: string): Promise<void> {
-  const portal = world.api({ apiKey: keyOf(PORTAL) });
+  const portal = world.apiOf({ apiKey: keyOf(PORTAL) });
   const verify = async (location: string | undefined, subject: string) => {
     const verificationId = new URL(location ?? '').searchParams.get('verificationId') ?? '';
     return await portal.call<{ continueUrl?: string; code?: string }>(

@@ -55,7 +55,7 @@ export async function fuzzRoute(
     const requests = fc
       .sample(damaged(await draftsFor(route, world), which), { numRuns: count, seed: batchSeed })
       .map(toInput);
-    const url = world.stage.world.redis.url;
+    const url = world.redis.url;
     const before = await dumpQuickly(url);
     const isTaken = await sendAll(world, requests, { statuses, times, seed: batchSeed });
     const changed = changesBetween(before, await dumpQuickly(url), Date.now());
@@ -65,7 +65,7 @@ export async function fuzzRoute(
       throw new Error(`refused, and changed ${changed.slice(0, 5).join(', ')}: ${describe()}`);
     sent += count;
   }
-  const after = await dumpQuickly(world.stage.world.redis.url);
+  const after = await dumpQuickly(world.redis.url);
   const lost = [...world.bystander].filter(([key, { value }]) => after.get(key)?.value !== value);
   if (lost.length > 0) throw new Error(`somebody else lost ${lost.map(([key]) => key).join(', ')}`);
   times.sort((a, b) => a - b);
@@ -126,11 +126,11 @@ interface Answer {
 }
 
 /** Through everything but the sockets, which takes a third of the time. */
-async function inject({ gateway, stage }: FuzzWorld, input: FuzzInput): Promise<Answer> {
+async function inject({ gateway, publicUrl }: FuzzWorld, input: FuzzInput): Promise<Answer> {
   const answer = await gateway.app.inject({
     method: input.method as 'GET',
     url: input.url,
-    headers: { host: new URL(stage.world.publicUrl).host, ...input.headers },
+    headers: { host: new URL(publicUrl).host, ...input.headers },
     ...(input.body === undefined ? {} : { payload: input.body }),
     payloadAsStream: true,
   });
@@ -144,11 +144,11 @@ async function inject({ gateway, stage }: FuzzWorld, input: FuzzInput): Promise<
 
 /** Through a socket. `undefined`: Node's client does not send such a request. */
 async function sendOverWire(
-  { gateway, stage }: FuzzWorld,
+  { gateway, publicUrl }: FuzzWorld,
   { method, url, headers, body }: FuzzInput,
 ): Promise<Answer | undefined> {
   const { hostname, port } = new URL(gateway.address);
-  const { host } = new URL(stage.world.publicUrl);
+  const { host } = new URL(publicUrl);
   // Node's client frames no body of a GET or DELETE by itself.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   let outgoing: ClientRequest;
@@ -168,7 +168,7 @@ async function sendOverWire(
 
 async function answerTo(world: FuzzWorld, input: FuzzInput, isOverWire: boolean): Promise<Answer> {
   // The injection does not accept every URL.
-  const isInjectable = URL.canParse(input.url, world.stage.world.publicUrl);
+  const isInjectable = URL.canParse(input.url, world.publicUrl);
   const isSmall = (input.body?.length ?? 0) <= OVER_WIRE_BYTES;
   const answer = !isInjectable || (isOverWire && isSmall) ? await sendOverWire(world, input) : undefined;
   return answer ?? inject(world, input);
@@ -180,7 +180,7 @@ interface Sending {
 }
 
 async function sendOne(world: FuzzWorld, input: FuzzInput, p: Sending, repeats = REPEATS): Promise<number> {
-  const { publicUrl } = world.stage.world;
+  const { publicUrl } = world;
   const answer = await answerTo(world, input, p.isOverWire);
   if (answer.statusCode === 503 && repeats > 0) {
     await delay(1_000);

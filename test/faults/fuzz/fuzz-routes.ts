@@ -45,7 +45,7 @@ export async function fuzzRoutes(isOurs: (route: RegisteredRoute) => boolean): P
       );
       expect(result.inputs).toBe(inputsOf(route));
       expect(surprises).toEqual([]);
-      expect(world.stage.world.log()).not.toContain('http.surprise');
+      expect(world.log()).not.toContain('http.surprise');
     });
   };
 }

@@ -6,16 +6,14 @@ import { startExternalApplication } from '../../support/external-application.ts'
 import { createPasskeyPeople } from '../../support/passkey-person.ts';
 import { connectAccount } from '../../support/person-at-gateway.ts';
 import type { RawBrowser } from '../../support/raw-browser.ts';
-import { type Stage, startStage } from '../../support/stage.ts';
-import { askFor, keyOf } from '../../support/world.ts';
+import { askFor, keyOf, startWorld, type World } from '../../support/world.ts';
 import { completeAsks } from './complete-asks.ts';
 import { type Dump, dumpQuickly } from './dump.ts';
 
-type Ask = Parameters<Stage['api']['issue']>[0];
+type Ask = Parameters<World['api']['issue']>[0];
 
 /** A gateway with everything configured that has routes, and somebody for whom everything is open. */
-export interface FuzzWorld extends AsyncDisposable {
-  readonly stage: Stage;
+export interface FuzzWorld extends World {
   readonly gateway: Gateway;
   readonly stripe: FakeStripe;
   /** What valid requests are made of. Renewed by `refresh` when fuzzing has used something up. */
@@ -55,8 +53,8 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
   const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { EUR: 100 } });
   const limits = { requestsPerMinute: 1_000_000_000, elicitationsPerSubject: 1_000_000 };
   const providers = ['forge', 'panel'];
-  const stage = stack.use(
-    await startStage({
+  const world = stack.use(
+    await startWorld({
       logLevel: 'warn',
       provider: { deviceFlow: true },
       config: ({ base }) => ({
@@ -72,27 +70,27 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
       ],
     }),
   );
-  const [gateway] = stage.world.gateways;
-  if (gateway === undefined) throw new TypeError('a stage without a gateway');
+  const [gateway] = world.gateways;
+  if (gateway === undefined) throw new TypeError('a world without a gateway');
 
-  const before = await dumpQuickly(stage.world.redis.url);
-  await keepBystander(stage);
-  const after = await dumpQuickly(stage.world.redis.url);
+  const before = await dumpQuickly(world.redis.url);
+  await keepBystander(world);
+  const after = await dumpQuickly(world.redis.url);
   // `due`, `open` and `held` are of all whose shard it is: one in 256 has the same as the person of the requests.
   const bystander = new Map(
     [...after].filter(([key]) => !before.has(key) && !/:(lease|bs|cursor|feed|fed|events|due|open|held)\b/.test(key)),
   );
 
-  const user = stage.subject();
-  const standing = await prepare(stage, user);
+  const user = world.subject();
+  const standing = await prepare(world, user);
   const owned = stack.move();
   return {
-    stage,
+    ...world,
     gateway,
     stripe,
     standing,
     bystander,
-    refresh: () => refresh(stage, user, standing),
+    refresh: () => refresh(world, user, standing),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -103,43 +101,43 @@ function withPanel(providers: GatewayConfigInput['providers']): GatewayConfigInp
   return providers?.flatMap(forge => [forge, Object.assign({}, forge, panel)]);
 }
 
-async function keepBystander(stage: Stage): Promise<void> {
-  const api = stage.world.api({ apiKey: keyOf('bystander') });
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: stage.subject() };
+async function keepBystander(world: World): Promise<void> {
+  const api = world.apiOf({ apiKey: keyOf('bystander') });
+  const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
   for (const kind of askedKinds) {
     const issued = await api.issue({ ...askOfEach[kind].ask(), subject, ttlSeconds: DAY_S } as Ask);
     if (issued.status !== 201) throw new Error(`not issued: ${issued.status}`);
   }
-  const { body } = await api.issue(askFor(stage.world, subject.subject));
-  await connectAccount(stage.raw(), body.elicitationId, subject.subject);
+  const { body } = await api.issue(askFor(world, subject.subject));
+  await connectAccount(world.raw(), body.elicitationId, subject.subject);
 }
 
-async function prepare(stage: Stage, user: string): Promise<Standing> {
-  const first = await stage.ask(user);
-  await connectAccount(stage.raw(), first.elicitationId, user);
-  const connectionId = (await stage.api.read(first.elicitationId)).body.outcome?.connectionId ?? '';
+async function prepare(world: World, user: string): Promise<Standing> {
+  const first = await world.ask(user);
+  await connectAccount(world.raw(), first.elicitationId, user);
+  const connectionId = (await world.api.read(first.elicitationId)).body.outcome?.connectionId ?? '';
   const standing: Standing = {
-    person: await visitorFor(stage, user, first.elicitationId),
+    person: await visitorFor(world, user, first.elicitationId),
     asks: new Map(),
     ended: first.elicitationId,
     connectionId,
-    credentialId: await keepCredential(stage, user),
-    passkey: await enrol(stage),
+    credentialId: await keepCredential(world, user),
+    passkey: await enrol(world),
     device: '',
-    external: await openExternally(stage),
+    external: await openExternally(world),
     callbackState: '',
-    signIn: { raw: stage.raw(), state: '' },
+    signIn: { raw: world.raw(), state: '' },
   };
-  await refresh(stage, user, standing);
+  await refresh(world, user, standing);
   // Accepted without damage, so that each refusal is about the damage.
-  const subject = { issuer: stage.world.identityProvider.issuer, subject: stage.subject() };
-  for (const ask of completeAsks) await openFor(stage, { ...ask, subject, ttlSeconds: DAY_S } as Ask);
+  const subject = { issuer: world.identityProvider.issuer, subject: world.subject() };
+  for (const ask of completeAsks) await openFor(world, { ...ask, subject, ttlSeconds: DAY_S } as Ask);
   return standing;
 }
 
 /** @throws when it is not open */
-async function openFor(stage: Stage, body: Ask): Promise<string> {
-  const { status, body: issued } = await stage.api.issue(body);
+async function openFor(world: World, body: Ask): Promise<string> {
+  const { status, body: issued } = await world.api.issue(body);
   if (status > 201 || !['pending', 'active'].includes(issued.status))
     throw new Error(`not issued: ${body.kind} ${status} ${issued.status}`);
   return issued.elicitationId;
@@ -161,70 +159,70 @@ function unheardOf(kind: keyof typeof askOfEach): object {
 }
 
 /** Whatever was used up is there again. */
-async function refresh(stage: Stage, user: string, standing: Standing): Promise<void> {
+async function refresh(world: World, user: string, standing: Standing): Promise<void> {
   const isOpen = async (elicitationId: string) =>
-    ['pending', 'active'].includes((await stage.api.read(elicitationId)).body.status);
-  const issuer = stage.world.identityProvider.issuer;
+    ['pending', 'active'].includes((await world.api.read(elicitationId)).body.status);
+  const issuer = world.identityProvider.issuer;
 
   if ((await standing.person.get('/me')).body.includes('/login?'))
-    standing.person = await visitorFor(stage, user, standing.ended);
+    standing.person = await visitorFor(world, user, standing.ended);
   for (const kind of askedKinds) {
     const known = standing.asks.get(kind);
     if (known !== undefined && (await isOpen(known.elicitationId))) continue;
     // What is asked again in other words meets no answer that was given before.
     const body = { ...unheardOf(kind), subject: { issuer, subject: user }, ttlSeconds: DAY_S } as Ask;
-    const elicitationId = await openFor(stage, body);
+    const elicitationId = await openFor(world, body);
     standing.asks.set(kind, { elicitationId, body });
   }
   const authorization = standing.asks.get('authorization');
   if (authorization === undefined || !(await isOpen(authorization.elicitationId))) {
     const scopes = ['issues'];
-    const body = askFor(stage.world, user, { ttlSeconds: DAY_S, authorization: { provider: 'forge', scopes } });
-    standing.asks.set('authorization', { elicitationId: await openFor(stage, body), body });
+    const body = askFor(world, user, { ttlSeconds: DAY_S, authorization: { provider: 'forge', scopes } });
+    standing.asks.set('authorization', { elicitationId: await openFor(world, body), body });
   }
-  if ((await stage.api.accessToken(standing.connectionId)).status !== 200) {
-    const again = await stage.ask(user);
-    await connectAccount(stage.raw(), again.elicitationId, user);
+  if ((await world.api.accessToken(standing.connectionId)).status !== 200) {
+    const again = await world.ask(user);
+    await connectAccount(world.raw(), again.elicitationId, user);
     standing.ended = again.elicitationId;
-    standing.connectionId = (await stage.api.read(again.elicitationId)).body.outcome?.connectionId ?? '';
+    standing.connectionId = (await world.api.read(again.elicitationId)).body.outcome?.connectionId ?? '';
   }
-  if ((await stage.api.credential(standing.credentialId)).status !== 200)
-    standing.credentialId = await keepCredential(stage, user);
+  if ((await world.api.credential(standing.credentialId)).status !== 200)
+    standing.credentialId = await keepCredential(world, user);
   if (standing.device === '' || !(await isOpen(standing.device))) {
     const authorization = { provider: 'panel', scopes: ['repo'] };
-    standing.device = await openFor(stage, askFor(stage.world, user, { ttlSeconds: DAY_S, authorization }));
+    standing.device = await openFor(world, askFor(world, user, { ttlSeconds: DAY_S, authorization }));
     const form = await standing.person.acceptForm(standing.device);
     await standing.person.post(`/e/${standing.device}/accept`, { form });
   }
   const { elicitationId } = standing.asks.get('authorization') ?? raise();
   standing.callbackState = (await standing.person.accept(elicitationId)).searchParams.get('state') ?? '';
-  const signIn = stage.raw();
+  const signIn = world.raw();
   const { location = '' } = await signIn.get(`/login?e=${elicitationId}`);
   standing.signIn = { raw: signIn, state: new URL(location).searchParams.get('state') ?? '' };
   const { raw, name } = standing.passkey;
-  if (!(await raw.get('/me')).body.includes(name)) standing.passkey = await enrol(stage);
+  if (!(await raw.get('/me')).body.includes(name)) standing.passkey = await enrol(world);
 }
 
-async function enrol(stage: Stage): Promise<Standing['passkey']> {
-  const people = createPasskeyPeople(() => stage);
+async function enrol(world: World): Promise<Standing['passkey']> {
+  const people = createPasskeyPeople(() => world);
   const { raw, elicitationId } = await people.enrolled();
   const removal = /\/me\/passkeys\/([^/]+)\/remove/.exec((await raw.get('/me')).body);
   return { raw, name: removal?.[1] ?? '', elicitationId };
 }
 
-async function keepCredential(stage: Stage, user: string): Promise<string> {
+async function keepCredential(world: World, user: string): Promise<string> {
   const name = `kept-${crypto.randomUUID().slice(0, 8)}`;
   const credential = { ...apiKeyRequest, name, retention: 'lasting' } as const;
-  const { elicitationId } = await issueFor(stage, user, { kind: 'credential', credential });
-  const raw = await visitorFor(stage, user, elicitationId);
+  const { elicitationId } = await issueFor(world, user, { kind: 'credential', credential });
+  const raw = await visitorFor(world, user, elicitationId);
   await acceptWith(raw, elicitationId, { api_key: 'ak_0123456789' });
-  return (await stage.api.read(elicitationId)).body.outcome?.credentialId ?? '';
+  return (await world.api.read(elicitationId)).body.outcome?.credentialId ?? '';
 }
 
-async function openExternally(stage: Stage): Promise<Standing['external']> {
-  const api = stage.world.api({ apiKey: keyOf('app') });
-  const { body } = await api.issue(askFor(stage.world, stage.subject(), { ttlSeconds: DAY_S }));
-  const raw = stage.raw();
+async function openExternally(world: World): Promise<Standing['external']> {
+  const api = world.apiOf({ apiKey: keyOf('app') });
+  const { body } = await api.issue(askFor(world, world.subject(), { ttlSeconds: DAY_S }));
+  const raw = world.raw();
   const { location = '' } = await raw.get(`/login?e=${body.elicitationId}`);
   const verificationId = new URL(location).searchParams.get('verificationId') ?? '';
   return { elicitationId: body.elicitationId, verificationId, raw };

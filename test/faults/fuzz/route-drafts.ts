@@ -37,8 +37,8 @@ export async function draftsFor(route: RegisteredRoute, world: FuzzWorld): Promi
 }
 
 const cookiesOf = (raw: RawBrowser): Draft['cookies'] => [...raw.cookies];
-const asBrowser = ({ stage }: FuzzWorld, raw: RawBrowser) => ({
-  headers: { origin: stage.world.publicUrl, 'sec-fetch-site': 'same-origin', accept: 'text/html' },
+const asBrowser = ({ publicUrl }: FuzzWorld, raw: RawBrowser) => ({
+  headers: { origin: publicUrl, 'sec-fetch-site': 'same-origin', accept: 'text/html' },
   cookies: cookiesOf(raw),
 });
 
@@ -165,13 +165,13 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     { params: [standing.ended], headers: bearer(), body: jsonBody({ sealed: { alg: 'ECDH-ES' } }) },
     { params: [standing.asks.get('form')?.elicitationId ?? ''], headers: bearer(), body: jsonBody({}) },
   ],
-  'POST /v1/elicitations/:elicitationId/verify': ({ standing, stage }) => [
+  'POST /v1/elicitations/:elicitationId/verify': ({ standing, identityProvider }) => [
     {
       params: [standing.external.elicitationId],
       headers: bearer('app'),
       body: jsonBody({
         verificationId: standing.external.verificationId,
-        subject: { issuer: stage.world.identityProvider.issuer, subject: 'nobody' },
+        subject: { issuer: identityProvider.issuer, subject: 'nobody' },
         authTime: 1,
       }),
     },
@@ -218,13 +218,13 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     { query: [['e', standing.external.elicitationId]], cookies: cookiesOf(standing.external.raw) },
   ],
   'GET /login/callback': () => [{ query: [['state', 'a-state']] }],
-  'GET /login/callback/:identityProvider': ({ standing: { signIn }, stage }) => [
+  'GET /login/callback/:identityProvider': ({ standing: { signIn }, identityProvider }) => [
     {
       params: ['example-id'],
       query: [
         ['code', 'a-code'],
         ['state', signIn.state],
-        ['iss', encodeURIComponent(stage.world.identityProvider.issuer)],
+        ['iss', encodeURIComponent(identityProvider.issuer)],
       ],
       cookies: cookiesOf(signIn.raw),
       spends: 'state',
@@ -244,13 +244,13 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
   ],
   'POST /logout': async world =>
     (await plainForm(world, world.standing.person, '/me', [])).map(part => ({ ...part, isForAnyone: true })),
-  'GET /callback/:mcpServerId/:provider': ({ standing, stage }) => [
+  'GET /callback/:mcpServerId/:provider': ({ standing, provider }) => [
     {
       params: ['tracker', 'forge'],
       query: [
         ['code', 'a-code'],
         ['state', standing.callbackState],
-        ['iss', encodeURIComponent(stage.world.provider.issuer)],
+        ['iss', encodeURIComponent(provider.issuer)],
       ],
       cookies: cookiesOf(standing.person),
       spends: 'state',
@@ -294,8 +294,8 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     plainForm(world, world.standing.passkey.raw, '/me', [world.standing.passkey.name]),
 };
 
-function subjects({ stage, standing }: FuzzWorld): Part[] {
-  const issuer = encodeURIComponent(stage.world.identityProvider.issuer);
+function subjects({ identityProvider, standing }: FuzzWorld): Part[] {
+  const issuer = encodeURIComponent(identityProvider.issuer);
   const subject = standing.asks.get('form')?.body.subject;
   const named = subject !== undefined && 'subject' in subject ? subject.subject : 'x';
   return [

@@ -2,20 +2,19 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendBytes } from '../../support/raw-http.ts';
-import { type Stage, startStage } from '../../support/stage.ts';
-import { keyOf } from '../../support/world.ts';
+import { keyOf, startWorld, type World } from '../../support/world.ts';
 import { changesBetween, closeDumps, dumpQuickly } from './dump.ts';
 
-let stage: Stage;
+let world: World;
 beforeAll(async () => {
-  stage = await startStage({ logLevel: 'warn' });
+  world = await startWorld({ logLevel: 'warn' });
 });
 afterAll(async () => {
   closeDumps();
-  await stage?.[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
-const address = () => stage.world.gateways[0]?.address ?? '';
+const address = () => world.gateways[0]?.address ?? '';
 const authorization = `Authorization: Bearer ${keyOf('tracker')}`;
 const lines = (...all: string[]) => [...all, '', ''].join('\r\n');
 const chunked = '5\r\nhello\r\n0\r\n\r\n';
@@ -70,14 +69,14 @@ const bytes: Readonly<Record<string, readonly [text: string, ...statuses: number
 
 describe('S44, S46: bytes that no HTTP library would send', () => {
   it.each(Object.entries(bytes))('%s', async (_, [text, ...statuses]) => {
-    const before = await dumpQuickly(stage.world.redis.url);
+    const before = await dumpQuickly(world.redis.url);
     const answer = await sendBytes(address(), text);
     expect(statuses).toContain(answer.status);
     // What comes after a refusal on the same connection is not read.
     expect(answer.text.match(/HTTP\/1\.1 \d/g)?.length ?? 0).toBeLessThanOrEqual(1);
     expect(answer.text).not.toMatch(/\n\s+at |node:internal|\.ts:\d/);
-    expect(changesBetween(before, await dumpQuickly(stage.world.redis.url), Date.now())).toEqual([]);
-    expect(stage.world.log()).not.toContain('http.surprise');
+    expect(changesBetween(before, await dumpQuickly(world.redis.url), Date.now())).toEqual([]);
+    expect(world.log()).not.toContain('http.surprise');
   });
 
   it('whoever leaves in the middle of a body is no surprise', async () => {
@@ -96,7 +95,7 @@ describe('S44, S46: bytes that no HTTP library would send', () => {
     }
     // Answered after those that have left.
     expect((await fetch(`${address()}/livez`)).status).toBe(200);
-    expect(stage.world.log()).not.toContain('http.surprise');
+    expect(world.log()).not.toContain('http.surprise');
   });
 
   it('slowloris: hundreds that never finish their headers keep nobody else out', async () => {

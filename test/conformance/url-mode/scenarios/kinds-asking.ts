@@ -76,7 +76,7 @@ export const kindsAsking: readonly Scenario[] = [
       ]);
       assert.notEqual(urls.length, 0);
       for (const url of urls)
-        assert.match(url.slice(payment.stage.world.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+        assert.match(url.slice(payment.stage.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
       assert.equal(new Set(urls.map(elicitationIdOf)).size, urls.length);
     },
   },

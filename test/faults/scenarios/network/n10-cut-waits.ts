@@ -17,7 +17,7 @@ async function throughCuttingProxy(run: FaultRun): Promise<void> {
   const payment = { processors: ['stripe-main', 'none'], maxAmount: { EUR: 100_000 } };
   const world = run.stack.use(await startVerbWorld({ mcpServer: { payment } }));
   const { stage } = world.payment;
-  const port = Number(new URL(stage.world.gateways[0]?.address ?? '').port);
+  const port = Number(new URL(stage.gateways[0]?.address ?? '').port);
   const proxy = run.stack.use(await startFaultProxy(port, { seed: run.seed }));
   using _cut = proxy.add({ type: 'reset_peer', direction: 'downstream', timeoutMs: CUT_MS });
   const url = `http://127.0.0.1:${proxy.port}`;
