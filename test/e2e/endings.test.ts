@@ -111,7 +111,7 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
   it.each(askedKinds)('%s: closing the page decides nothing; the ask stays open until its time', async kind => {
     const one = await asked(kind);
     expect((await world.api.read(one.elicitationId)).body.status).toBe('pending');
-    ahead = 599_000;
+    ahead = 500_000;
     expect((await accept(one)).status).toBe(303);
     expect((await world.api.read(one.elicitationId)).body.status).toBe('completed');
   });

@@ -14,7 +14,7 @@ type McpServerInput = GatewayConfigInput['mcpServers'][number];
 export interface WorldOptions {
   /** Default: one of its own, empty, that the worker hands to its next world. */
   readonly redisUrl?: string;
-  /** Its own Redis is killed: nothing that it has said yes to may depend on how busy the disk is. */
+  /** Its own Redis is killed or frozen: commands time out as in the product, and nothing that it has said yes to may depend on how busy the disk is. */
   readonly isRedisKilled?: boolean;
   /** Extends or replaces what the MCP server `tracker` is registered with. */
   readonly mcpServer?: Partial<McpServerInput>;
@@ -200,6 +200,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       stack.use(
         await startGateway(config, {
           logger,
+          // Redis takes as long as a busy machine makes it, unless it goes away on purpose.
+          ...(options.isRedisKilled === true ? {} : { redisTimeoutMs: 100_000 }),
           ...(options.now === undefined ? {} : { now: options.now }),
           ...(options.sweepPauseMs === undefined ? {} : { sweepPauseMs: options.sweepPauseMs }),
         }),

@@ -136,6 +136,8 @@ export interface DepsOptions {
   readonly now?: Clock;
   /** Replaces the pause between two ticks of the sweepers, in milliseconds, in tests. */
   readonly sweepPauseMs?: number;
+  /** Replaces the timeout of a Redis command, in milliseconds, in tests. */
+  readonly redisTimeoutMs?: number;
   readonly entropy?: Entropy;
   /** Instead of the keys of the configuration: for keys that stay in a key service. */
   readonly keyRing?: KeyRing;
@@ -173,6 +175,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...target.stores,
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
+    ...(options.redisTimeoutMs === undefined ? {} : { commandTimeoutMs: options.redisTimeoutMs }),
     ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
     auditRetained: config.audit.retained,
     maxPendingCommands: config.overload.redisCommands,
