@@ -5,7 +5,8 @@ import { type EventListener, type ListenOptions, listen } from '../support/event
 import { askKind } from '../support/every-kind.ts';
 import { connectAccount, declineOnPage } from '../support/person-at-gateway.ts';
 import { sendBytes } from '../support/raw-http.ts';
-import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { watchWrites } from '../support/redis-writes.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 const CAP = 3;
@@ -226,14 +227,14 @@ describe('GET /v1/events', () => {
   it('S25: listening, dropping and coming back write nothing', async () => {
     const { elicitationId } = await world.ask(world.subject());
     const before = await dumpRedis(world.redis.url);
-    await writesSince(world.redis.url);
+    using writes = await watchWrites(world.redis.url);
     for (let n = 0; n < 20; n += 1) {
       const listener = await listening({ replica: n % 2, query: '?kind=authorization' });
       await listener.until(() => listener.lastId !== '');
       listener.drop();
     }
     expect(await dumpRedis(world.redis.url)).toEqual(before);
-    expect((await writesSince(world.redis.url)).filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 

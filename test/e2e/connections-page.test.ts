@@ -12,7 +12,8 @@ import {
 } from '../support/connections.ts';
 import { type ExternalApplication, startExternalApplication } from '../support/external-application.ts';
 import { csrfTokenIn, ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { watchWrites } from '../support/redis-writes.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -250,7 +251,7 @@ describe('/me and its forms', () => {
 
   it('S25: looking, a hundred times, changes nothing', async () => {
     const before = await dumpRedis(world.redis.url);
-    await writesSince(world.redis.url);
+    using writes = await watchWrites(world.redis.url);
     const invented = `cn_00${'A'.repeat(43)}`;
     const paths = ['/me', ...[connectionId, invented, 'x'].map(disconnectPathOf), '/login?to=me'];
     const visitors = [raw, world.raw()];
@@ -261,8 +262,7 @@ describe('/me and its forms', () => {
         ),
       );
     expect(await dumpRedis(world.redis.url)).toEqual(before);
-    const writes = await writesSince(world.redis.url);
-    expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
   });
 
   it('S26: a form counts only from our own page, with the token of this browser', async () => {

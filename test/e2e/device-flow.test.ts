@@ -7,7 +7,8 @@ import { newPerson, signIn } from '../support/browser.ts';
 import { connectionIdOf, signInForMe, textOf } from '../support/connections.ts';
 import { askForCode, codeIn, endPollInterval } from '../support/device-page.ts';
 import { csrfTokenIn, type RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { watchWrites } from '../support/redis-writes.ts';
 import { untilNothingIsKept } from '../support/revocations.ts';
 import { type ConfigParts, startWorld, type World } from '../support/world.ts';
 
@@ -183,12 +184,11 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     const { raw, elicitationId } = await asked();
     await askForCode(raw, elicitationId);
     const before = await dumpRedis(world.redis.url);
-    await writesSince(world.redis.url);
+    using writes = await watchWrites(world.redis.url);
     for (let round = 0; round < 50; round += 1)
       for (const method of ['GET', 'HEAD']) await raw.request(method, `/e/${elicitationId}/device`);
     expect(await dumpRedis(world.redis.url)).toEqual(before);
-    const writes = await writesSince(world.redis.url);
-    expect(writes.filter(name => name !== 'zremrangebyscore')).toEqual([]);
+    expect((await writes.take()).filter(({ name }) => name !== 'zremrangebyscore')).toEqual([]);
     expect(polls()).toBe(0);
   });
 });

@@ -5,7 +5,8 @@ import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf } from '.
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
-import { dumpRedis, writesSince } from '../support/redis-dump.ts';
+import { dumpRedis } from '../support/redis-dump.ts';
+import { type WriteWatch, watchWrites } from '../support/redis-writes.ts';
 import { type RegisteredRoute, registeredRoutes } from '../support/registered-routes.ts';
 import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
@@ -45,6 +46,7 @@ let pendingCallback: Link;
 let pendingSignIn: Link;
 let pendingTicket: Link;
 let before: Record<string, unknown>;
+let writes: WriteWatch;
 
 beforeAll(async () => {
   stripe = await startFakeStripe();
@@ -71,12 +73,14 @@ beforeAll(async () => {
     ...(await ofOthers(user)),
   ];
   passkeyName = /\/me\/passkeys\/([^/"]+)\/remove/.exec((await signedIn.get('/me')).body)?.[1] ?? raise();
+  writes = await watchWrites(world.redis.url);
 });
 beforeEach(async () => {
   before = await dumpRedis(world.redis.url);
-  await writesSince(world.redis.url);
+  await writes.take();
 });
 afterAll(async () => {
+  writes?.[Symbol.dispose]();
   await world?.[Symbol.asyncDispose]();
   await stripe?.close();
 });
@@ -181,7 +185,7 @@ async function ofOthers(user: string): Promise<string[]> {
 
 async function expectUntouched(): Promise<void> {
   expect(await dumpRedis(world.redis.url)).toEqual(before);
-  expect((await writesSince(world.redis.url)).filter(name => !SWEEPING.includes(name))).toEqual([]);
+  expect((await writes.take()).filter(({ name }) => !SWEEPING.includes(name))).toEqual([]);
 }
 
 /** Real addresses of a route: with every id, and with what a link can carry. */
@@ -332,7 +336,7 @@ describe('S25: GET, HEAD and OPTIONS change nothing, for every kind and status',
     for (const link of [pendingSignIn, pendingTicket])
       expect(await link.raw.get(link.url)).toMatchObject({ status: 303, location: `/e/${link.elicitationId}` });
     expect(await dumpRedis(world.redis.url)).not.toEqual(before);
-    expect((await writesSince(world.redis.url)).filter(name => !SWEEPING.includes(name))).not.toEqual([]);
+    expect((await writes.take()).filter(({ name }) => !SWEEPING.includes(name))).not.toEqual([]);
   });
 });
 

@@ -110,22 +110,3 @@ async function untilCarried(redis: Redis): Promise<void> {
     await delay(20);
   }
 }
-
-/** Names of the writing commands Redis has run since the last call, those inside scripts included. */
-export async function writesSince(url: string): Promise<string[]> {
-  const redis = new Redis(url);
-  try {
-    const stats = await redis.info('commandstats');
-    await redis.config('RESETSTAT');
-    const ran = [...stats.matchAll(/^cmdstat_([a-z|]+):/gm)].map(([, name = '']) => name.split('|')[0] ?? '');
-    const flags = (await redis.call('COMMAND', 'INFO', ...ran)) as ([string, number, string[]] | null)[];
-    // Scripts are flagged as writing whatever they do; what they do is counted by itself.
-    return flags
-      .filter(entry => entry?.[2].includes('write'))
-      .map(entry => entry?.[0] ?? '')
-      .filter(name => !name.startsWith('eval'))
-      .sort();
-  } finally {
-    redis.disconnect();
-  }
-}
