@@ -66,6 +66,7 @@ const covered = [
   'S61 fails closed when Redis or a provider is lost',
   'S62 start-up refuses an unsafe configuration',
   'S65 no mix-up of identity providers at sign-in (RFC 9700 section 4.4)',
+  'S66 no input takes more than 20 ms of one turn of the event loop',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

@@ -67,6 +67,9 @@ export const hostileTexts: readonly string[] = [
   '👩‍👩‍👧‍👦'.repeat(400),
   '\u0301'.repeat(600),
   '\u0301'.repeat(3000),
+  // Costly as a pattern.
+  'a{0,1000}'.repeat(22),
+  `[${'\\pL\\PL'.repeat(32)}]`,
 ];
 
 /** What is pieced together in a path or a query: encoded rightly or wrongly, and nothing that would end the request line. */

@@ -211,4 +211,20 @@ export const tenancyFaults: readonly Fault[] = [
     replacement: 'if (found.users < 0) throw',
     foundBy: ['services/gateway/src/http/api/event-streams.test.ts'],
   },
+  {
+    name: 'a pattern is compiled whatever it costs',
+    breaks: 'S66',
+    file: 'services/gateway/src/flows/patterns.ts',
+    original: 'if (cost > MAX_COMPILE_COST)',
+    replacement: 'if (cost > Number.POSITIVE_INFINITY)',
+    foundBy: ['services/gateway/src/flows/patterns.test.ts'],
+  },
+  {
+    name: 'repeats cost nothing to compile',
+    breaks: 'S66',
+    file: 'services/gateway/src/flows/pattern-cost.ts',
+    original: 'atom = repeatsIn(token) * (atom + 1) + 1;',
+    replacement: 'atom += 1;',
+    foundBy: ['services/gateway/src/flows/pattern-cost.test.ts'],
+  },
 ];

@@ -11,6 +11,7 @@ import { type FuzzInput, toInput } from './draft.ts';
 import { changesBetween, dumpQuickly } from './dump.ts';
 import type { FuzzWorld } from './fuzz-world.ts';
 import { draftsFor } from './route-drafts.ts';
+import { startTurnMeter } from './turn-meter.ts';
 
 export interface FuzzResult {
   readonly inputs: number;
@@ -30,6 +31,10 @@ const BATCH = 2_000;
 /** Every so many inputs one goes over a socket, as long as its body is no larger than this. */
 const OVER_WIRE_EVERY = 20;
 const OVER_WIRE_BYTES = 65_536;
+/** Processor time that no input may take in one turn of the event loop, in which nobody else is served. */
+const TURN_MS = 20;
+/** Garbage collection and code that is compiled for the first time can fall into a turn, but not into so many in a row. */
+const MEASUREMENTS = 8;
 /** A busy machine may make Redis too slow for one answer; an input that is always answered so is a fault. */
 const REPEATS = 5;
 
@@ -57,12 +62,13 @@ export async function fuzzRoute(
       .map(toInput);
     const url = world.redis.url;
     const before = await dumpQuickly(url);
-    const isTaken = await sendAll(world, requests, { statuses, times, seed: batchSeed });
+    const { isTaken, suspects } = await sendAll(world, requests, { statuses, times, seed: batchSeed });
     const changed = changesBetween(before, await dumpQuickly(url), Date.now());
     const describe = () => `${route.method} ${route.path}, seed ${batchSeed}`;
     if (which === 'refused' && isTaken) throw new Error(`something was taken that must be refused: ${describe()}`);
     if (changed.length > 0 && (which === 'refused' || !isTaken || isSafe(route)))
       throw new Error(`refused, and changed ${changed.slice(0, 5).join(', ')}: ${describe()}`);
+    for (const input of suspects) await assertShortTurns(world, input, batchSeed);
     sent += count;
   }
   const after = await dumpQuickly(world.redis.url);
@@ -98,25 +104,52 @@ function isSafe({ method, path }: RegisteredRoute): boolean {
 
 const isApi = ({ path }: RegisteredRoute): boolean => path.startsWith('/v1/');
 
-/** True when something that can change anything was answered as done. */
+interface Sent {
+  /** Something that can change anything was answered as done. */
+  readonly isTaken: boolean;
+  /** Under way during a turn of the event loop that took too long. */
+  readonly suspects: ReadonlySet<FuzzInput>;
+}
+
 async function sendAll(
   world: FuzzWorld,
   requests: readonly FuzzInput[],
   p: { readonly statuses: Map<number, number>; readonly times: number[]; readonly seed: number },
-): Promise<boolean> {
+): Promise<Sent> {
   let isTaken = false;
   let next = 0;
+  const underWay = new Set<FuzzInput>();
+  const suspects = new Set<FuzzInput>();
+  using _meter = startTurnMeter(ms => {
+    if (ms > TURN_MS) for (const input of underWay) suspects.add(input);
+  });
   const lane = async () => {
     for (let input = requests[next++]; input !== undefined; input = requests[next++]) {
       const startedAt = performance.now();
+      underWay.add(input);
       const status = await sendOne(world, input, { seed: p.seed, isOverWire: next % OVER_WIRE_EVERY === 0 });
+      underWay.delete(input);
       p.times.push(performance.now() - startedAt);
       p.statuses.set(status, (p.statuses.get(status) ?? 0) + 1);
       if (status < 400) isTaken = true;
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  return isTaken;
+  return { isTaken, suspects };
+}
+
+/** @throws when the input alone takes too long in one turn, every time */
+async function assertShortTurns(world: FuzzWorld, input: FuzzInput, seed: number): Promise<void> {
+  const turns: number[] = [];
+  using meter = startTurnMeter();
+  while (turns.length < MEASUREMENTS) {
+    await delay(0);
+    meter.reset();
+    await answerTo(world, input, false);
+    if (meter.longestMs <= TURN_MS) return;
+    turns.push(Math.round(meter.longestMs));
+  }
+  throw new Error(`turns of ${turns.join(', ')} ms, seed ${seed}: ${JSON.stringify(input).slice(0, 1500)}`);
 }
 
 interface Answer {

@@ -22,6 +22,13 @@ describe('patterns of an MCP server', () => {
     },
   );
 
+  test('S66: a page of patterns that repeat is refused by the pattern that exceeds the limit, before it is compiled', () => {
+    const fields = Array.from({ length: 20 }, () => field({ pattern: 'a{0,1000}'.repeat(22), maxLength: 1 }));
+    expect(patternFaultIn(fields)).toMatchObject({ at: 0, message: expect.stringContaining('compile') });
+    const classes = Array.from({ length: 20 }, () => field({ pattern: `[${'\\pL\\PL'.repeat(30)}]`, maxLength: 1 }));
+    expect(patternFaultIn(classes)).toMatchObject({ at: 1, message: expect.stringContaining('compile') });
+  });
+
   test('many that are harmless each are counted together', () => {
     const pattern = '[a-z]{200}';
     const fields = Array.from({ length: 8 }, () => field({ pattern, maxLength: 4096 }));
