@@ -16,6 +16,7 @@ test.each([
   ['redis: { url: "redis://redis:6379" }', {}, false],
   ['redis: { url: "${env:SOME_URL}" }', {}, false],
   ['redis: { cluster: ["redis://a:6379"] }', {}, false],
+  ['redis: { sentinel: { name: postern, nodes: ["redis://a:26379"] } }', {}, false],
   ['redis: { prefix: postern }', { REDIS_URL: 'redis://redis:6379' }, false],
   ['redis: { prefix: postern }', { REDIS_URL: '' }, true],
   ['{ not yaml', {}, false],

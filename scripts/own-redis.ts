@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-const redisAddress = z.object({ redis: z.object({ url: z.unknown(), cluster: z.unknown() }).partial().optional() });
+const redisAddress = z.object({
+  redis: z.object({ url: z.unknown(), cluster: z.unknown(), sentinel: z.unknown() }).partial().optional(),
+});
 
 /**
  * Whether the gateway will start a private Redis with this configuration, and so needs redis-server on this machine.
@@ -12,7 +14,7 @@ export function needsOwnRedis(configPath: string, env: Readonly<Record<string, s
   if (env['REDIS_URL']) return false;
   try {
     const { redis } = redisAddress.parse(parse(readFileSync(configPath, 'utf8')));
-    return redis?.url === undefined && redis?.cluster === undefined;
+    return redis?.url === undefined && redis?.cluster === undefined && redis?.sentinel === undefined;
   } catch {
     return false;
   }
