@@ -1,22 +1,18 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { ProblemCode } from '@postern/api';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { expectInContract, expectProblem } from '../support/contract.ts';
 import { askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
-import { keyOf, startWorld, type World } from '../support/world.ts';
+import { keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
   const { publicKey } = generateKeyPairSync('x25519');
   const key = { ...Object.fromEntries(Object.entries(publicKey.export({ format: 'jwk' }))), kty: 'OKP' as const };
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe);
   world = await startWorld({
-    config: { processors },
-    mcpServer: { payment, limits: { elicitationsPerSubject: 100 } },
+    payment: {},
+    mcpServer: { limits: { elicitationsPerSubject: 100 } },
     otherMcpServers: [
       { id: 'sealed', encryption: { key, required: true } },
       { id: 'formless', kinds: ['confirmation'] },
@@ -25,7 +21,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 const subjectOf = (user: string) => ({ issuer: world.identityProvider.issuer, subject: user });
@@ -100,14 +95,14 @@ describe('S44: every call of the new kinds answers as the contract says', () => 
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf());
     await acceptWith(await visitorFor(world, user, elicitationId), elicitationId);
-    const sessionId = stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '';
-    stripe.pay(sessionId, { settles: 'later' });
+    const sessionId = world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '';
+    world.stripe.pay(sessionId, { settles: 'later' });
     const refused = await world.api.cancel(elicitationId);
     expectInContract('cancelElicitation', refused);
     expectProblem(refused, 'payment_in_progress');
     const inProgress = await world.api.redeem(elicitationId);
     expectProblem(inProgress, 'not_redeemable');
-    stripe.settleLater(sessionId, 'failed');
+    world.stripe.settleLater(sessionId, 'failed');
 
     const other = world.subject();
     const open = await issueFor(world, other, paymentOf());

@@ -162,7 +162,6 @@ describe('S05: the subject by its access token', () => {
     const { access_token } = await tokensFor(world.identityProvider, 'bob', AUDIENCE);
     await using later = await startWorld({
       redisUrl: world.redis.url,
-      now: () => Date.now() + 2 * 3_600_000,
       config: ({ base }) => ({
         redis: { ...base.redis, prefix: 'later' },
         identityProviders: base.identityProviders?.map(provider => ({
@@ -172,6 +171,7 @@ describe('S05: the subject by its access token', () => {
         mcpServers: base.mcpServers.map(server => ({ ...server, issuers: [world.identityProvider.issuer] })),
       }),
     });
+    later.clock.pass(2 * 3600);
     const answer = await later.api.call('POST', '/v1/elicitations', {
       kind: 'authorization',
       subject: { accessToken: access_token },

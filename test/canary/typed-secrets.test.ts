@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import type { FakeStripe } from '@postern/testkit/stripe';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type ApiToCheck, startApiToCheck } from '../support/api-to-check.ts';
-import { acceptWith, apiKeyRequest, deletion, issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, deletion, issueFor, paymentOf } from '../support/asks.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
@@ -23,17 +23,15 @@ const secret = (kind: string) => `canary-${kind}-${crypto.randomUUID()}`;
 async function told(isSealed: boolean): Promise<Story> {
   await using stack = new AsyncDisposableStack();
   const recorder = stack.use(createSecretRecorder());
-  const stripe: FakeStripe = await startFakeStripe();
-  stack.defer(() => stripe.close());
   const api = stack.use(await startApiToCheck());
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   const world = stack.use(
     await startWorld({
       plantsLeaks: true,
-      config: { processors },
-      mcpServer: { payment, credentialChecks: { checked: { url: api.url, bearer: 'api_key' } } },
+      payment: { passkeyAbove: { JPY: 100 } },
+      mcpServer: { credentialChecks: { checked: { url: api.url, bearer: 'api_key' } } },
     }),
   );
+  const { stripe } = world;
   const [gateway] = world.gateways;
   if (gateway === undefined) throw new Error('there is no gateway');
   // With a vault that does nothing everything must be found that is not found otherwise.

@@ -13,7 +13,7 @@ import {
 } from './official/official-scenarios.ts';
 import { type Check, listScenarios, runOfficialClientScenario, runOfficialScenario } from './official/run-scenario.ts';
 import { citedScenarios } from './url-mode/scenarios.ts';
-import { startUrlModeStage } from './url-mode/url-mode-stage.ts';
+import { startUrlModeWorld } from './url-mode/url-mode-world.ts';
 
 const tally = { passed: 0, failed: 0 };
 
@@ -89,7 +89,7 @@ async function runOfficialClient(): Promise<void> {
 async function runUrlMode(): Promise<void> {
   console.log('\nURL mode (ours)\n');
   const scenarios = citedScenarios();
-  await using world = await startUrlModeStage();
+  await using world = await startUrlModeWorld();
   for (const { id, run, requirement } of scenarios) {
     try {
       await withinLimit(run(world));

@@ -1,28 +1,23 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { apiKeyRequest, deletion, issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { apiKeyRequest, deletion, issueFor, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
 import { newPerson, signIn } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 let browser: Browser;
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { KWD: 100 } });
   [browser, world] = await Promise.all([
     sharedBrowser(),
-    startWorld({ config: { processors }, mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } } }),
+    startWorld({ payment: { passkeyAbove: { KWD: 100 } }, mcpServer: { limits: { elicitationsPerSubject: 1000 } } }),
   ]);
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 const WIDE = 'W'.repeat(60);
@@ -177,9 +172,9 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     await press(page, 'accept');
     await page.locator('a.button.accent').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
-    const [session] = stripe.checkoutSessionsOf(elicitationId);
+    const [session] = world.stripe.checkoutSessionsOf(elicitationId);
     expect(await page.locator('a.button.accent').getAttribute('href')).toBe(session?.url);
-    stripe.pay(session?.id ?? '');
+    world.stripe.pay(session?.id ?? '');
     await page.goto(`${url}/charge`);
     await page.waitForURL(url);
     expect(await layoutFaults(page)).toEqual([]);
@@ -243,7 +238,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     await inspect(page, 'charge');
     await page.goto(`${payment.url}/charge`);
     await inspect(page, 'charge: not paid yet');
-    stripe.pay(stripe.checkoutSessionsOf(payment.elicitationId)[0]?.id ?? '');
+    world.stripe.pay(world.stripe.checkoutSessionsOf(payment.elicitationId)[0]?.id ?? '');
     await page.goto(`${payment.url}/charge`);
     await inspect(page, 'paid');
 

@@ -1,12 +1,11 @@
 import { ConfigError, type GatewayConfigInput, parseConfig } from '@postern/gateway';
 import { sharedBrowser } from '@postern/testkit/chromium';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, bookTerms, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { newPerson } from '../support/browser.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
-import { hashOf, keyOf, startWorld, type World } from '../support/world.ts';
+import { hashOf, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 const currencies = [
   'EUR',
@@ -28,19 +27,15 @@ const currencies = [
 const unlimited = Object.fromEntries(currencies.map(code => [code, 999_999_999_999]));
 
 let browser: Browser;
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 let user: string;
 let raw: RawBrowser;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe);
   [browser, world] = await Promise.all([
     sharedBrowser(),
     startWorld({
-      config: { processors },
+      payment: { processors: ['none', 'stripe-main'], maxAmount: unlimited },
       mcpServer: {
-        payment: { ...payment, processors: ['none', 'stripe-main'], maxAmount: unlimited },
         limits: { elicitationsPerSubject: 10_000 },
       },
       otherMcpServers: [
@@ -56,7 +51,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 const billed = (page: string): string => /<strong class="sum">(.*?)<\/strong>/s.exec(page)?.[1] ?? '';

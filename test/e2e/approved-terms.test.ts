@@ -1,7 +1,7 @@
 import { askDigest, parseElicitationId } from '@postern/elicitation';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, bookTerms, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, bookTerms, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { storedElicitation, tamper } from '../support/stored-elicitation.ts';
@@ -10,7 +10,7 @@ import { startWorld, type World } from '../support/world.ts';
 let world: World;
 beforeAll(async () => {
   world = await startWorld({
-    mcpServer: { payment: paymentConfig().payment, limits: { elicitationsPerSubject: 1000 } },
+    mcpServer: { payment: paymentPolicy(), limits: { elicitationsPerSubject: 1000 } },
   });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());

@@ -10,7 +10,6 @@ const HOUR = 3_600_000;
 let browser: Browser;
 let world: World;
 let otherIssuer: TestProvider;
-let ahead = 0;
 
 beforeAll(async () => {
   browser = await sharedBrowser();
@@ -22,7 +21,6 @@ beforeAll(async () => {
     clients: [{ clientId: 'postern', clientSecret: 'other-secret', redirectUris: [] }],
   });
   world = await startWorld({
-    now: () => Date.now() + ahead,
     config: ({ base }) => ({
       identityProviders: [
         ...(base.identityProviders ?? []),
@@ -36,7 +34,7 @@ beforeAll(async () => {
   });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   world.provider.clearRequests();
 });
 afterAll(async () => {
@@ -144,11 +142,11 @@ describe('the browser session', () => {
     const raw = world.raw();
     await raw.signIn(elicitationId, user);
     const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
-    ahead = 29 * 60_000;
+    world.clock.ahead = 29 * 60_000;
     expect(await isSignedIn()).toBe(true);
-    ahead = 31 * 60_000;
+    world.clock.ahead = 31 * 60_000;
     expect(await isSignedIn()).toBe(false);
-    ahead = 9 * HOUR;
+    world.clock.ahead = 9 * HOUR;
     expect(await isSignedIn()).toBe(false);
   });
 
@@ -159,11 +157,11 @@ describe('the browser session', () => {
     await raw.signIn(elicitationId, user);
     const isSignedIn = async () => (await raw.get(`/e/${elicitationId}`)).body.includes('csrf_token');
     const step = 25 * 60_000;
-    for (ahead = step; ahead < 8 * HOUR; ahead += step) {
+    for (world.clock.ahead = step; world.clock.ahead < 8 * HOUR; world.clock.ahead += step) {
       expect(await isSignedIn()).toBe(true);
       await raw.accept(elicitationId);
     }
-    ahead = 8 * HOUR + 1000;
+    world.clock.ahead = 8 * HOUR + 1000;
     expect(await isSignedIn()).toBe(false);
   });
 

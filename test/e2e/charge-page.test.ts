@@ -1,19 +1,14 @@
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe);
-  world = await startWorld({ config: { processors }, mcpServer: { payment } });
+  world = await startWorld({ payment: {} });
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 describe('S25: GET /e/{id}/charge, the one page that may write', () => {
@@ -22,18 +17,18 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     const { elicitationId } = await issueFor(world, user, paymentOf());
     const raw = await visitorFor(world, user, elicitationId);
     await acceptWith(raw, elicitationId);
-    const [session] = stripe.checkoutSessionsOf(elicitationId);
+    const [session] = world.stripe.checkoutSessionsOf(elicitationId);
     if (session === undefined) throw new Error('there is no charge');
     return { user, elicitationId, raw, session };
   }
-  const asked = (): number => stripe.requests().length;
+  const asked = (): number => world.stripe.requests().length;
 
   it('writes nothing as long as the processor says that nothing was paid', async () => {
     const { elicitationId, raw } = await charging();
     const before = await storedElicitation(world, elicitationId);
     for (let round = 0; round < 5; round += 1) expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
-    expect(stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
+    expect(world.stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
   });
 
   it('whatever stands in the address is no word of the processor', async () => {
@@ -46,7 +41,7 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
 
   it('asks the processor for nobody else, also when it was paid', async () => {
     const { elicitationId, session } = await charging();
-    stripe.pay(session.id);
+    world.stripe.pay(session.id);
     const before = await storedElicitation(world, elicitationId);
     const requests = asked();
     const stranger = await visitorFor(world, world.subject(), elicitationId);
@@ -59,7 +54,7 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
 
   it('and not for what only looks ahead', async () => {
     const { elicitationId, session, raw } = await charging();
-    stripe.pay(session.id);
+    world.stripe.pay(session.id);
     const before = await storedElicitation(world, elicitationId);
     const requests = asked();
     for (const headers of [{ 'sec-purpose': 'prefetch' }, { purpose: 'preview' }, { 'x-moz': 'prefetch' }])
@@ -72,14 +67,14 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
 
   it('records for its person what the processor says: paid', async () => {
     const { elicitationId, session, raw } = await charging();
-    stripe.pay(session.id);
+    world.stripe.pay(session.id);
     expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'completed' });
   });
 
   it('records for its person what the processor says: over, to be tried again', async () => {
     const { elicitationId, session, raw } = await charging();
-    stripe.expire(session.id);
+    world.stripe.expire(session.id);
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
     expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'pending' });
   });

@@ -19,14 +19,12 @@ import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 let browser: Browser;
 let application: ExternalApplication;
 let world: World;
-let ahead = 0;
 
 beforeAll(async () => {
   application = await startExternalApplication();
   [browser, world] = await Promise.all([
     sharedBrowser(),
     startWorld({
-      now: () => Date.now() + ahead,
       otherMcpServers: [
         { id: 'wiki', name: 'Team Wiki', url: 'http://localhost:7002/mcp' },
         { id: 'desk', name: 'Help Desk', url: 'http://localhost:7003/mcp', group: 'support' },
@@ -43,7 +41,7 @@ beforeAll(async () => {
   application.connect(world, 'embedded');
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   Object.assign(world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
 });
 afterAll(async () => {
@@ -136,7 +134,7 @@ describe('/me, by its person', () => {
       const { connectionId } = await connected(world, { user });
       const { accessToken, generation } = (await world.api.accessToken(connectionId)).body;
       const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
-      ahead = 3 * 60_000;
+      world.clock.ahead = 3 * 60_000;
       if (reason === 'refused') await provider.endGrant(grantId);
       const answer = await world.api.accessToken(
         connectionId,
@@ -178,7 +176,7 @@ describe('/me, by its person', () => {
 
     const brief = await world.ask(user, { ttlSeconds: 60 });
     expect(await linksOf()).toEqual([`/e/${brief.elicitationId}`]);
-    ahead = 61_000;
+    world.clock.ahead = 61_000;
     expect(await linksOf()).toEqual([]);
   });
 

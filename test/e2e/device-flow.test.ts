@@ -16,7 +16,6 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 let browser: Browser;
 let world: World;
-let ahead = 0;
 
 const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
   providers: (base.providers ?? []).map(provider => Object.assign({}, provider, { flow: 'device' })),
@@ -25,11 +24,11 @@ const byDevice = ({ base }: ConfigParts): Partial<GatewayConfigInput> => ({
 beforeAll(async () => {
   [browser, world] = await Promise.all([
     sharedBrowser(),
-    startWorld({ provider: { deviceFlow: true }, config: byDevice, now: () => Date.now() + ahead }),
+    startWorld({ provider: { deviceFlow: true }, config: byDevice }),
   ]);
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   world.provider.clearFaults();
   world.provider.clearRequests();
   world.provider.onExchange(undefined);
@@ -68,7 +67,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     const { accessToken } = (await world.api.accessToken(connectionId)).body;
     expect(world.provider.tokens.statusOf(accessToken)).toBe('current');
     expect(textOf(await raw.get(`/e/${elicitationId}`))).toContain('read the list of your repositories');
-    ahead = 3600_000;
+    world.clock.ahead = 3600_000;
     const renewed = (await world.api.accessToken(connectionId)).body.accessToken;
     expect(renewed).not.toBe(accessToken);
     expect((await world.api.remove(connectionId)).body.revocation).toBe('revoked');
@@ -157,7 +156,7 @@ describe('the device flow (RFC 8628), for a provider that has no redirect', () =
     const { raw, elicitationId } = await asked({ ttlSeconds: 3600 });
     await askForCode(raw, elicitationId);
     const form = { csrf_token: csrfTokenIn(await raw.get(`/e/${elicitationId}/device`)) };
-    ahead = 11 * 60_000;
+    world.clock.ahead = 11 * 60_000;
     expect((await raw.post(`/e/${elicitationId}/device`, { form })).location).toBe(`/e/${elicitationId}`);
     expect(polls()).toBe(0);
     expect(await statusOf(elicitationId)).toBe('pending');

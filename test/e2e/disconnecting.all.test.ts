@@ -11,7 +11,6 @@ const HOUR_MS = 3_600_000;
 let world: World;
 /** Deletes everything a person granted to the app, whichever token it is told. */
 let hub: OddProvider;
-let ahead = 0;
 
 beforeAll(async () => {
   const publicUrl = `http://localhost:${await freePort()}`;
@@ -34,7 +33,6 @@ beforeAll(async () => {
   } as const;
   world = await startWorld({
     publicUrl,
-    now: () => Date.now() + ahead,
     sweepPauseMs: 20,
     mcpServer: { providers: ['forge', 'hub', 'mute'] },
     otherMcpServers: [{ id: 'wiki', name: 'Team Wiki', providers: ['forge', 'hub', 'mute'] }],
@@ -63,7 +61,7 @@ beforeAll(async () => {
   });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   world.provider.clearFaults();
   world.provider.clearRequests();
   world.provider.onRefresh(undefined);
@@ -156,7 +154,7 @@ describe('S24: ending a connection', () => {
     expect(await keptRevocations(world)).toHaveLength(2);
 
     provider.clearFaults();
-    ahead = HOUR_MS;
+    world.clock.ahead = HOUR_MS;
     await untilSwept(world);
     expect(await apiStatus(accessToken)).toBe(401);
   });
@@ -167,7 +165,7 @@ describe('S24: ending a connection', () => {
     const accessToken = await tokenOf(connectionId);
     provider.fault({ endpoint: 'revocation', drop: 'after', times: 1 });
     expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
-    ahead = HOUR_MS;
+    world.clock.ahead = HOUR_MS;
     await untilNothingIsKept(world);
     expect(provider.revocations()).toHaveLength(2);
     expect(await apiStatus(accessToken)).toBe(401);
@@ -180,11 +178,11 @@ describe('S24: ending a connection', () => {
     const sealed = JSON.stringify(await dumpRedis(world.redis.url)).match(/eyJ[\w-]+\.[\w.-]+/g)?.length ?? 0;
     expect(sealed).toBeGreaterThan(0);
 
-    ahead = 71 * HOUR_MS;
+    world.clock.ahead = 71 * HOUR_MS;
     await tellWhatIsDue(world);
     await vi.waitFor(() => expect(world.provider.requests('revocation')).toHaveLength(2), { timeout: 100_000 });
     expect(await keptRevocations(world)).toHaveLength(2);
-    ahead = 73 * HOUR_MS;
+    world.clock.ahead = 73 * HOUR_MS;
     await untilNothingIsKept(world);
     expect(world.log()).toMatch(/"event":"revocation\.ended".*"outcome":"abandoned"/);
     expect(Object.keys(await dumpRedis(world.redis.url)).join()).not.toContain(secretOf(connectionId));
@@ -272,7 +270,7 @@ describe('S24: a grant that several connections rest on', () => {
     expect((await world.api.remove(connectionId)).body.revocation).toBe('pending');
     hub.clearFaults();
     await connected(world, { user, provider: 'hub', raw });
-    ahead = HOUR_MS;
+    world.clock.ahead = HOUR_MS;
     await untilNothingIsKept(world);
     expect(await statusesOf([await tokenOf(connectionId)])).toEqual([200]);
   });
@@ -285,7 +283,7 @@ describe('S24: ending a connection while something is under way', () => {
     const { connectionId } = await connected(world, { user: world.subject() });
     const { accessToken } = (await world.api.accessToken(connectionId)).body;
     const grantId = provider.tokens.grantOf(accessToken)?.grantId ?? '';
-    ahead = 5 * 60_000;
+    world.clock.ahead = 5 * 60_000;
     const arrived = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     provider.onRefresh(async () => {

@@ -1,31 +1,24 @@
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/done?from=postern';
 
-let world: World;
-let stripe: FakeStripe;
-let ahead = 0;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe, { freshSignInSeconds: 86_400 });
   world = await startWorld({
-    now: () => Date.now() + ahead,
-    config: { processors },
-    mcpServer: { payment, returnUrls: [RETURN_URL] },
+    payment: { freshSignInSeconds: 86_400 },
+    mcpServer: { returnUrls: [RETURN_URL] },
   });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 interface Asked {
@@ -56,7 +49,7 @@ const endings = {
   expired: {
     // The first to come too late ends it; where nobody comes, the sweeper does (expiry.test.ts).
     end: async (one: Asked) => {
-      ahead = 601_000;
+      world.clock.ahead = 601_000;
       await decline(one);
     },
     leadsBack: false,
@@ -103,7 +96,7 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
       await endings[ending].end(one);
       const { body } = await one.raw.get(`/e/${one.elicitationId}`);
       titles.add(/<h1>(.*?)<\/h1>/s.exec(body)?.[1] ?? '');
-      ahead = 0;
+      world.clock.ahead = 0;
     }
     expect(titles.size).toBe(4);
   });
@@ -111,14 +104,14 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
   it.each(askedKinds)('%s: closing the page decides nothing; the ask stays open until its time', async kind => {
     const one = await asked(kind);
     expect((await world.api.read(one.elicitationId)).body.status).toBe('pending');
-    ahead = 500_000;
+    world.clock.ahead = 500_000;
     expect((await accept(one)).status).toBe(303);
     expect((await world.api.read(one.elicitationId)).body.status).toBe('completed');
   });
 
   it.each(askedKinds)('%s: a moment too late is too late, whoever has the page open', async kind => {
     const one = await asked(kind);
-    ahead = 600_500;
+    world.clock.ahead = 600_500;
     await accept(one);
     expect((await one.raw.get(`/e/${one.elicitationId}`)).body).not.toContain('<form');
     expect((await world.api.read(one.elicitationId)).body.status).toBe('expired');
@@ -148,14 +141,14 @@ describe('S40: a payment at a processor', () => {
     const { elicitationId, raw, form } = await charging();
     expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
     expect((await world.api.read(elicitationId)).body.status).toBe('declined');
-    const [session] = stripe.checkoutSessionsOf(elicitationId);
+    const [session] = world.stripe.checkoutSessionsOf(elicitationId);
     expect(session?.status).toBe('expired');
-    expect(stripe.pay(session?.id ?? '')).toBe('not_open');
+    expect(world.stripe.pay(session?.id ?? '')).toBe('not_open');
   });
 
   it('declined after it was paid: it was paid, and says so', async () => {
     const { elicitationId, raw, form } = await charging();
-    stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
+    world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
     await raw.post(`/e/${elicitationId}/decline`, { form });
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
     expect((await raw.get(`/e/${elicitationId}`)).body).toContain('https://tracker.example/done');
@@ -164,15 +157,15 @@ describe('S40: a payment at a processor', () => {
   it('taken back by its MCP server: closed at the processor first', async () => {
     const { elicitationId } = await charging();
     expect((await world.api.cancel(elicitationId)).body).toMatchObject({ status: 'cancelled' });
-    expect(stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '')).toBe('not_open');
+    expect(world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '')).toBe('not_open');
   });
 
   it('taken back while the processor works on it: refused, because it may be paid', async () => {
     const { elicitationId, raw } = await charging();
-    stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', { settles: 'later' });
+    world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', { settles: 'later' });
     expect(await world.api.cancel(elicitationId)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
-    stripe.settleLater(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', 'succeeded');
+    world.stripe.settleLater(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', 'succeeded');
     expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });

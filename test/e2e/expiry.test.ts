@@ -9,16 +9,12 @@ const TTL_SECONDS = 60;
 const LESS_THAN_THE_WAIT_MS = 45_000;
 let browser: Browser;
 let world: World;
-let ahead = 0;
 const pass = (seconds: number) => {
-  ahead += seconds * 1000;
+  world.clock.ahead += seconds * 1000;
 };
 
 beforeAll(async () => {
-  [browser, world] = await Promise.all([
-    sharedBrowser(),
-    startWorld({ now: () => Date.now() + ahead, sweepPauseMs: 20 }),
-  ]);
+  [browser, world] = await Promise.all([sharedBrowser(), startWorld({ sweepPauseMs: 20 })]);
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();

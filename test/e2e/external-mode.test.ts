@@ -9,14 +9,12 @@ import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 let browser: Browser;
 let application: ExternalApplication;
 let world: World;
-let ahead = 0;
 
 beforeAll(async () => {
   application = await startExternalApplication();
   [browser, world] = await Promise.all([
     sharedBrowser(),
     startWorld({
-      now: () => Date.now() + ahead,
       mcpServer: { identity: { mode: 'external', verifyUrl: application.verifyUrl } },
       otherMcpServers: [
         { id: 'wiki', identity: { mode: 'external', verifyUrl: application.verifyUrl } },
@@ -27,7 +25,7 @@ beforeAll(async () => {
   application.connect(world, 'tracker');
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   world.provider.clearRequests();
 });
 afterAll(async () => {
@@ -164,7 +162,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     expect((await raw.get(ticket)).status).toBe(400);
 
     const second = await application.verify({ ...(await openingIn(raw, issued.elicitationId)), subject: user });
-    ahead = 61_000;
+    world.clock.ahead = 61_000;
     expect((await raw.get(new URL(second.body.continueUrl ?? ''))).status).toBe(400);
   });
 
@@ -291,7 +289,7 @@ describe('identity mode external: an application with its own sign-in', () => {
     const raw = world.raw();
     await vouchFor(raw, elicitationId, user);
     const { question } = await heldAnswer(raw, elicitationId);
-    ahead = 61_000;
+    world.clock.ahead = 61_000;
     const late = await application.verify({ ...question, subject: user });
     expect(late.status).toBe(409);
     // Ended by the late answer or by the sweeper, whichever came first.

@@ -2,7 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, deletion, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, deletion, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { newPerson, signIn } from '../support/browser.ts';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
 import { agedCookie, ageSignIn } from '../support/sign-in-age.ts';
@@ -12,7 +12,7 @@ import { type ElicitationAnswer, keyOf, startWorld, type World } from '../suppor
 let browser: Browser;
 let world: World;
 beforeAll(async () => {
-  const { payment } = paymentConfig();
+  const payment = paymentPolicy();
   [browser, world] = await Promise.all([
     sharedBrowser(),
     startWorld({
@@ -178,7 +178,7 @@ describe('T34: an identity provider that does not do what it was asked for', () 
   beforeAll(async () => {
     evil = await startEvilProvider({ clientId: 'postern' });
     misled = await startWorld({
-      mcpServer: { payment: paymentConfig().payment, issuers: [evil.issuer] },
+      mcpServer: { payment: paymentPolicy(), issuers: [evil.issuer] },
       config: ({ base }) => ({
         identityProviders: [
           { name: 'evil-id', displayName: 'Evil ID', issuer: evil.issuer, clientId: 'postern', clientSecret: 'secret' },

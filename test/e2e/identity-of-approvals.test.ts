@@ -2,7 +2,7 @@ import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { createCookieJar, driveAuthorization } from '@postern/testkit/providers';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, deletion, paymentConfig, paymentOf } from '../support/asks.ts';
+import { acceptWith, deletion, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { askedKinds, askOfEach } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { acceptFormIn, type RawBrowser } from '../support/raw-browser.ts';
@@ -10,7 +10,7 @@ import { type Api, type ElicitationAnswer, keyOf, startWorld, type World } from 
 
 let world: World;
 beforeAll(async () => {
-  const { payment } = paymentConfig(undefined, { passkeyAbove: { JPY: 1000 } });
+  const payment = paymentPolicy({ passkeyAbove: { JPY: 1000 } });
   const external = { mode: 'external', verifyUrl: 'https://application.example/verify' } as const;
   const confirmation = { freshSignInSeconds: 60 };
   world = await startWorld({

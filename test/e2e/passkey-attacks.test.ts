@@ -1,6 +1,6 @@
 import type { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { answerCeremony, type CeremonyPage, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople, type PasskeyPerson } from '../support/passkey-person.ts';
 import type { RawAnswer } from '../support/raw-browser.ts';
@@ -8,17 +8,15 @@ import { storedElicitation } from '../support/stored-elicitation.ts';
 import { keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
-let ahead = 0;
 beforeAll(async () => {
-  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
+  const payment = paymentPolicy({ passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
   world = await startWorld({
-    now: () => Date.now() + ahead,
     mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
     otherMcpServers: [{ id: 'strict', payment: { ...payment, freshSignInSeconds: 60 } }],
   });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -188,7 +186,7 @@ describe('T30, T34: a passkey approves one payment, by one person, once', () => 
   it('refused: a ceremony that is too old', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
-    ahead = 5 * 60_000 + 1000;
+    world.clock.ahead = 5 * 60_000 + 1000;
     await expectRefused(one, () => answerCeremony(one.raw, page, one.authenticator.get(page.options)));
   });
 
@@ -287,7 +285,7 @@ describe('T34: adding a passkey', () => {
     const raw = await visitorFor(world, user, elicitationId);
     const authenticator = newAuthenticator();
     const adding = await ceremonyOf(raw, elicitationId);
-    ahead = 61_000;
+    world.clock.ahead = 61_000;
     const late = await answerCeremony(raw, adding, authenticator.create(adding.options));
     expect(late).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect(await passkeysOf(user)).toEqual([]);
@@ -295,10 +293,10 @@ describe('T34: adding a passkey', () => {
       status: 303,
       location: `/e/${elicitationId}`,
     });
-    ahead = 0;
+    world.clock.ahead = 0;
     await enrol(raw, elicitationId, authenticator);
     const using = await ceremonyOf(raw, elicitationId);
-    ahead = 61_000;
+    world.clock.ahead = 61_000;
     await answerCeremony(raw, using, authenticator.get(using.options));
     expect((await strict.read(elicitationId)).body.status).toBe('pending');
   });

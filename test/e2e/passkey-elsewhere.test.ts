@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { deletion, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { deletion, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { askKind } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople } from '../support/passkey-person.ts';
@@ -8,13 +8,12 @@ import { storedElicitation } from '../support/stored-elicitation.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let world: World;
-let ahead = 0;
 beforeAll(async () => {
-  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
-  world = await startWorld({ now: () => Date.now() + ahead, mcpServer: { payment } });
+  const payment = paymentPolicy({ passkeyAbove: { EUR: 2000 }, freshSignInSeconds: 3600 });
+  world = await startWorld({ mcpServer: { payment } });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -31,13 +30,13 @@ describe('T34: removing a passkey at /me', () => {
     const one = await enrolled();
     const path = await removal(one.raw);
     const form = { csrf_token: tokenIn(await one.raw.get(path)) };
-    ahead = 301_000;
+    world.clock.ahead = 301_000;
     for (const late of [await one.raw.get(path), await one.raw.post(path, { form })]) {
       expect(late.status).toBe(303);
       expect(late.location).toMatch(/^\/login\?.*fresh=1/);
     }
     expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
-    ahead = 0;
+    world.clock.ahead = 0;
     expect((await one.raw.post(path, { form })).status).toBe(200);
     expect(await passkeysOf(one.user)).toEqual([]);
     expect(world.log()).toContain('passkey.removed');

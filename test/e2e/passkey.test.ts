@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
 import { newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
@@ -9,7 +9,7 @@ import { startWorld, type World } from '../support/world.ts';
 let browser: Browser;
 let world: World;
 beforeAll(async () => {
-  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 2000 } });
+  const payment = paymentPolicy({ passkeyAbove: { EUR: 2000 } });
   [browser, world] = await Promise.all([sharedBrowser(), startWorld({ mcpServer: { payment } })]);
 });
 afterAll(async () => {

@@ -1,11 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type AskedPerson,
-  type PaymentWorld,
-  payLinkIn,
-  sessionOf,
-  startPaymentWorld,
-} from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, movesOf, payLinkIn, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
 /** Longer than a processor that did not answer is left alone. */
@@ -13,24 +8,24 @@ const ASKED_AGAIN_SECONDS = 31;
 /** A reader that nobody wakes up waits longer. */
 const SWEPT_MS = 150_000;
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ sweepPauseMs: 20 });
+  world = await startWorld({ payment: {}, sweepPauseMs: 20 });
 });
 afterEach(() => {
   world.stripe.clearFaults();
-  world.backToNow();
+  world.clock.backToNow();
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 async function atStripe(more: { readonly ttlSeconds?: number } = {}) {
-  const person = await world.asked(undefined, more);
+  const person = await askPerson(world, undefined, more);
   await person.approve();
   return { person, session: sessionOf(world.stripe, person.elicitationId) };
 }
 const statusOf = async (person: AskedPerson) => (await person.read()).status;
 /** When the gateway has ended it by itself. */
-const ended = async ({ elicitationId }: AskedPerson) => (await world.stage.api.read(elicitationId, 50)).body;
+const ended = async ({ elicitationId }: AskedPerson) => (await world.api.read(elicitationId, 50)).body;
 const requestsAbout = (id: string, kind: 'expire' | 'retrieve') =>
   world.stripe.requests(kind).filter(({ path }) => path.includes(id)).length;
 const chargesOf = ({ elicitationId }: AskedPerson) => world.stripe.chargesOf(elicitationId);
@@ -39,7 +34,7 @@ describe('S40: the time of an approved payment is over', () => {
   it('it is closed at the processor first, and cannot be paid any more', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     const closing = world.stripe.hold('expire', 'before');
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     await closing.reached;
     // Until the processor has said so, it may be paid: nobody is told that it is over.
     expect(await statusOf(person)).toBe('active');
@@ -48,20 +43,20 @@ describe('S40: the time of an approved payment is over', () => {
     expect(await ended(person)).toMatchObject({ status: 'expired' });
     expect(world.stripe.pay(session.id)).toBe('not_open');
     expect(chargesOf(person)).toEqual([]);
-    expect(world.movesOf(person.elicitationId).at(-1)).toBe('elicitation.expired');
+    expect(movesOf(world, person.elicitationId).at(-1)).toBe('elicitation.expired');
   });
 
   it('paid in the last moment: completed, never expired', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     const closing = world.stripe.hold('expire', 'before');
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     await closing.reached;
     world.stripe.pay(session.id);
     closing.release();
     expect(await ended(person)).toMatchObject({ status: 'completed' });
     expect(chargesOf(person)).toHaveLength(1);
-    expect(world.movesOf(person.elicitationId)).not.toContain('elicitation.expired');
-    expect((await world.stage.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
+    expect(movesOf(world, person.elicitationId)).not.toContain('elicitation.expired');
+    expect((await world.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
   });
 
   it('Stripe is away: it stays open, and ends later by the truth', { timeout: 2 * SWEPT_MS }, async () => {
@@ -70,14 +65,14 @@ describe('S40: the time of an approved payment is over', () => {
     const all = [paid, unpaid, underWay];
     world.stripe.fault({ kind: 'expire', times: 1000, does: { loseAnswer: 'before' } });
     world.stripe.fault({ kind: 'retrieve', times: 1000, does: { loseAnswer: 'before' } });
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     for (const { session } of all)
       await expect.poll(() => requestsAbout(session.id, 'expire'), { timeout: SWEPT_MS }).toBeGreaterThan(0);
     for (const { person } of all) expect(await statusOf(person)).toBe('active');
     world.stripe.pay(paid.session.id);
     world.stripe.pay(underWay.session.id, { settles: 'later' });
     world.stripe.clearFaults();
-    world.pass(ASKED_AGAIN_SECONDS);
+    world.clock.pass(ASKED_AGAIN_SECONDS);
     expect(await ended(paid.person)).toMatchObject({ status: 'completed' });
     expect(await ended(unpaid.person)).toMatchObject({ status: 'expired' });
     await expect.poll(() => requestsAbout(underWay.session.id, 'retrieve'), { timeout: SWEPT_MS }).toBeGreaterThan(0);
@@ -92,9 +87,9 @@ describe('S40: the time of an approved payment is over', () => {
   it('the answer that it is closed got lost: asked again, it is closed', { timeout: 2 * SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     world.stripe.loseAnswer('expire', 'after');
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     await expect.poll(() => requestsAbout(session.id, 'expire'), { timeout: SWEPT_MS }).toBe(1);
-    world.pass(ASKED_AGAIN_SECONDS);
+    world.clock.pass(ASKED_AGAIN_SECONDS);
     expect(await ended(person)).toMatchObject({ status: 'expired' });
     expect(chargesOf(person)).toEqual([]);
   });
@@ -102,11 +97,11 @@ describe('S40: the time of an approved payment is over', () => {
   it('nobody was led anywhere yet: it ends, and there is nothing that could be paid', {
     timeout: SWEPT_MS,
   }, async () => {
-    const person = await world.asked(undefined, { ttlSeconds: TTL_SECONDS });
+    const person = await askPerson(world, undefined, { ttlSeconds: TTL_SECONDS });
     world.stripe.loseAnswer('create', 'before');
     await person.approve();
     expect(world.stripe.checkoutSessionsOf(person.elicitationId)).toEqual([]);
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     expect(await ended(person)).toMatchObject({ status: 'expired' });
     for (const { id } of world.stripe.checkoutSessionsOf(person.elicitationId))
       expect(world.stripe.pay(id)).toBe('not_open');
@@ -115,7 +110,7 @@ describe('S40: the time of an approved payment is over', () => {
   it('back from the processor unpaid and too late: expired, not asked again', async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });
     world.stripe.expire(session.id);
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     expect((await person.comeBack()).status).toBe(303);
     expect(await statusOf(person)).toBe('expired');
   });
@@ -128,7 +123,7 @@ describe('S40: declined while it can be paid', () => {
     expect(await statusOf(person)).toBe('declined');
     expect(requestsAbout(session.id, 'expire')).toBe(1);
     expect(world.stripe.pay(session.id)).toBe('not_open');
-    expect(world.movesOf(person.elicitationId).slice(-1)).toEqual(['elicitation.declined']);
+    expect(movesOf(world, person.elicitationId).slice(-1)).toEqual(['elicitation.declined']);
   });
 
   it('a second tab pays while the first declines: completed', async () => {
@@ -181,7 +176,7 @@ describe('S40: declined while it can be paid', () => {
 });
 
 describe('S40: taken back by the MCP server while it can be paid', () => {
-  const cancel = ({ elicitationId }: AskedPerson) => world.stage.api.cancel(elicitationId);
+  const cancel = ({ elicitationId }: AskedPerson) => world.api.cancel(elicitationId);
 
   it('it is closed at the processor first; the page says that it was taken back', async () => {
     const { person, session } = await atStripe();
@@ -228,9 +223,9 @@ describe('S40: taken back by the MCP server while it can be paid', () => {
     );
     const end = await person.read();
     expect(['cancelled', 'declined']).toContain(end.status);
-    const ends = world
-      .movesOf(person.elicitationId)
-      .filter(event => /cancelled|declined|expired|completed/.test(event));
+    const ends = movesOf(world, person.elicitationId).filter(event =>
+      /cancelled|declined|expired|completed/.test(event),
+    );
     expect(ends).toEqual([`elicitation.${end.status}`]);
     expect(world.stripe.pay(session.id)).toBe('not_open');
   });
@@ -244,14 +239,14 @@ describe('T31, S37: the same ask again', () => {
     // Nobody can say what became of it, however long that takes.
     world.stripe.fault({ kind: 'expire', times: 1000, does: { status: 503 } });
     for (const seconds of [TTL_SECONDS, 3600, 86_400]) {
-      world.pass(seconds);
+      world.clock.pass(seconds);
       expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'active' } });
     }
     world.stripe.clearFaults();
     // A day later the session is over at Stripe by itself.
     expect(world.stripe.pay(session.id)).toBe('not_open');
     const [expired] = world.stripe.eventsOf(session.id);
-    expect(expired && (await world.stripe.deliver(world.webhookUrl(), expired))).toBe(204);
+    expect(expired && (await world.stripe.deliver(webhookUrlOf(world), expired))).toBe(204);
     expect(await statusOf(person)).toBe('expired');
     expect(await person.askAgain()).toMatchObject({ status: 201 });
   });
@@ -263,7 +258,7 @@ describe('T31, S37: the same ask again', () => {
     await person.comeBack();
     for (let n = 0; n < 3; n += 1)
       expect(await person.askAgain()).toMatchObject({ status: 200, body: { elicitationId, status: 'completed' } });
-    expect((await world.stage.api.redeem(elicitationId)).status).toBe(200);
+    expect((await world.api.redeem(elicitationId)).status).toBe(200);
     const next = await person.askAgain();
     expect(next).toMatchObject({ status: 201, body: { status: 'pending' } });
     expect(next.body.elicitationId).not.toBe(elicitationId);

@@ -1,26 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, deliveryForm, paymentOf, visitorFor } from '../support/asks.ts';
 import { createMovingBrowser } from '../support/moving-browser.ts';
-import {
-  type AskedPerson,
-  type PaymentWorld,
-  payLinkIn,
-  sessionOf,
-  startPaymentWorld,
-} from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, movesOf, payLinkIn, sessionOf } from '../support/payment-person.ts';
 import type { RawAnswer } from '../support/raw-browser.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
 const AT_ONCE = 24;
 const REPLICAS = 2;
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ replicas: REPLICAS });
+  world = await startWorld({ payment: {}, replicas: REPLICAS });
 });
 afterEach(() => {
   world.stripe.clearFaults();
-  world.backToNow();
+  world.clock.backToNow();
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -45,9 +40,9 @@ const approvals = answered.slice(0, 3);
 const all = <T>(count: number, act: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => act(n)));
 const ends = ({ elicitationId }: AskedPerson) =>
-  world
-    .movesOf(elicitationId)
-    .filter(event => /\.(approved|accepted|completed|declined|cancelled|expired|failed)$/.test(event));
+  movesOf(world, elicitationId).filter(event =>
+    /\.(approved|accepted|completed|declined|cancelled|expired|failed)$/.test(event),
+  );
 
 /** The form of the page, to be posted as often as anybody likes. */
 async function atTheButton(person: AskedPerson, raw = person.raw) {
@@ -63,7 +58,7 @@ async function atTheButton(person: AskedPerson, raw = person.raw) {
 
 /** The same browser at any replica. */
 async function everywhere(person: AskedPerson) {
-  const { publicUrl, gateways } = world.stage;
+  const { publicUrl, gateways } = world;
   return gateways.map(({ address }) => {
     const raw = createMovingBrowser({ addresses: [address], publicUrl }).at(0);
     for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
@@ -81,16 +76,16 @@ async function expectOneResult(person: AskedPerson): Promise<void> {
   }
   expect((await person.read()).status).toBe('completed');
   const key = { 'idempotency-key': 'the-one' };
-  const redeemed = await all(6, n => world.stage.apiOf({ replica: n % REPLICAS }).redeem(elicitationId, key));
+  const redeemed = await all(6, n => world.apiOf({ replica: n % REPLICAS }).redeem(elicitationId, key));
   expect(new Set(redeemed.map(({ body }) => JSON.stringify(body))).size).toBe(1);
   expect(redeemed.every(({ status }) => status === 200)).toBe(true);
-  const moves = world.movesOf(elicitationId);
+  const moves = movesOf(world, elicitationId);
   expect(new Set(moves).size).toBe(moves.length);
 }
 
 describe('T31, S37: the same decision again', () => {
   it.each(answered)('$kind: double click, reload of the answer, back and again', async ({ ask, typed }) => {
-    const person = await world.asked(ask());
+    const person = await askPerson(world, ask());
     const { accept } = await atTheButton(person);
     const [first, second] = await Promise.all([accept(typed(1)), accept(typed(1))]);
     for (const answer of [first, second, await accept(typed(1))])
@@ -105,10 +100,10 @@ describe('T31, S37: the same decision again', () => {
   });
 
   it.each(answered)('$kind: two tabs and a second browser of the same person', async ({ ask, typed }) => {
-    const person = await world.asked(ask());
+    const person = await askPerson(world, ask());
     const tab = await atTheButton(person);
     const sameBrowser = await atTheButton(person);
-    const other = await atTheButton(person, await visitorFor(world.stage, person.user, person.elicitationId));
+    const other = await atTheButton(person, await visitorFor(world, person.user, person.elicitationId));
     const tabs = [tab, sameBrowser, other];
     const answers = await all(AT_ONCE, n => (tabs[n % tabs.length] ?? tab).accept(typed(n)));
     for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
@@ -116,22 +111,23 @@ describe('T31, S37: the same decision again', () => {
   });
 
   it('credential that lasts: of what was typed in many tabs at once one is kept, and read by everybody', async () => {
-    const person = await world.asked({ kind: 'credential', credential: { ...apiKeyRequest, retention: 'lasting' } });
+    const person = await askPerson(world, {
+      kind: 'credential',
+      credential: { ...apiKeyRequest, retention: 'lasting' },
+    });
     const { accept } = await atTheButton(person);
     const typed = Array.from({ length: AT_ONCE }, (_, n) => `ak_lasting${n}`);
     const answers = await all(AT_ONCE, n => accept({ 'field.api_key': typed[n] ?? '' }));
     for (const answer of answers) expect(answer).toMatchObject({ status: 303, location: person.page });
     const { outcome } = await person.read();
-    const read = await all(4, n =>
-      world.stage.apiOf({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''),
-    );
+    const read = await all(4, n => world.apiOf({ replica: n % REPLICAS }).credential(outcome?.credentialId ?? ''));
     expect(typed).toContain(read[0]?.body.values?.['api_key']);
     for (const { body } of read) expect(body).toEqual(read[0]?.body);
     expect(ends(person)).toEqual(['elicitation.completed']);
   });
 
   it('payment by Stripe: both tabs lead to the same charge', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     const browsers = await everywhere(person);
     await Promise.all(browsers.map(async raw => (await atTheButton(person, raw)).accept()));
     const { id } = sessionOf(world.stripe, person.elicitationId);
@@ -143,7 +139,7 @@ describe('T31, S37: the same decision again', () => {
 describe('T31, S40: accept and decline at once: one of them is final', () => {
   it.each(approvals)('$kind', async ({ ask }) => {
     for (let round = 0; round < 4; round += 1) {
-      const person = await world.asked(ask());
+      const person = await askPerson(world, ask());
       const browsers = await everywhere(person);
       const first = await atTheButton(person);
       const buttons = [first, ...(await Promise.all(browsers.slice(1).map(raw => atTheButton(person, raw))))];
@@ -168,7 +164,7 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
       for (const { id } of world.stripe.checkoutSessionsOf(person.elicitationId))
         expect(world.stripe.pay(id)).toBe('not_open');
       expect(world.stripe.chargesOf(person.elicitationId)).toEqual([]);
-      const redeemed = await world.stage.api.redeem(person.elicitationId);
+      const redeemed = await world.api.redeem(person.elicitationId);
       expect(redeemed.status).toBe(final.status === 'completed' ? 200 : 409);
       const said = ends(person);
       expect(new Set(said).size).toBe(said.length);
@@ -177,7 +173,7 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
   });
 
   it.each(answered.slice(3))('$kind', async ({ ask, typed }) => {
-    const person = await world.asked(ask());
+    const person = await askPerson(world, ask());
     const { accept, decline } = await atTheButton(person);
     await all(AT_ONCE, n => (n % 2 === 0 ? accept(typed(n)) : decline()));
     const end = await person.read();
@@ -185,29 +181,29 @@ describe('T31, S40: accept and decline at once: one of them is final', () => {
     await accept(typed(1));
     await decline();
     expect(await person.read()).toEqual(end);
-    expect((await world.stage.api.redeem(person.elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
+    expect((await world.api.redeem(person.elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
   });
 });
 
 describe('T31, S40: accept and the end of the time at once: never both', () => {
   it.each(answered)('$kind: at every look at the clock', async ({ ask, typed }) => {
     const outcomes = new Set<string>();
-    const person = { current: await world.asked(ask(), { ttlSeconds: TTL_SECONDS }) };
+    const person = { current: await askPerson(world, ask(), { ttlSeconds: TTL_SECONDS }) };
     for (let looks = 0; looks < 12; looks += 1) {
       const { accept } = await atTheButton(person.current);
-      world.passAfter(looks, TTL_SECONDS);
+      world.clock.passAfter(looks, TTL_SECONDS);
       expect((await accept(typed(1))).status).toBe(303);
-      world.backToNow();
-      world.pass(TTL_SECONDS);
+      world.clock.backToNow();
+      world.clock.pass(TTL_SECONDS);
       if ((await person.current.read()).status === 'active') await person.current.press('decline');
       const end = await person.current.read();
-      world.backToNow();
+      world.clock.backToNow();
       outcomes.add(end.status);
       const said = ends(person.current);
       if (end.status === 'expired') expect(said).toEqual(['elicitation.expired']);
       else expect(said).not.toContain('elicitation.expired');
       expect(await person.current.read()).toEqual(end);
-      const redeemed = await world.stage.api.redeem(person.current.elicitationId);
+      const redeemed = await world.api.redeem(person.current.elicitationId);
       expect(redeemed.status).toBe(end.status === 'completed' ? 200 : 409);
       person.current = await again(person.current);
     }
@@ -225,7 +221,7 @@ describe('T31, S40: accept and the end of the time at once: never both', () => {
     return {
       ...person,
       ...{ elicitationId, page },
-      read: async () => (await world.stage.api.read(elicitationId)).body,
+      read: async () => (await world.api.read(elicitationId)).body,
       press: async verb => raw.post(`${page}/${verb}`, { form: { csrf_token: await raw.csrfToken(elicitationId) } }),
       approve: async () => raw.post(`${page}/accept`, { form: await raw.acceptForm(elicitationId) }),
       comeBack: () => raw.get(`${page}/charge`),
@@ -236,19 +232,19 @@ describe('T31, S40: accept and the end of the time at once: never both', () => {
 describe('T31, S40: accept and the MCP server’s cancel at once: one of them is final', () => {
   it.each(answered)('$kind', async ({ ask, typed }) => {
     for (let round = 0; round < 4; round += 1) {
-      const person = await world.asked(ask());
+      const person = await askPerson(world, ask());
       const { elicitationId } = person;
       const { accept } = await atTheButton(person);
       const cancels: Promise<{ status: number; body: { code?: string } }>[] = [];
       const accepts = await all(AT_ONCE, async n => {
         if ((n + round) % 3 > 0) return accept(typed(n));
-        const cancelled = world.stage.apiOf({ replica: n % REPLICAS }).cancel(elicitationId);
+        const cancelled = world.apiOf({ replica: n % REPLICAS }).cancel(elicitationId);
         cancels.push(cancelled);
         await cancelled;
         return undefined;
       });
       for (const answer of accepts) if (answer !== undefined) expect(answer.status).toBe(303);
-      if ((await person.read()).status === 'active') await world.stage.api.cancel(elicitationId);
+      if ((await person.read()).status === 'active') await world.api.cancel(elicitationId);
       const end = await person.read();
       expect(['completed', 'cancelled']).toContain(end.status);
       for (const { status, body } of await Promise.all(cancels)) {
@@ -262,14 +258,14 @@ describe('T31, S40: accept and the MCP server’s cancel at once: one of them is
       expect(await person.read()).toEqual(end);
       for (const { id } of world.stripe.checkoutSessionsOf(elicitationId))
         expect(world.stripe.pay(id)).toBe('not_open');
-      expect((await world.stage.api.redeem(elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
+      expect((await world.api.redeem(elicitationId)).status).toBe(end.status === 'completed' ? 200 : 409);
     }
   });
 });
 
 describe('T30, S36: what was not shown is not approved', () => {
   it.each(answered)('$kind: a forged digest, in between real ones: 409 and nothing else', async ({ ask, typed }) => {
-    const person = await world.asked(ask());
+    const person = await askPerson(world, ask());
     const { form, accept } = await atTheButton(person);
     const before = await person.read();
     const forged = {

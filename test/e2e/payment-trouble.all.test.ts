@@ -4,15 +4,10 @@ import type { AddressInfo } from 'node:net';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createMovingBrowser } from '../support/moving-browser.ts';
-import {
-  type AskedPerson,
-  type PaymentWorld,
-  payLinkIn,
-  sessionOf,
-  startPaymentWorld,
-} from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, movesOf, payLinkIn, sessionOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-type Fault = Parameters<PaymentWorld['stripe']['fault']>[0]['does'];
+type Fault = Parameters<PayingWorld['stripe']['fault']>[0]['does'];
 
 /** A Stripe that knows nothing of the key it is asked with: a replica whose configuration is behind. */
 async function startRefusingStripe() {
@@ -33,19 +28,18 @@ async function startRefusingStripe() {
   };
 }
 
-let world: PaymentWorld;
+let world: PayingWorld;
 let refusing: Awaited<ReturnType<typeof startRefusingStripe>>;
 let replicas = 0;
 beforeAll(async () => {
   refusing = await startRefusingStripe();
-  world = await startPaymentWorld({
+  world = await startWorld({
+    payment: {},
     replicas: 2,
-    config: (stripe): Partial<GatewayConfigInput> => {
+    config: ({ base }): Partial<GatewayConfigInput> => {
       replicas += 1;
       if (replicas === 1) return { outbound: { timeoutSeconds: 1 } };
-      const { secretKey, webhookSecrets } = stripe;
-      const keys = { secretKey, webhookSecrets: [...webhookSecrets] };
-      return { processors: [{ type: 'stripe', name: 'stripe-main', ...keys, apiUrl: refusing.url }] };
+      return { processors: (base.processors ?? []).map(stripe => ({ ...stripe, apiUrl: refusing.url })) };
     },
   });
 });
@@ -78,8 +72,8 @@ async function expectCanBePaidOnce(person: AskedPerson): Promise<void> {
   await expect.poll(async () => (await person.comeBack()).status).toBe(303);
   expect(await person.read()).toMatchObject({ status: 'completed' });
   expect(world.stripe.chargesOf(person.elicitationId)).toHaveLength(1);
-  expect((await world.stage.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
-  const moves = world.movesOf(person.elicitationId);
+  expect((await world.api.redeem(person.elicitationId)).body.receipt).toMatch(/^ey/);
+  const moves = movesOf(world, person.elicitationId);
   for (const event of ['approved', 'charged', 'completed', 'redeemed'])
     expect(moves.filter(move => move === `elicitation.${event}`)).toHaveLength(1);
 }
@@ -89,7 +83,7 @@ describe('S37: trouble when the charge is brought into being', () => {
   it.each(troubles.filter(({ does }) => !('hold' in does)))(
     '$what: approved once, asked again under the same key, paid once',
     async ({ does }) => {
-      const person = await world.asked();
+      const person = await askPerson(world);
       world.stripe.fault({ kind: 'create', does });
       expect(await person.approve()).toMatchObject({ status: 303, location: person.page });
       expect(await person.read()).toMatchObject({ status: 'active' });
@@ -108,7 +102,7 @@ describe('S37: trouble when the charge is brought into being', () => {
   );
 
   it('again and again: the page stays and offers to ask again, 502 where it was asked', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     world.stripe.fault({ kind: 'create', times: 4, does: { loseAnswer: 'before' } });
     expect((await person.approve()).status).toBe(303);
     for (let n = 0; n < 3; n += 1) expect((await person.press('charge')).status).toBe(502);
@@ -117,7 +111,7 @@ describe('S37: trouble when the charge is brought into being', () => {
   });
 
   it('409 while the first request is still under way: one charge, whoever is first', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     const form = await person.raw.acceptForm(person.elicitationId);
     const accept = () => person.raw.post(`${person.page}/accept`, { form });
@@ -132,7 +126,7 @@ describe('S37: trouble when the charge is brought into being', () => {
   });
 
   it('an answer after the time limit: the charge it names is met again', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     expect((await person.approve()).status).toBe(303);
     creating.release();
@@ -141,7 +135,7 @@ describe('S37: trouble when the charge is brought into being', () => {
   });
 
   it.each([400, 401, 402, 403, 404])('%d is a refusal: it fails, and nothing can be paid', async status => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     const form = await person.raw.acceptForm(person.elicitationId);
     const accept = () => person.raw.post(`${person.page}/accept`, { form });
     world.stripe.fault({ kind: 'create', does: { status } });
@@ -155,9 +149,9 @@ describe('S37: trouble when the charge is brought into being', () => {
   });
 
   it('S37: a replica with a revoked key does not fail what another one has led the person to pay', async () => {
-    const person = await world.asked();
-    const addresses = world.stage.gateways.map(({ address }) => address);
-    const browser = createMovingBrowser({ addresses, publicUrl: world.stage.publicUrl });
+    const person = await askPerson(world);
+    const addresses = world.gateways.map(({ address }) => address);
+    const browser = createMovingBrowser({ addresses, publicUrl: world.publicUrl });
     await browser.at(0).signIn(person.elicitationId, person.user);
     world.stripe.loseAnswer('create', 'before');
     await browser.at(0).post(`${person.page}/accept`, { form: await browser.at(0).acceptForm(person.elicitationId) });
@@ -176,7 +170,7 @@ describe('S37: trouble when the charge is brought into being', () => {
 
 describe('S37: trouble when the processor is asked how it stands', () => {
   it.each(troubles)('$what: the page stays, and nothing is concluded', async ({ does }) => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     await person.approve();
     const { id } = session(person);
     world.stripe.pay(id);
@@ -192,7 +186,7 @@ describe('S37: trouble when the processor is asked how it stands', () => {
 
 describe('S40: trouble when it is closed', () => {
   it.each(troubles)('$what: not declined until it is known, then declined for good', async ({ does }) => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     await person.approve();
     const { id } = session(person);
     world.stripe.fault({ kind: 'expire', does });
@@ -207,7 +201,7 @@ describe('S40: trouble when it is closed', () => {
   it.each(troubles.filter(({ what }) => !what.includes('after')))(
     '$what, and paid meanwhile: completed',
     async ({ does }) => {
-      const person = await world.asked();
+      const person = await askPerson(world);
       await person.approve();
       const { id } = session(person);
       world.stripe.fault({ kind: 'expire', does });
@@ -220,7 +214,7 @@ describe('S40: trouble when it is closed', () => {
   );
 
   it('the answer to the question what became of it gets lost as well', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     await person.approve();
     world.stripe.expire(session(person).id);
     world.stripe.loseAnswer('retrieve', 'after');

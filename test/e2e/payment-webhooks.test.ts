@@ -1,18 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, auditOf, movesOf, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ replicas: 2 });
+  world = await startWorld({ payment: {}, replicas: 2 });
 });
 afterEach(() => world.stripe.clearFaults());
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-type StripeEvent = PaymentWorld['stripe']['events'][number];
+type StripeEvent = PayingWorld['stripe']['events'][number];
 type Sent = Pick<RequestInit, 'body' | 'headers'>;
 
 const post = async (sent: Sent, replica = 0): Promise<number> => {
-  const answer = await fetch(world.webhookUrl(replica), { method: 'POST', ...sent });
+  const answer = await fetch(webhookUrlOf(world, replica), { method: 'POST', ...sent });
   await answer.body?.cancel();
   return answer.status;
 };
@@ -20,10 +21,10 @@ const call = (event: StripeEvent, replica = 0) => post(world.stripe.signed(event
 const eventsOf = ({ elicitationId }: AskedPerson) =>
   world.stripe.checkoutSessionsOf(elicitationId).flatMap(({ id }) => world.stripe.eventsOf(id));
 const refundsOf = ({ elicitationId }: AskedPerson) =>
-  world.audited(elicitationId).filter(({ event }) => event === 'payment.refund_needed');
+  auditOf(world, elicitationId).filter(({ event }) => event === 'payment.refund_needed');
 
 async function atStripe() {
-  const person = await world.asked();
+  const person = await askPerson(world);
   expect((await person.approve()).status).toBe(303);
   return { person, session: sessionOf(world.stripe, person.elicitationId) };
 }
@@ -45,7 +46,7 @@ async function expectPaidOnce(person: AskedPerson): Promise<void> {
     status: 'completed',
     outcome: { kind: 'payment', processorReference: charge?.paymentIntentId },
   });
-  expect(world.movesOf(person.elicitationId).filter(event => event !== 'elicitation.redeemed')).toEqual(completedOnce);
+  expect(movesOf(world, person.elicitationId).filter(event => event !== 'elicitation.redeemed')).toEqual(completedOnce);
   expect(refundsOf(person)).toEqual([]);
 }
 
@@ -76,14 +77,14 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
     expect(answers.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 204));
     expect(answers.slice(20)).toEqual(Array.from({ length: 5 }, () => 303));
     await expectPaidOnce(person);
-    const receipt = await world.stage.api.redeem(person.elicitationId);
+    const receipt = await world.api.redeem(person.elicitationId);
     expect(receipt.body.receipt).toMatch(/^ey/);
     expect(await call(event)).toBe(204);
     await expectPaidOnce(person);
   });
 
   it('the call before the charge is noted, because the answer that named it got lost', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     world.stripe.loseAnswer('create', 'after');
     expect((await person.approve()).status).toBe(303);
     const { id } = sessionOf(world.stripe, person.elicitationId);
@@ -140,7 +141,7 @@ describe('S37, T32: what Stripe calls about is asked, and ends it once', () => {
   it('Stripe cannot be asked: 503, so that it calls again', async () => {
     const { person, event } = await paid();
     world.stripe.fault({ kind: 'retrieve', times: 1, does: { status: 500 } });
-    const answer = await fetch(world.webhookUrl(), { method: 'POST', ...world.stripe.signed(event) });
+    const answer = await fetch(webhookUrlOf(world), { method: 'POST', ...world.stripe.signed(event) });
     expect(answer.status).toBe(503);
     expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await person.read()).toMatchObject({ status: 'active' });
@@ -171,18 +172,18 @@ describe('T32: calls that nobody can have made', () => {
   ])('%s: 401, nobody is asked, nothing changes', async (_, sent) => {
     const { person, event } = await paid();
     const asked = world.stripe.requests().length;
-    const before = world.movesOf(person.elicitationId);
+    const before = movesOf(world, person.elicitationId);
     expect(await post(sent(event) as Sent)).toBe(401);
     expect(world.stripe.requests()).toHaveLength(asked);
-    expect(world.movesOf(person.elicitationId)).toEqual(before);
-    expect(world.stage.log()).toContain('"payment.webhook_refused"');
+    expect(movesOf(world, person.elicitationId)).toEqual(before);
+    expect(world.log()).toContain('"payment.webhook_refused"');
     await person.comeBack();
     await expectPaidOnce(person);
   });
 
   it('at a processor that there is not: 404', async () => {
     const { event } = await paid();
-    const answer = await fetch(world.webhookUrl().replace('stripe-main', 'stripe-other'), {
+    const answer = await fetch(webhookUrlOf(world).replace('stripe-main', 'stripe-other'), {
       method: 'POST',
       ...world.stripe.signed(event),
     });
@@ -192,7 +193,7 @@ describe('T32: calls that nobody can have made', () => {
 
 describe('S37: money that nothing is given for', () => {
   it('of an elicitation that ended unpaid: 204, and somebody is told once for each call', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     // A charge exists that nobody was led to; then Stripe will not take it any more.
     world.stripe.loseAnswer('create', 'after');
     await person.approve();
@@ -223,7 +224,7 @@ describe('S37: money that nothing is given for', () => {
       metadata: { ...session.metadata, elicitationId: unknown },
     });
     expect(await call(event)).toBe(204);
-    const told = world.audited(unknown).filter(line => line.event === 'payment.refund_needed');
+    const told = auditOf(world, unknown).filter(line => line.event === 'payment.refund_needed');
     expect(told).toMatchObject([{ reason: 'unknown_elicitation' }]);
   });
 
@@ -242,7 +243,7 @@ describe('S37: money that nothing is given for', () => {
     expect(await call(event)).toBe(204);
     expect(refundsOf(person)).toHaveLength(2);
     expect((await person.raw.get(person.page)).status).toBe(200);
-    expect(await world.stage.api.redeem(person.elicitationId)).toMatchObject({
+    expect(await world.api.redeem(person.elicitationId)).toMatchObject({
       status: 409,
       body: { code: 'not_redeemable' },
     });

@@ -13,15 +13,13 @@ interface DepthOptions {
   readonly oauthClient?: Pick<TestClient, 'jwks' | 'dpopBound'>;
   /** Over the configuration of the provider at the gateway; a member that is `undefined` is left out. */
   readonly config?: Record<string, unknown>;
-  readonly now?: () => number;
 }
 
 /** A world with one provider, configured in depth. */
-async function startDepth({ provider, oauthClient = {}, config, now }: DepthOptions): Promise<World> {
+async function startDepth({ provider, oauthClient = {}, config }: DepthOptions): Promise<World> {
   const publicUrl = `http://localhost:${await freePort()}`;
   return startWorld({
     publicUrl,
-    ...(now === undefined ? {} : { now }),
     provider: {
       clients: [
         {
@@ -149,9 +147,7 @@ describe('S21: private_key_jwt', () => {
 
 describe('S23: DPoP (RFC 9449)', () => {
   it('binds the tokens to a key in the vault; the tool signs each request through the gateway, nonces included', async () => {
-    let ahead = 0;
     await using world = await startDepth({
-      now: () => Date.now() + ahead,
       provider: { dpop: 'offered', dpopNonce: true, accessTokenTtlSeconds: 120 },
       oauthClient: { dpopBound: true },
       config: { dpop: 'required' },
@@ -183,13 +179,13 @@ describe('S23: DPoP (RFC 9449)', () => {
     expect((await call({ authorization: `DPoP ${other.token}`, dpop: other.proof })).status).toBe(401);
 
     // A renewed token is bound to the same key.
-    ahead = 110_000;
+    world.clock.ahead = 110_000;
     const renewed = await take(nonce);
     expect(renewed.token).not.toBe(first.token);
     const keys = [second, renewed].map(({ token }) => provider.tokens.accessToken(token)?.jkt);
     expect(keys[0]).toMatch(/^[\w-]{43}$/);
     expect(keys[1]).toBe(keys[0]);
-    ahead = 0;
+    world.clock.ahead = 0;
 
     const proofHeader = JSON.parse(Buffer.from(second.proof.split('.')[0] ?? '', 'base64url').toString()) as {
       jwk: Record<string, string>;

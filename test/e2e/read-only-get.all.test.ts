@@ -1,14 +1,13 @@
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, issueFor, paymentOf } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { ownLinksIn, type RawBrowser } from '../support/raw-browser.ts';
 import { dumpRedis } from '../support/redis-dump.ts';
 import { type WriteWatch, watchWrites } from '../support/redis-writes.ts';
 import { type RegisteredRoute, registeredRoutes } from '../support/registered-routes.ts';
-import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
+import { askFor, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 /** Requests per route, method and browser, spread over the addresses of the route. Each address gets at least one. */
 const TIMES = 100;
@@ -33,8 +32,7 @@ interface Link {
   readonly elicitationId: string;
 }
 
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 let routes: RegisteredRoute[];
 let signedIn: RawBrowser;
 /** Elicitations of every kind in every status that a page knows, of others, and ids that do not exist. */
@@ -49,12 +47,10 @@ let before: Record<string, unknown>;
 let writes: WriteWatch;
 
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   const limits = { requestsPerMinute: 10_000_000, elicitationsPerSubject: 1000 };
   world = await startWorld({
-    config: { processors, limits: { pageRequestsPerMinute: 10_000_000 } },
-    mcpServer: { payment, limits },
+    payment: { passkeyAbove: { JPY: 100 } },
+    mcpServer: { limits },
     otherMcpServers: [
       { id: 'embedded', identity: { mode: 'external', verifyUrl: 'https://application.example/verify' } },
       { id: 'local', identity: { mode: 'loopback' } },
@@ -82,7 +78,6 @@ beforeEach(async () => {
 afterAll(async () => {
   writes?.[Symbol.dispose]();
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 const ttlSeconds = 3600;

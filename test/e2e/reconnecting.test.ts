@@ -7,17 +7,15 @@ import { acceptFormIn, type RawAnswer, type RawBrowser } from '../support/raw-br
 import { type Api, askFor, keyOf, startWorld, type World } from '../support/world.ts';
 
 let world: World;
-let ahead = 0;
 
 beforeAll(async () => {
   world = await startWorld({
-    now: () => Date.now() + ahead,
     // The same provider under two names: as it is, and as one that adds new scopes to those it granted before.
     otherMcpServers: [{ id: 'adding', name: 'Adding Server', providers: ['forge'] }],
   });
 });
 afterEach(() => {
-  ahead = 0;
+  world.clock.backToNow();
   Object.assign(world.provider.switches, { refreshTokens: 'rotate-strict', accessTokenTtlSeconds: 3600 });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
@@ -38,7 +36,7 @@ async function lostFor(reason: 'refused' | 'rejected' | 'expired', user: string)
   if (reason !== 'rejected') provider.switches.accessTokenTtlSeconds = 120;
   const made = await connected(world, { user });
   const { accessToken, generation } = (await world.api.accessToken(made.connectionId)).body;
-  ahead = 3 * 60_000;
+  world.clock.ahead = 3 * 60_000;
   if (reason === 'refused') await provider.endGrant(provider.tokens.grantOf(accessToken)?.grantId ?? '');
   const request = reason === 'rejected' ? { rejectedGeneration: generation } : {};
   const { body } = await world.api.accessToken(made.connectionId, request);

@@ -1,19 +1,14 @@
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { tamper } from '../support/stored-elicitation.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe);
-  world = await startWorld({ config: { processors }, mcpServer: { payment } });
+  world = await startWorld({ payment: {} });
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 async function asked() {
@@ -31,19 +26,19 @@ describe('S36, T30: terms that were changed in the store are never charged', () 
     await dearer(elicitationId);
     expect((await raw.post(`/e/${elicitationId}/accept`, { form })).status).toBe(409);
     expect((await readOf(elicitationId)).status).toBe('pending');
-    expect(stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
+    expect(world.stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
   });
 
   it('changed between the approval and the charge: no charge comes into being', async () => {
     const { elicitationId, raw } = await asked();
-    stripe.fault({ kind: 'create', times: 10, does: { status: 500 } });
+    world.stripe.fault({ kind: 'create', times: 10, does: { status: 500 } });
     await acceptWith(raw, elicitationId);
-    stripe.clearFaults();
+    world.stripe.clearFaults();
     expect((await readOf(elicitationId)).status).toBe('active');
     const form = { csrf_token: await raw.csrfToken(elicitationId) };
     await dearer(elicitationId);
     expect((await raw.post(`/e/${elicitationId}/charge`, { form })).status).toBe(500);
-    expect(stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
+    expect(world.stripe.checkoutSessionsOf(elicitationId)).toEqual([]);
     expect((await readOf(elicitationId)).status).toBe('active');
   });
 
@@ -51,10 +46,10 @@ describe('S36, T30: terms that were changed in the store are never charged', () 
     const { elicitationId, raw } = await asked();
     await acceptWith(raw, elicitationId);
     await dearer(elicitationId);
-    stripe.pay(stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
+    world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
     await raw.get(`/e/${elicitationId}/charge`);
     expect(await readOf(elicitationId)).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
     expect(world.log()).toMatch(new RegExp(`payment\\.refund_needed.*${elicitationId}`));
-    expect(stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490 }]);
+    expect(world.stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490 }]);
   });
 });

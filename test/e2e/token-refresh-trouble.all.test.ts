@@ -19,8 +19,6 @@ const UNTIL_SWEPT = { timeout: 100_000 };
 
 let world: World;
 let evil: EvilProvider;
-/** How far the clock of gateways and store is ahead of that of the providers. */
-let ahead = 0;
 let logged = 0;
 
 beforeAll(async () => {
@@ -28,7 +26,6 @@ beforeAll(async () => {
   evil.offer('revocation_endpoint');
   world = await startWorld({
     replicas: 2,
-    now: () => Date.now() + ahead,
     mcpServer: { providers: ['forge', 'evil'] },
     config: ({ base }) => ({
       providers: [
@@ -48,7 +45,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
-  ahead = 0;
+  world.clock.ahead = 0;
   world.provider.clearFaults();
   world.provider.clearRequests();
   world.provider.switches.refreshTokens = 'rotate-strict';
@@ -79,9 +76,9 @@ function audited(): AuditLine[] {
     .filter(({ event }) => event !== 'connection.token_read');
 }
 
-const now = () => Date.now() + ahead;
-const expire = ({ connectionId }: ConnectedPerson) => expireAccessToken(world.redis.url, connectionId, now());
-const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, now());
+const expire = ({ connectionId }: ConnectedPerson) =>
+  expireAccessToken(world.redis.url, connectionId, world.clock.now());
+const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, world.clock.now());
 const refreshesAt = (provider: Pick<EvilProvider, 'requests'>) =>
   provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token').length;
 const fail = (fault: { status: number; body?: string; headers?: Record<string, string>; times?: number }) =>
@@ -122,7 +119,7 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
       expect(postponed?.delayMs).toBeGreaterThanOrEqual(longest / 2);
       expect(postponed?.delayMs).toBeLessThanOrEqual(longest);
       expect(others).toEqual([]);
-      ahead += LONGEST_BACK_OFF_MS;
+      world.clock.ahead += LONGEST_BACK_OFF_MS;
     }
     expect((await person.listed())?.status).toBe('usable');
 
@@ -153,7 +150,7 @@ describe('N1: a provider in trouble, and a token that is good for now', () => {
     expect((await person.token()).accessToken).toBe(first.accessToken);
     expect(refreshesAt(world.provider)).toBe(1);
     world.provider.clearFaults();
-    ahead = LONGEST_BACK_OFF_MS;
+    world.clock.ahead = LONGEST_BACK_OFF_MS;
     await expire(person);
     expect((await person.token()).generation).toBe(first.generation + 1);
   });
@@ -182,13 +179,13 @@ describe('N1: a provider in trouble, and a token that is over', () => {
     expect(refreshesAt(world.provider)).toBe(1);
     expect((await person.listed())?.status).toBe('usable');
 
-    ahead += LONGEST_BACK_OFF_MS;
+    world.clock.ahead += LONGEST_BACK_OFF_MS;
     expect((await person.refusal()).status).toBe(502);
     expect(refreshesAt(world.provider)).toBe(2);
 
     world.provider.clearFaults();
     expect((await person.refusal()).status).toBe(502);
-    ahead += LONGEST_BACK_OFF_MS;
+    world.clock.ahead += LONGEST_BACK_OFF_MS;
     expect((await person.token()).generation).toBe(generation + 1);
     expect(refreshesAt(world.provider)).toBe(3);
   });
@@ -279,7 +276,7 @@ describe('T10: a refusal that comes when another replica has renewed', () => {
     };
     const late = person.token();
     await asked.promise;
-    ahead += LONGEST_BACK_OFF_MS;
+    world.clock.ahead += LONGEST_BACK_OFF_MS;
     const other = await world.apiOf({ replica: 1 }).accessToken(person.connectionId);
     expect(other.body.generation).toBe(first.generation + 1);
     released.resolve();
@@ -350,7 +347,7 @@ describe('N3: malformed answers to a refresh', () => {
       });
       expect(refreshesAt(evil), name).toBe(asked + 1);
       expect(audited(), name).toMatchObject([{ event: 'connection.refresh_postponed' }]);
-      ahead += LONGEST_BACK_OFF_MS;
+      world.clock.ahead += LONGEST_BACK_OFF_MS;
     }
     await expire(person);
     expect(await person.token()).toMatchObject({

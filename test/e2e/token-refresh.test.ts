@@ -8,15 +8,13 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 let world: World;
-/** How far the clock of gateways and store is ahead of that of the provider. */
-let ahead = 0;
 
 beforeAll(async () => {
-  world = await startWorld({ replicas: 2, now: () => Date.now() + ahead });
+  world = await startWorld({ replicas: 2 });
 });
 beforeEach(() => {
   const { provider } = world;
-  ahead = 0;
+  world.clock.ahead = 0;
   provider.clearFaults();
   provider.clearRequests();
   provider.onRefresh(undefined);
@@ -25,8 +23,9 @@ beforeEach(() => {
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const expire = ({ connectionId }: ConnectedPerson) =>
-  expireAccessToken(world.redis.url, connectionId, Date.now() + ahead);
-const age = ({ connectionId }: ConnectedPerson) => ageAccessToken(world.redis.url, connectionId, Date.now() + ahead);
+  expireAccessToken(world.redis.url, connectionId, Date.now() + world.clock.ahead);
+const age = ({ connectionId }: ConnectedPerson) =>
+  ageAccessToken(world.redis.url, connectionId, Date.now() + world.clock.ahead);
 const refreshRequests = () =>
   world.provider.requests('token').filter(({ form }) => form['grant_type'] === 'refresh_token');
 const grantOf = (accessToken: string) => {
@@ -99,7 +98,7 @@ describe('S22: a token that is over', () => {
     const person = await connectPerson(world);
     const first = await person.token();
     expect(first.expiresAt).toBeUndefined();
-    ahead = 30 * DAY_MS;
+    world.clock.ahead = 30 * DAY_MS;
     expect(await person.token()).toEqual(first);
     expect(refreshRequests()).toHaveLength(0);
     const second = await person.token({ rejectedGeneration: first.generation });
@@ -167,7 +166,7 @@ describe('S22: a token that the API turned away', () => {
     const first = await person.token();
     expect(await person.token({ rejectedGeneration: first.generation })).toEqual(first);
 
-    ahead = MINUTE_MS + 1;
+    world.clock.ahead = MINUTE_MS + 1;
     expect(await person.refusal({ rejectedGeneration: first.generation })).toMatchObject({
       status: 409,
       code: 'reauthorization_required',
@@ -180,7 +179,7 @@ describe('S22: a token that the API turned away', () => {
     const second = await person.token();
     expect(statusOf(second.accessToken)).toBe('current');
     // A late report does not end the new one.
-    ahead = 3 * MINUTE_MS;
+    world.clock.ahead = 3 * MINUTE_MS;
     expect(await person.token({ rejectedGeneration: first.generation })).toEqual(second);
   });
 
@@ -205,7 +204,7 @@ describe('T10: an answer that comes when the lease is over and another replica h
     const late = person.token();
     await rotated;
     meanwhile();
-    ahead += MINUTE_MS;
+    world.clock.ahead += MINUTE_MS;
     const other = await world.apiOf({ replica: 1 }).accessToken(person.connectionId);
     release();
     return { late: await late, other };
@@ -269,10 +268,10 @@ describe('last use', () => {
     await person.token({ tool: 'list_repositories' });
     const first = (await person.listed())?.lastUsedAt ?? '';
     expect(first).toMatch(/^\d{4}-/);
-    ahead = MINUTE_MS / 2;
+    world.clock.ahead = MINUTE_MS / 2;
     await person.token({ tool: 'list_repositories' });
     expect((await person.listed())?.lastUsedAt).toBe(first);
-    ahead = 2 * MINUTE_MS;
+    world.clock.ahead = 2 * MINUTE_MS;
     await person.token({ tool: 'list_repositories' });
     const second = (await person.listed())?.lastUsedAt ?? '';
     expect(Date.parse(second) - Date.parse(first)).toBeGreaterThanOrEqual(2 * MINUTE_MS);

@@ -1,27 +1,22 @@
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, paymentConfig, visitorFor } from '../support/asks.ts';
+import { acceptWith, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const SECRET_WORDS = 'words-for-alice-only';
 
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   world = await startWorld({
-    config: { processors },
-    mcpServer: { payment, limits: { elicitationsPerSubject: 1000 } },
+    payment: { passkeyAbove: { JPY: 100 } },
+    mcpServer: { limits: { elicitationsPerSubject: 1000 } },
   });
 });
 afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
-  await stripe?.close();
 });
 
 /** Every route by which a person decides something about an elicitation, whatever its kind. */

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type AnsweringMachine, startAnsweringMachine } from '@postern/testkit/any-answer';
 import { startOpenIdProvider, type TestProvider } from '@postern/testkit/providers';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
+import type { FakeStripe } from '@postern/testkit/stripe';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { paymentConfig } from '../support/asks.ts';
 import { freePort, startWorld, type World } from '../support/world.ts';
 
 const AUDIENCE = 'http://localhost:7001/mcp';
@@ -25,11 +24,7 @@ export interface OutboundWorld extends AsyncDisposable {
 const remoteNames = ['remote-1', 'remote-2', 'remote-3', 'remote-4'];
 
 /** Many, because every use of a client has a person of its own. */
-const users = Array.from({ length: 20_000 }, (_, n) => ({
-  sub: `user-${n}`,
-  name: `User ${n}`,
-  email: `${n}@example.com`,
-}));
+const PEOPLE = 20_000;
 
 const json = (value: unknown, status = 200, headers: Record<string, string> = {}) => ({
   status,
@@ -49,8 +44,6 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
   const others = originOf(machines.others);
   const publicUrl = `http://localhost:${await freePort()}`;
 
-  const stripe = stack.use(await startFakeStripe({ publicPort: machines.stripe.port }));
-  machines.stripe.behind(stripe.port);
   const remote = stack.use(
     await startOpenIdProvider({
       ...{ clients: [], scopes: ['issues'], registration: 'open', publicPort: machines.remote.port },
@@ -80,11 +73,13 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
     }
   });
 
-  const { processors, payment } = paymentConfig(stripe);
   const world = stack.use(
     await startWorld({
       publicUrl,
-      identityProvider: { publicPort: machines.identity.port, profileInIdToken: false, users },
+      people: PEOPLE,
+      payment: {},
+      stripe: { publicPort: machines.stripe.port },
+      identityProvider: { publicPort: machines.identity.port, profileInIdToken: false },
       provider: {
         ...{ publicPort: machines.forge.port, pushedAuthorization: 'offered', deviceFlow: true },
         refreshTokens: 'static',
@@ -105,9 +100,7 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
         }));
         const tokenIssuer = { name: 'others', displayName: 'Others', issuer: others, clientId: 'postern' };
         return {
-          processors,
           outbound: { timeoutSeconds },
-          limits: { pageRequestsPerMinute: 1_000_000 },
           telemetry: { otlpEndpoint: others },
           identityProviders: [
             ...(base.identityProviders ?? []),
@@ -122,7 +115,7 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
         };
       },
       mcpServer: {
-        ...{ providers: ['forge', 'profile', 'panel', ...remoteNames], payment },
+        ...{ providers: ['forge', 'profile', 'panel', ...remoteNames] },
         issuers: [originOf(machines.identity), others],
         limits: { requestsPerMinute: 1_000_000, elicitationsPerSubject: 1_000_000 },
         credentialChecks: { acme: { url: `${others}/check`, bearer: 'key' } },
@@ -135,14 +128,11 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
       },
     }),
   );
-  let used = 0;
+  machines.stripe.behind(world.stripe.port);
   const owned = stack.move();
   return {
-    ...{ stage: world, stripe, remote, machines },
-    subject() {
-      used += 1;
-      return `user-${used - 1}`;
-    },
+    ...{ stage: world, stripe: world.stripe, remote, machines },
+    subject: world.subject,
     accessTokenOf: subject =>
       new SignJWT()
         .setProtectedHeader({ alg: 'ES256', kid: 'of-others' })

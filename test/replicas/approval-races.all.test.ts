@@ -2,10 +2,10 @@ import type { IssueElicitationInput } from '@postern/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, deliveryForm, paymentOf } from '../support/asks.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
-import { type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+import { askPerson, sessionOf } from '../support/payment-person.ts';
 import { acceptFormIn, createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
 import { seeded } from '../support/seeded-random.ts';
-import { type Api, createApi, keyOf } from '../support/world.ts';
+import { type Api, createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 /** `POSTERN_APPROVAL_ROUNDS=1000 POSTERN_APPROVAL_SEED=7 vitest run test/replicas/approval-races.all.test.ts` for the long run. */
 const ROUNDS = Number(process.env['POSTERN_APPROVAL_ROUNDS'] ?? 10);
@@ -58,7 +58,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-let world: PaymentWorld;
+let world: PayingWorld;
 const replicas: GatewayProcess[] = [];
 const apis: Api[] = [];
 const people: Person[] = [];
@@ -66,7 +66,7 @@ const stack = new AsyncDisposableStack();
 
 beforeAll(async () => {
   const limits = { requestsPerMinute: 10_000_000, elicitationsPerSubject: 1_000_000 };
-  world = stack.use(await startPaymentWorld({ mcpServer: { limits } }));
+  world = stack.use(await startWorld({ payment: {}, mcpServer: { limits } }));
   const config = { ...world.config, mcpServers: [{ ...world.config.mcpServers[0], limits }] } as typeof world.config;
   replicas.push(...(await Promise.all(Array.from({ length: REPLICAS }, () => startGatewayProcess(config)))));
   for (const replica of replicas) {
@@ -78,9 +78,9 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 async function signedIn(): Promise<Person> {
-  const { user, raw } = await world.asked(paymentOf({ processor: 'none' }));
+  const { user, raw } = await askPerson(world, paymentOf({ processor: 'none' }));
   const at = replicas.map(({ address }) => {
-    const browser = createRawBrowser({ address, publicUrl: world.stage.publicUrl });
+    const browser = createRawBrowser({ address, publicUrl: world.publicUrl });
     for (const [name, value] of raw.cookies) browser.cookies.set(name, value);
     return browser;
   });
@@ -121,7 +121,7 @@ async function playRound(round: number, below: (limit: number) => number): Promi
   const { kind, ask, moves, typed, isTyped } = pick(cases, round);
   const where = `seed ${SEED}, round ${round}: ${kind}`;
   const person = pick(people, round);
-  const subject = { issuer: world.stage.identityProvider.issuer, subject: person.user };
+  const subject = { issuer: world.identityProvider.issuer, subject: person.user };
   const issued = await pick(apis, below(REPLICAS)).issue({ ...ask(), subject } as IssueElicitationInput);
   expect(issued.status, where).toBe(201);
   const { elicitationId } = issued.body;

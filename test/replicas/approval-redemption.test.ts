@@ -3,14 +3,14 @@ import { type FaultProxy, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { startRedis } from '@postern/testkit/redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, deliveryForm, paymentOf } from '../support/asks.ts';
-import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
-import { createApi, keyOf } from '../support/world.ts';
+import { type AskedPerson, askPerson, movesOf, sessionOf } from '../support/payment-person.ts';
+import { createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 const AT_ONCE = 50;
 /** Answers are kept for a day after the end. */
 const RETENTION_SECONDS = 86_400;
 
-let world: PaymentWorld;
+let world: PayingWorld;
 /** Before the second replica, as a load balancer; and between it and Redis. */
 let front: FaultProxy;
 let back: FaultProxy;
@@ -21,7 +21,8 @@ beforeAll(async () => {
   back = stack.use(await startFaultProxy(redis.port));
   let replicas = 0;
   world = stack.use(
-    await startPaymentWorld({
+    await startWorld({
+      payment: {},
       redisUrl: redis.url,
       replicas: 2,
       otherMcpServers: [{ id: 'other' }],
@@ -31,9 +32,9 @@ beforeAll(async () => {
       },
     }),
   );
-  front = stack.use(await startFaultProxy(Number(new URL(world.stage.gateways[1]?.address ?? '').port)));
+  front = stack.use(await startFaultProxy(Number(new URL(world.gateways[1]?.address ?? '').port)));
 });
-afterEach(() => world.backToNow());
+afterEach(() => world.clock.backToNow());
 afterAll(() => stack.disposeAsync());
 
 const cases = [
@@ -54,7 +55,7 @@ const cases = [
 type Case = (typeof cases)[number];
 
 async function answered({ ask, typed }: Case): Promise<AskedPerson> {
-  const person = await world.asked(ask());
+  const person = await askPerson(world, ask());
   const { raw, page, elicitationId } = person;
   await raw.post(`${page}/accept`, { form: { ...(await raw.acceptForm(elicitationId)), ...typed } });
   if ((await person.read()).status === 'active') {
@@ -64,10 +65,10 @@ async function answered({ ask, typed }: Case): Promise<AskedPerson> {
   expect((await person.read()).status).toBe('completed');
   return person;
 }
-const at = (replica: number) => world.stage.apiOf({ replica: replica % 2 });
+const at = (replica: number) => world.apiOf({ replica: replica % 2 });
 const named = (name: string) => ({ 'idempotency-key': name });
 const redemptionsOf = ({ elicitationId }: AskedPerson) =>
-  world.movesOf(elicitationId).filter(event => event === 'elicitation.redeemed').length;
+  movesOf(world, elicitationId).filter(event => event === 'elicitation.redeemed').length;
 
 describe('T32, S38: a result is redeemed once', () => {
   it.each(cases)('$kind: by fifty names at once over two replicas: one has it', async of => {
@@ -127,9 +128,9 @@ describe('T32, S38: a result is redeemed once', () => {
     const redeemed = await answered(of);
     const unredeemed = await answered(of);
     expect((await at(0).redeem(redeemed.elicitationId, named('mine'))).status).toBe(200);
-    world.pass(RETENTION_SECONDS - 30);
+    world.clock.pass(RETENTION_SECONDS - 30);
     expect((await at(1).redeem(redeemed.elicitationId, named('mine'))).status).toBe(200);
-    world.pass(60);
+    world.clock.pass(60);
     for (const { elicitationId } of [redeemed, unredeemed])
       for (const name of ['mine', 'another'])
         expect(await at(0).redeem(elicitationId, named(name))).toMatchObject({
@@ -140,7 +141,7 @@ describe('T32, S38: a result is redeemed once', () => {
 
   it.each(cases)('$kind: another MCP server finds nothing, and takes nothing', async of => {
     const { elicitationId } = await answered(of);
-    const foreign = world.stage.apiOf({ apiKey: keyOf('other') });
+    const foreign = world.apiOf({ apiKey: keyOf('other') });
     expect(await foreign.redeem(elicitationId, named('mine'))).toMatchObject({
       status: 404,
       body: { code: 'not_found' },
@@ -156,7 +157,7 @@ describe('T32, S38: a result is redeemed once', () => {
   });
 
   it.each(cases)('S40 $kind: before it is answered, and after it was declined, there is nothing', async ({ ask }) => {
-    const person = await world.asked(ask());
+    const person = await askPerson(world, ask());
     const nothing = { status: 409, body: { code: 'not_redeemable' } };
     expect(await at(0).redeem(person.elicitationId, named('mine'))).toMatchObject(nothing);
     await person.press('decline');

@@ -1,33 +1,28 @@
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
-import {
-  type AskedPerson,
-  type PaymentWorld,
-  payLinkIn,
-  sessionOf,
-  startPaymentWorld,
-} from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, auditOf, payLinkIn, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
 import { startSwallowingProxy } from '../support/swallowing-proxy.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 const TTL_SECONDS = 300;
 /** Only turns a hang into a failure. */
 const HANG_MS = 300_000;
 
-let world: PaymentWorld;
+let world: PayingWorld;
 const stack = new AsyncDisposableStack();
 /** Of one test. */
 let used: AsyncDisposableStack;
 
 beforeAll(async () => {
-  world = stack.use(await startPaymentWorld());
+  world = stack.use(await startWorld({ payment: {} }));
   used = new AsyncDisposableStack();
 });
 afterEach(async () => {
   world.stripe.clearFaults();
-  world.backToNow();
+  world.clock.backToNow();
   await used.disposeAsync();
   used = new AsyncDisposableStack();
 });
@@ -46,17 +41,17 @@ interface Scene {
 
 /** The browser of the person, at another address. */
 function sameBrowserAt(address: string, person: AskedPerson): RawBrowser {
-  const raw = createRawBrowser({ address, publicUrl: world.stage.publicUrl });
+  const raw = createRawBrowser({ address, publicUrl: world.publicUrl });
   for (const [name, value] of person.raw.cookies) raw.cookies.set(name, value);
   return raw;
 }
 
 async function openScene(change: Partial<GatewayConfigInput> = {}): Promise<Scene> {
-  const redisUrl = world.stage.redis.url;
+  const redisUrl = world.redis.url;
   const proxy = used.use(await startSwallowingProxy(Number(new URL(redisUrl).port)));
   const redis = { ...world.config.redis, url: `redis://127.0.0.1:${proxy.port}` };
   const victim = used.use(await startGatewayProcess({ ...world.config, redis, ...change }));
-  const person = await world.asked(undefined, { ttlSeconds: TTL_SECONDS });
+  const person = await askPerson(world, undefined, { ttlSeconds: TTL_SECONDS });
   const raw = sameBrowserAt(victim.address, person);
   const form = await raw.acceptForm(person.elicitationId);
   return {
@@ -78,7 +73,7 @@ async function openPaidScene(): Promise<Scene> {
 
 const session = ({ elicitationId }: AskedPerson) => sessionOf(world.stripe, elicitationId);
 const changes = ({ elicitationId }: AskedPerson, count: number) =>
-  listenForWakeUp(world.stage.redis.url, elicitationId, count);
+  listenForWakeUp(world.redis.url, elicitationId, count);
 
 interface Point {
   readonly point: string;
@@ -228,11 +223,11 @@ async function expectPaidOnce({ person, victim }: Scene): Promise<void> {
     outcome: { processorReference: charge?.paymentIntentId },
   });
   const key = { 'idempotency-key': elicitationId };
-  const redeemed = await world.stage.api.redeem(elicitationId, key);
+  const redeemed = await world.api.redeem(elicitationId, key);
   expect(redeemed.body.receipt).toMatch(/^ey/);
-  expect((await world.stage.api.redeem(elicitationId, key)).body).toEqual(redeemed.body);
+  expect((await world.api.redeem(elicitationId, key)).body).toEqual(redeemed.body);
   expect(victim.audited.filter(line => line.includes('refund_needed'))).toEqual([]);
-  expect(world.audited(elicitationId).filter(({ event }) => event === 'payment.refund_needed')).toEqual([]);
+  expect(auditOf(world, elicitationId).filter(({ event }) => event === 'payment.refund_needed')).toEqual([]);
 }
 
 describe('S37, P2–P7: killed in the middle of a payment', () => {
@@ -252,7 +247,7 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
   it('nobody comes back: each payment ends by what Stripe says', { timeout: HANG_MS }, async () => {
     const scenes: Scene[] = [];
     for (const known of ['approval', 'charge', 'noted charge', 'payment'] as const) scenes.push(await diesAt(known));
-    world.pass(TTL_SECONDS);
+    world.clock.pass(TTL_SECONDS);
     for (const { person } of scenes) {
       const { elicitationId } = person;
       const wasPaid = world.stripe.chargesOf(elicitationId).length > 0;
@@ -277,7 +272,7 @@ describe('S37, P2–P7: killed in the middle of a payment', () => {
     await scene.victim.kill();
     asking.release();
     expect(await called).toBeUndefined();
-    expect(await world.stripe.deliver(world.webhookUrl(), event)).toBe(204);
+    expect(await world.stripe.deliver(webhookUrlOf(world), event)).toBe(204);
     await expectPaidOnce(scene);
   });
 

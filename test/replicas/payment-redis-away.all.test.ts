@@ -1,19 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type PaymentWorld, payLinkIn, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+import { askPerson, payLinkIn, sessionOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
 /** Only turns a hang into a failure. */
 const HANG_MS = 100_000;
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld({ isRedisKilled: true });
+  world = await startWorld({ payment: {}, isRedisKilled: true });
 });
 afterEach(() => world.stripe.clearFaults());
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 describe('R1, R6, S37: Redis away between the charge and its note', () => {
   const redis = () => {
-    const { server } = world.stage.redis;
+    const { server } = world.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
     return server;
   };
@@ -21,10 +22,10 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
     { how: 'killed', away: () => redis().kill(), back: () => redis().restart() },
     { how: 'frozen', away: async () => redis().suspend(), back: async () => redis().resume() },
   ];
-  const readiness = async () => (await fetch(`${world.stage.gateways[0]?.address}/readyz`)).status;
+  const readiness = async () => (await fetch(`${world.gateways[0]?.address}/readyz`)).status;
 
   it.each(ways)('$how: the same charge afterwards, paid once', async ({ away, back }) => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     const creating = world.stripe.hold('create', 'after');
     const approved = person.approve();
     await creating.reached;
@@ -47,7 +48,7 @@ describe('R1, R6, S37: Redis away between the charge and its note', () => {
   it.each(ways)(
     '$how between what Stripe says and its settlement: asked again, it is the same',
     async ({ away, back }) => {
-      const person = await world.asked();
+      const person = await askPerson(world);
       await person.approve();
       world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
       const asking = world.stripe.hold('retrieve', 'after');

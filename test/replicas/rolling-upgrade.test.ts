@@ -2,7 +2,7 @@ import type { RecordLayout } from '@postern/elicitation';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, apiKeyRequest, deletion, deliveryForm, paymentConfig, paymentOf } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, deletion, deliveryForm, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { createMovingBrowser, type MovingBrowser } from '../support/moving-browser.ts';
 import { acceptFormIn, destinationIn } from '../support/raw-browser.ts';
 import { type Api, askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   world = stack.use(
     await startWorld({
       replicas: 2,
-      mcpServer: { payment: paymentConfig().payment },
+      mcpServer: { payment: paymentPolicy() },
       config: ({ base }) => {
         const config = withLayout(base, configs.length === OLD ? 1 : 2);
         configs.push(config);

@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askFor, startWorld, type World } from '../support/world.ts';
 
 let world: World;
-let offset = 0;
 beforeAll(async () => {
-  world = await startWorld({ replicas: 2, now: () => Date.now() + offset, sweepPauseMs: 20 });
+  world = await startWorld({ replicas: 2, sweepPauseMs: 20 });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
@@ -88,15 +87,15 @@ describe('ending at two replicas at once', () => {
     const waiting = issued.flatMap(({ elicitationId }) =>
       both.map(replica => world.apiOf({ replica }).read(elicitationId, 55)),
     );
-    offset = 11_000;
+    world.clock.ahead = 11_000;
     for (const { body } of await Promise.all(waiting)) expect(body.status).toBe('expired');
     for (const { elicitationId } of issued) expect(await eventsOf(elicitationId, 'expired')).toBe(1);
   });
 
   it('time is up once, however many replicas notice in the same moment', async () => {
-    offset = 0;
+    world.clock.backToNow();
     const { elicitationId } = await world.ask(world.subject(), { ttlSeconds: 10 });
-    offset = 11_000;
+    world.clock.ahead = 11_000;
     await Promise.all(CALLS.map(replica => world.gateways[replica]?.deps.service.expire(idOf(elicitationId))));
     expect((await world.api.read(elicitationId)).body.status).toBe('expired');
     expect(await eventsOf(elicitationId, 'expired')).toBe(1);

@@ -1,5 +1,6 @@
 import { createReceiptVerifier, termsDigest } from '@postern/mcp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { auditOf } from '../support/payment-person.ts';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { elicitationIdsOf, filledDelivery, type Way, ways } from '../support/verb-play.ts';
 import { takenOnce, verbTerms } from '../support/verb-tools.ts';
@@ -11,9 +12,9 @@ const currencies = ['JPY', 'EUR', 'KWD', 'CLF'];
 let world: VerbWorld;
 beforeAll(async () => {
   const maxAmount = Object.fromEntries(currencies.map(currency => [currency, 100_000]));
-  world = await startVerbWorld({ mcpServer: { payment: { processors: ['stripe-main', 'none'], maxAmount } } });
+  world = await startVerbWorld({ payment: { maxAmount } });
 });
-afterEach(() => world.payment.stripe.clearFaults());
+afterEach(() => world.stripe.clearFaults());
 afterAll(() => world[Symbol.asyncDispose]());
 
 const named = (which: (way: Way) => boolean) => ways.filter(which).map(way => [way.name, way] as const);
@@ -28,7 +29,7 @@ const nobody = async () => {
 };
 
 function auditedTimes(event: string, elicitationId: string): number {
-  return world.payment.audited(elicitationId).filter(line => line.event === event).length;
+  return auditOf(world, elicitationId).filter(line => line.event === event).length;
 }
 
 describe('three questions in one handler', () => {
@@ -52,7 +53,7 @@ describe('three questions in one handler', () => {
         }),
       },
     ]);
-    expect(world.payment.stripe.chargesOf(payment)).toHaveLength(1);
+    expect(world.stripe.chargesOf(payment)).toHaveLength(1);
     // However many runs read a result: it was taken once.
     for (const id of elicitationIdsOf(played)) expect(auditedTimes('elicitation.redeemed', id)).toBe(1);
   });
@@ -95,7 +96,7 @@ describe('two equal calls at the same time need two approvals', () => {
       expect(new Set(given).size).toBe(2);
       expect([...accepted.keys()].sort()).toEqual([...given].sort());
       for (const id of given) expect(auditedTimes('elicitation.redeemed', id)).toBe(1);
-      for (const id of given) expect(world.payment.stripe.chargesOf(id)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
+      for (const id of given) expect(world.stripe.chargesOf(id)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
     }
   });
 });
@@ -130,7 +131,7 @@ describe('an MCP client that answers for its user', () => {
       text: 'accept',
       reached: [],
     });
-    expect(world.payment.stripe.chargesOf(elicitationIdsOf(opened)[0] ?? '')).toHaveLength(1);
+    expect(world.stripe.chargesOf(elicitationIdsOf(opened)[0] ?? '')).toHaveLength(1);
   });
 });
 
@@ -139,7 +140,7 @@ describe('a payment that Stripe refuses', () => {
     const person = world.person();
     const player = await world.player(way, person);
     const refused = async (elicitationId: string) => {
-      world.payment.stripe.fault({ kind: 'create', does: { status: 402 } });
+      world.stripe.fault({ kind: 'create', does: { status: 402 } });
       await person.approve(elicitationId);
     };
     const played = await player.play('pay_stripe', { order: world.order() }, { atPage: refused });
@@ -147,13 +148,13 @@ describe('a payment that Stripe refuses', () => {
     const [elicitationId = ''] = elicitationIdsOf(played);
     if (way.hearsOfEnd) await player.host.untilCompleted(elicitationId);
     expect(player.host.completions).toEqual(way.hearsOfEnd ? [elicitationId] : []);
-    expect(world.payment.stripe.chargesOf(elicitationId)).toEqual([]);
+    expect(world.stripe.chargesOf(elicitationId)).toEqual([]);
   });
 });
 
 describe('receipts', () => {
   it.each(currencies)('%s: verify with the keys that the gateway publishes', async currency => {
-    const surroundings = world.payment.stage;
+    const surroundings = world;
     const published = await fetch(`${surroundings.publicUrl}/.well-known/jwks.json`);
     const receipts = createReceiptVerifier({
       issuer: surroundings.publicUrl,

@@ -66,7 +66,7 @@ describe.each(asking)('%s', (_name, way) => {
     expect(host.requests.map(({ mode }) => mode)).toEqual(['url', 'url', way.showsForms ? 'form' : 'url']);
     expect(host.endpoint.given.filter(one => one.order === order)).toHaveLength(1);
     const paid = host.requests.flatMap(request => (request.mode === 'url' ? [elicitationIdOf(request.url)] : []));
-    expect(paid.flatMap(id => world.payment.stripe.chargesOf(id))).toHaveLength(1);
+    expect(paid.flatMap(id => world.stripe.chargesOf(id))).toHaveLength(1);
   });
 
   it('a no on the page is the answer of the tool', async () => {

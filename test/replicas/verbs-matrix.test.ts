@@ -11,7 +11,7 @@ let receipts: ReceiptVerifier;
 beforeAll(async () => {
   world = await startVerbWorld();
   // The keys are fetched from the gateway.
-  receipts = createReceiptVerifier({ issuer: world.payment.stage.publicUrl, mcpServerId: 'tracker' });
+  receipts = createReceiptVerifier({ issuer: world.publicUrl, mcpServerId: 'tracker' });
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -52,7 +52,7 @@ function given({ endpoint, order }: Scene): Readonly<Record<string, unknown>> {
 }
 
 async function expectReceipt({ order, person, tool }: Scene, what: Readonly<Record<string, unknown>>, id = '') {
-  const subject = { issuer: world.payment.stage.identityProvider.issuer, subject: person.user };
+  const subject = { issuer: world.identityProvider.issuer, subject: person.user };
   const receipt = String(what['receipt']);
   if (tool === 'confirm') {
     const terms = { title: `Delete ${order}`, facts: [...verbFacts], danger: 'normal' as const };
@@ -68,7 +68,7 @@ async function expectReceipt({ order, person, tool }: Scene, what: Readonly<Reco
   const expected = { kind: 'payment', elicitationId: id, subject, digest, processor, maxAgeMs: 60_000 } as const;
   const verified = await receipts.verify(receipt, { ...expected, amount: terms.amount, reference: order });
   expect(verified.terms).toEqual(terms);
-  const charges = world.payment.stripe.chargesOf(id);
+  const charges = world.stripe.chargesOf(id);
   expect(charges.map(({ amount, currency }) => [amount, currency])).toEqual(
     tool === 'pay_none' ? [] : [[terms.amount.minorUnits, 'eur']],
   );
@@ -117,14 +117,14 @@ async function refuseTwice(scene: Scene): Promise<(string | undefined)[]> {
 
 /** The result was taken by the call that it was for, and nobody gets it under another name. */
 async function expectTaken(elicitationId: string): Promise<void> {
-  const again = await world.payment.stage.api.redeem(elicitationId, { 'idempotency-key': 'somebody-else' });
+  const again = await world.api.redeem(elicitationId, { 'idempotency-key': 'somebody-else' });
   expect(again).toMatchObject({ status: 409, body: { code: 'already_redeemed' } });
 }
 
 /** What was agreed to answers the next call, or the user is asked anew; then the MCP server's own word ends it. */
 async function callAgain(scene: Scene): Promise<string[]> {
   const { tool, play, endpoint, order } = scene;
-  const { api } = world.payment.stage;
+  const { api } = world;
   const again = await play({
     atPage: async elicitationId => expect(await api.cancel(elicitationId)).toMatchObject({ status: 200 }),
     fillForm: () => ({ action: 'cancel' }),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { movesOf } from '../support/payment-person.ts';
 import type { VerbEndpoint } from '../support/verb-endpoint.ts';
 import { elicitationIdsOf, filledDelivery, startVerbPlayer, type Way, wayNamed } from '../support/verb-play.ts';
 import { lasts, oneQuestion } from '../support/verb-tools.ts';
@@ -40,7 +41,7 @@ async function balanced(way: Way, subject: string) {
 
 const givenFor = (endpoint: VerbEndpoint, order: string) => endpoint.given.filter(one => one.order === order);
 const redemptions = (elicitationId: string) =>
-  world.payment.movesOf(elicitationId).filter(event => event === 'elicitation.redeemed').length;
+  movesOf(world, elicitationId).filter(event => event === 'elicitation.redeemed').length;
 
 const roaming = [
   '2026-07-28 url and form',
@@ -65,7 +66,7 @@ describe.each(roaming)('%s: one replica asks, the other goes on', name => {
     const [elicitationId] = elicitationIdsOf(played);
     if (elicitationId === undefined) return;
     expect(redemptions(elicitationId)).toBe(lasts(tool) ? 0 : 1);
-    expect(world.payment.stripe.chargesOf(elicitationId)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
+    expect(world.stripe.chargesOf(elicitationId)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
   });
 });
 
@@ -104,7 +105,7 @@ describe.each(['v2', 'v1'])('2025-11-25, −32042, %s: the call made again in a 
     expect(new Set(elicitationIdsOf(first)).size).toBe(2);
     expect(givenFor(endpoints[0], order)).toEqual([]);
     expect(redemptions(asked)).toBe(1);
-    expect(world.payment.stripe.chargesOf(asked)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
+    expect(world.stripe.chargesOf(asked)).toHaveLength(tool === 'pay_stripe' ? 1 : 0);
   });
 });
 
@@ -133,7 +134,7 @@ describe('three questions in one handler, each run on the other replica', () => 
     expect(played.reached.map(({ by }) => by)).toEqual(['elicitation/create', 'elicitation/create', 'form']);
     expect(endpoints.flatMap(endpoint => givenFor(endpoint, order))).toHaveLength(1);
     for (const id of elicitationIdsOf(played)) expect(redemptions(id)).toBe(1);
-    expect(world.payment.stripe.chargesOf(elicitationIdsOf(played)[1] ?? '')).toHaveLength(1);
+    expect(world.stripe.chargesOf(elicitationIdsOf(played)[1] ?? '')).toHaveLength(1);
   });
 
   it.each(['v2', 'v1'])('2025-11-25 stateless, %s: what the other replica has taken is asked again', async sdk => {
@@ -149,9 +150,9 @@ describe('three questions in one handler, each run on the other replica', () => 
     // Nothing is given twice, and nothing is charged without a yes of its own.
     for (const id of ids) {
       expect(redemptions(id)).toBeLessThanOrEqual(1);
-      const charges = world.payment.stripe.chargesOf(id).length;
+      const charges = world.stripe.chargesOf(id).length;
       expect(charges).toBeLessThanOrEqual(1);
-      if (charges > 0) expect(world.payment.movesOf(id)).toContain('elicitation.approved');
+      if (charges > 0) expect(movesOf(world, id)).toContain('elicitation.approved');
     }
   });
 });

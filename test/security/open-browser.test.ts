@@ -1,43 +1,44 @@
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { paymentConfig, paymentOf } from '../support/asks.ts';
+import { paymentOf, paymentPolicy } from '../support/asks.ts';
 import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
-import { type PaymentWorld, startPaymentWorld } from '../support/payment-world.ts';
+import { askPerson } from '../support/payment-person.ts';
+import { startWorld, type World } from '../support/world.ts';
 
-let world: PaymentWorld;
+let world: World;
 beforeAll(async () => {
-  const { payment } = paymentConfig(undefined, { passkeyAbove: { EUR: 0 }, freshSignInSeconds: 3600 });
-  world = await startPaymentWorld({ mcpServer: { payment } });
+  const payment = paymentPolicy({ passkeyAbove: { EUR: 0 }, freshSignInSeconds: 3600 });
+  world = await startWorld({ mcpServer: { payment } });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-const asked = () => world.asked(paymentOf({ processor: 'none' }), { ttlSeconds: 3600 });
+const asked = () => askPerson(world, paymentOf({ processor: 'none' }), { ttlSeconds: 3600 });
 
 it('whoever finds a browser open adds no passkey of their own, though the sign-in would do to approve', async () => {
   const person = await asked();
   const fresh = await ceremonyOf(person.raw, person.elicitationId);
   expect(fresh.mode).toBe('register');
-  world.pass(301);
+  world.clock.pass(301);
   const late = await person.raw.get(`${person.page}/passkey`);
   expect(late).toMatchObject({ status: 303, location: `/login?e=${person.elicitationId}&fresh=1` });
-  const finder = new SoftwareAuthenticator(world.stage.publicUrl);
+  const finder = new SoftwareAuthenticator(world.publicUrl);
   expect(await answerCeremony(person.raw, fresh, finder.create(fresh.options))).toMatchObject({
     location: person.page,
   });
   const signIn = new URL((await person.raw.get(late.location ?? '')).location ?? '');
   expect(signIn.searchParams.get('max_age')).toBe('300');
   expect((await person.read()).status).toBe('pending');
-  world.backToNow();
+  world.clock.backToNow();
 });
 
 it('who has a passkey uses it as long as the sign-in does', async () => {
   const person = await asked();
-  const device = new SoftwareAuthenticator(world.stage.publicUrl);
+  const device = new SoftwareAuthenticator(world.publicUrl);
   const adding = await ceremonyOf(person.raw, person.elicitationId);
   await answerCeremony(person.raw, adding, device.create(adding.options));
-  world.pass(301);
+  world.clock.pass(301);
   const using = await ceremonyOf(person.raw, person.elicitationId);
   expect(await answerCeremony(person.raw, using, device.get(using.options))).toMatchObject({ status: 303 });
   expect((await person.read()).outcome).toMatchObject({ approval: { method: 'passkey' } });
-  world.backToNow();
+  world.clock.backToNow();
 });

@@ -1,16 +1,17 @@
 import { DomainError, type Elicitation } from '@postern/elicitation';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { type AskedPerson, type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+import { type AskedPerson, askPerson, sessionOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld();
+  world = await startWorld({ payment: {} });
 });
 afterEach(() => void vi.restoreAllMocks());
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 function service() {
-  const { deps } = world.stage.gateways[0] ?? {};
+  const { deps } = world.gateways[0] ?? {};
   if (deps === undefined) throw new Error('no gateway');
   return deps.service;
 }
@@ -20,7 +21,7 @@ const record = ({ elicitationId }: AskedPerson) => service().find(elicitationId 
 const nextSees = (then: Elicitation | undefined) => void vi.spyOn(service(), 'find').mockResolvedValueOnce(then);
 
 it('a payment that is approved in another tab: declining ends it at the processor, too', async () => {
-  const person = await world.asked();
+  const person = await askPerson(world);
   const form = { csrf_token: await person.raw.csrfToken(person.elicitationId) };
   const pending = await record(person);
   await person.approve();
@@ -33,7 +34,7 @@ it('a payment that is approved in another tab: declining ends it at the processo
 });
 
 it('a payment that comes back unpaid: a press of the old button approves nothing anew', async () => {
-  const person = await world.asked();
+  const person = await askPerson(world);
   const form = await person.raw.acceptForm(person.elicitationId);
   await person.approve();
   const charging = await record(person);
@@ -47,14 +48,14 @@ it('a payment that comes back unpaid: a press of the old button approves nothing
 });
 
 it('a payment that is paid meanwhile: cancelling it says so', async () => {
-  const person = await world.asked();
+  const person = await askPerson(world);
   await person.approve();
   const charging = await record(person);
   world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
   await person.comeBack();
   vi.spyOn(service(), 'cancel').mockRejectedValueOnce(new DomainError('payment_in_progress', 'A moment ago.'));
   vi.spyOn(service(), 'read').mockResolvedValueOnce(charging ?? expect.fail('gone'));
-  const cancelled = await world.stage.api.cancel(person.elicitationId);
+  const cancelled = await world.api.cancel(person.elicitationId);
   expect(cancelled).toMatchObject({ status: 409, body: { code: 'already_ended' } });
   expect((await person.read()).status).toBe('completed');
 });

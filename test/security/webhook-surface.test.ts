@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PaymentWorld, sessionOf, startPaymentWorld } from '../support/payment-world.ts';
+import { askPerson, sessionOf, webhookUrlOf } from '../support/payment-person.ts';
+import { type PayingWorld, startWorld } from '../support/world.ts';
 
-let world: PaymentWorld;
+let world: PayingWorld;
 beforeAll(async () => {
-  world = await startPaymentWorld();
+  world = await startWorld({ payment: {} });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
 const call = (
   body: string | Uint8Array<ArrayBuffer> | undefined,
   headers: Record<string, string> = {},
-  url = world.webhookUrl(),
+  url = webhookUrlOf(world),
 ) => fetch(url, { method: 'POST', headers, ...(body === undefined ? {} : { body }) });
 const stripeRequests = () => world.stripe.requests().length;
 
@@ -42,7 +43,7 @@ describe('whoever is not the processor', () => {
   });
 
   it.each(['GET', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])('uses %s: finds nothing', async method => {
-    const answer = await fetch(world.webhookUrl(), { method });
+    const answer = await fetch(webhookUrlOf(world), { method });
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
@@ -50,7 +51,7 @@ describe('whoever is not the processor', () => {
   it.each(['none', 'constructor', '__proto__', '..%2f..', 'stripe-main%00', 'x'.repeat(4000)])(
     'names a processor that is not there: %s',
     async name => {
-      const url = new URL(`/webhooks/${name}`, world.webhookUrl());
+      const url = new URL(`/webhooks/${name}`, webhookUrlOf(world));
       expect((await call('{}', { 'stripe-signature': 't=1,v1=00' }, url.href)).status).toBe(404);
     },
   );
@@ -58,22 +59,22 @@ describe('whoever is not the processor', () => {
 
 describe('what the processor signed', () => {
   it('an hour ago is refused', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     await person.approve();
     world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
     const event = world.stripe.events.at(-1);
     if (event === undefined) throw new Error('no event');
     const { body, headers } = world.stripe.signed(event);
-    world.pass(3600);
+    world.clock.pass(3600);
     expect((await call(Buffer.from(body), { ...headers })).status).toBe(401);
-    world.backToNow();
+    world.clock.backToNow();
     expect((await person.read()).status).toBe('active');
     expect((await call(Buffer.from(body), { ...headers })).status).toBe(204);
     expect((await person.read()).status).toBe('completed');
   });
 
   it('and somebody has altered is refused', async () => {
-    const person = await world.asked();
+    const person = await askPerson(world);
     await person.approve();
     world.stripe.pay(sessionOf(world.stripe, person.elicitationId).id);
     const event = world.stripe.events.at(-1);

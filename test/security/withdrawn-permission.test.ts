@@ -1,29 +1,24 @@
 import { createLogger, type Gateway, type GatewayConfig, startGateway } from '@postern/gateway';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, apiKeyRequest, issueFor, paymentConfig, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, apiKeyRequest, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
 import { type AnyKind, allKinds, approvalForm, approve, askKind } from '../support/every-kind.ts';
 import { ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createRawBrowser, type RawBrowser } from '../support/raw-browser.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { askFor, createApi, keyOf, startWorld, type World } from '../support/world.ts';
+import { askFor, createApi, keyOf, type PayingWorld, startWorld } from '../support/world.ts';
 
 type McpServerConfig = GatewayConfig['mcpServers'][number];
 type Change = Partial<McpServerConfig> | ((before: McpServerConfig) => Partial<McpServerConfig>);
 
 const RETURN_URL = 'https://tracker.example/done';
 const stack = new AsyncDisposableStack();
-let world: World;
-let stripe: FakeStripe;
+let world: PayingWorld;
 beforeAll(async () => {
-  stripe = await startFakeStripe();
-  stack.defer(() => stripe.close());
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { JPY: 100 } });
   world = stack.use(
     await startWorld({
-      config: { processors },
-      mcpServer: { payment, kinds: [...allKinds], returnUrls: [RETURN_URL] },
+      payment: { passkeyAbove: { JPY: 100 } },
+      mcpServer: { kinds: [...allKinds], returnUrls: [RETURN_URL] },
       otherMcpServers: [{ id: 'wiki', identity: { mode: 'external', verifyUrl: 'http://localhost:1/verify' } }],
     }),
   );

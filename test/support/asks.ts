@@ -1,6 +1,5 @@
 import type { IssueElicitationInput } from '@postern/api';
 import type { GatewayConfigInput } from '@postern/gateway';
-import type { FakeStripe } from '@postern/testkit/stripe';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
 import type { ElicitationAnswer, World } from './world.ts';
 
@@ -78,31 +77,11 @@ export async function acceptWith(
   return raw.post(`/e/${elicitationId}/accept`, { form: { ...(await raw.acceptForm(elicitationId)), ...fields } });
 }
 
-/** What lets `tracker` ask for payments, by this fake of Stripe where there is one. */
-export function paymentConfig(
-  stripe?: FakeStripe,
-  policy: Partial<NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>> = {},
-): {
-  processors: NonNullable<GatewayConfigInput['processors']>;
-  payment: NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>;
-} {
-  return {
-    processors:
-      stripe === undefined
-        ? []
-        : [
-            {
-              type: 'stripe',
-              name: 'stripe-main',
-              secretKey: stripe.secretKey,
-              webhookSecrets: [...stripe.webhookSecrets],
-              apiUrl: stripe.origin,
-            },
-          ],
-    payment: {
-      processors: stripe === undefined ? ['none'] : ['stripe-main', 'none'],
-      maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
-      ...policy,
-    },
-  };
-}
+export type PaymentPolicy = NonNullable<GatewayConfigInput['mcpServers'][number]['payment']>;
+
+/** Lets an MCP server ask for payments. Default: by no processor. */
+export const paymentPolicy = (change: Partial<PaymentPolicy> = {}): PaymentPolicy => ({
+  processors: ['none'],
+  maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
+  ...change,
+});

@@ -1,6 +1,6 @@
 import type { FakeStripe } from '@postern/testkit/stripe';
 import { acceptWith } from './asks.ts';
-import { sessionOf } from './payment-world.ts';
+import { sessionOf } from './payment-person.ts';
 import type { RawAnswer, RawBrowser } from './raw-browser.ts';
 import type { World } from './world.ts';
 

@@ -1,15 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import type { IssueElicitationInput } from '@postern/api';
 import { createLogger, type Gateway, type GatewayConfigInput, parseConfig, startGateway } from '@postern/gateway';
 import { freePort } from '@postern/testkit/processes';
 import { startOpenIdProvider, type TestProvider, type TestUser } from '@postern/testkit/providers';
 import { leaseRedis, type RedisServer, startRedis } from '@postern/testkit/redis';
+import { type FakeStripe, type FakeStripeOptions, startFakeStripe } from '@postern/testkit/stripe';
 import { type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
+import type { PaymentPolicy } from './asks.ts';
 import { watchForLeaks } from './leak-watch.ts';
 import { createRawBrowser, type RawBrowser } from './raw-browser.ts';
-
-type McpServerInput = GatewayConfigInput['mcpServers'][number];
+import { createWorldClock, type WorldClock } from './world-clock.ts';
+import { baseConfig, hashOf, type McpServerInput } from './world-config.ts';
 
 export interface WorldOptions {
   /** Default: one of its own, empty, that the worker hands to its next world. */
@@ -20,9 +22,11 @@ export interface WorldOptions {
   readonly mcpServer?: Partial<McpServerInput>;
   /** Further MCP servers, each with the API key `keyOf(id)`. */
   readonly otherMcpServers?: readonly (Partial<McpServerInput> & { readonly id: string })[];
+  /** Lets `tracker` ask for payments, by an imitation of Stripe, with these changes of the policy. */
+  readonly payment?: Partial<PaymentPolicy>;
+  readonly stripe?: FakeStripeOptions;
   /** Replaces top-level members of the configuration; a function sees what is there already. */
   readonly config?: Partial<GatewayConfigInput> | ((parts: ConfigParts) => Partial<GatewayConfigInput>);
-  readonly now?: () => number;
   /** Pause between two ticks of the sweepers, in ms, for a file that waits for them. Default: the pause of the product. */
   readonly sweepPauseMs?: number;
   /** Gateways on the same Redis behind the same public URL. Default 1; with none, `publicUrl` is needed. */
@@ -32,6 +36,8 @@ export interface WorldOptions {
   /** The address people use, where a TLS proxy stands before the gateway. */
   readonly publicUrl?: string;
   readonly accessTokenAudience?: string;
+  /** How many users `subject()` can return. Default 80. */
+  readonly people?: number;
   /** Of what is logged. Default `debug`. */
   readonly logLevel?: string;
   /** The file leaves secrets where they do not belong on purpose, or searches for them itself. */
@@ -53,6 +59,7 @@ export interface World extends AsyncDisposable {
   readonly redis: { readonly url: string; readonly server: RedisServer | undefined };
   readonly identityProvider: TestProvider;
   readonly provider: TestProvider;
+  readonly clock: WorldClock;
   /** Everything any gateway logged, as text. */
   readonly log: () => string;
   /** API of the MCP server `tracker` at the first gateway. */
@@ -67,27 +74,37 @@ export interface World extends AsyncDisposable {
   ask(user: string, overrides?: Partial<AuthorizationInput>): Promise<ElicitationAnswer>;
 }
 
+/** A world that was started with `payment`. */
+export interface PayingWorld extends World {
+  readonly stripe: FakeStripe;
+}
+
 export const ALICE = 'alice';
 export const BOB = 'bob';
 
-export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
-
-const PEOPLE = 80;
 const user = (sub: string): TestUser => ({ sub, name: `${sub} Example`, email: `${sub}@example.com` });
-
-/** Users of the identity provider: Alice, Bob, and those that `subject()` returns. */
-export const worldUsers: readonly TestUser[] = [
+const usersOf = (people: number): readonly TestUser[] => [
   user(ALICE),
   user(BOB),
-  ...Array.from({ length: PEOPLE }, (_, n) => user(`person-${n}`)),
+  ...Array.from({ length: people }, (_, n) => user(`person-${n}`)),
 ];
+/** Users of the identity provider: Alice, Bob, and those that `subject()` returns. */
+export const worldUsers = usersOf(80);
 
 export { type Answer, type Api, createApi, type ElicitationAnswer, keyOf } from './api.ts';
-export { freePort };
+export { freePort, hashOf };
 
 /** Starts Redis, an identity provider, a third-party provider and the gateways between them. */
-export async function startWorld(options: WorldOptions = {}): Promise<World> {
+export function startWorld(options: WorldOptions & Required<Pick<WorldOptions, 'payment'>>): Promise<PayingWorld>;
+export function startWorld(options?: WorldOptions): Promise<World>;
+export async function startWorld(options: WorldOptions = {}): Promise<World | PayingWorld> {
   await using stack = new AsyncDisposableStack();
+  const people = options.people ?? 80;
+  const clock = createWorldClock();
+  const stripe =
+    options.payment === undefined
+      ? undefined
+      : stack.use(await startFakeStripe({ now: () => Date.now() + clock.ahead, ...options.stripe }));
   const server =
     options.redisUrl === undefined
       ? stack.use(options.isRedisKilled ? await startRedis({ args: ['--appendfsync', 'always'] }) : await leaseRedis())
@@ -101,7 +118,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await startOpenIdProvider({
       name: 'Example ID',
       consent: 'skip',
-      users: worldUsers,
+      users: usersOf(people),
       clients: [
         {
           clientId: 'postern',
@@ -128,14 +145,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     }),
   );
 
-  const mcpServer = (overrides: Partial<McpServerInput> & { id: string }): McpServerInput => ({
-    name: 'Issue Tracker',
-    url: 'http://localhost:7001/mcp',
-    apiKeys: [{ hash: hashOf(keyOf(overrides.id)) }],
-    providers: ['forge'],
-    issuers: [identityProvider.issuer],
-    ...overrides,
-  });
   const vaultKey = randomBytes(32).toString('base64');
   const chunks: string[] = [];
   const logger = createLogger({
@@ -150,46 +159,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 
   const gateways: Gateway[] = [];
   const inputFor = (port: number): GatewayConfigInput => {
-    const base: GatewayConfigInput = {
-      publicUrl,
-      listen: { host: '127.0.0.1', port },
-      redis: { url: redisUrl },
-      // Everything is one process here, and the machine has other things to do.
-      overload: { eventLoopDelayMs: 10_000 },
-      // A test file is one client address.
-      limits: { pageRequestsPerMinute: 1_000_000 },
-      vault: { keys: [{ kid: 'test', key: vaultKey }] },
-      identityProviders: [
-        {
-          name: 'example-id',
-          displayName: 'Example ID',
-          issuer: identityProvider.issuer,
-          clientId: 'postern',
-          clientSecret: 'postern-login-secret',
-          accessTokens: { audience: options.accessTokenAudience ?? 'http://localhost:7001/mcp' },
-        },
-      ],
-      providers: [
-        {
-          name: 'forge',
-          displayName: 'Code Forge',
-          issuer: provider.issuer,
-          clientId: 'postern-at-forge',
-          clientSecret: 'forge-client-secret',
-          baseScopes: ['openid', 'profile'],
-          defaultScopes: ['repo'],
-          scopes: {
-            repo: { en: 'read the list of your repositories', 'zh-Hans': '读取你的代码库列表' },
-            issues: { en: 'create issues in your name', 'zh-Hans': '以你的名义创建议题' },
-          },
-          account: { from: 'id_token', nameClaim: 'name' },
-        },
-      ],
-      mcpServers: [
-        mcpServer({ id: 'tracker', ...options.mcpServer }),
-        ...(options.otherMcpServers ?? []).map(mcpServer),
-      ],
-    };
+    const base = baseConfig({ options, port, publicUrl, redisUrl, vaultKey, identityProvider, provider, stripe });
     const { config: changes } = options;
     return { ...base, ...(typeof changes === 'function' ? changes({ base, identityProvider, provider }) : changes) };
   };
@@ -202,7 +172,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
           logger,
           // Redis takes as long as a busy machine makes it, unless it goes away on purpose.
           ...(options.isRedisKilled === true ? {} : { redisTimeoutMs: 100_000 }),
-          ...(options.now === undefined ? {} : { now: options.now }),
+          now: clock.now,
           ...(options.sweepPauseMs === undefined ? {} : { sweepPauseMs: options.sweepPauseMs }),
         }),
       ),
@@ -216,6 +186,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     redis: { url: redisUrl, server },
     identityProvider,
     provider,
+    clock,
     log: () => chunks.join(''),
   };
   const apiOf: World['apiOf'] = ({ replica = 0, apiKey = keyOf('tracker') } = {}) =>
@@ -226,10 +197,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const owned = stack.move();
   return {
     ...parts,
+    ...(stripe && { stripe }),
     api,
     apiOf,
     subject() {
-      if (used === PEOPLE) throw new Error('nobody is left');
+      if (used === people) throw new Error('nobody is left');
       used += 1;
       return `person-${used - 1}`;
     },

@@ -1,7 +1,7 @@
-import type { UrlModeStage } from './url-mode-stage.ts';
+import type { UrlModeWorld } from './url-mode-world.ts';
 
 /** Plays one requirement of the manifest. Fails by throwing. */
 export interface Scenario {
   readonly id: string;
-  readonly run: (stage: UrlModeStage) => Promise<void>;
+  readonly run: (world: UrlModeWorld) => Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from './manifest.ts';
 import { citedScenarios } from './scenarios.ts';
-import { startUrlModeStage, type UrlModeStage } from './url-mode-stage.ts';
+import { startUrlModeWorld, type UrlModeWorld } from './url-mode-world.ts';
 
 describe('the manifest of URL-mode requirements', () => {
   const [first, second] = manifest;
@@ -24,13 +24,13 @@ describe('the manifest of URL-mode requirements', () => {
 });
 
 describe('URL mode', () => {
-  let stage: UrlModeStage;
+  let world: UrlModeWorld;
   beforeAll(async () => {
-    stage = await startUrlModeStage();
+    world = await startUrlModeWorld();
   });
-  afterAll(() => stage?.[Symbol.asyncDispose]());
+  afterAll(() => world?.[Symbol.asyncDispose]());
 
   it.each(citedScenarios().map(scenario => [scenario.id, scenario] as const))('%s', (_id, scenario) =>
-    scenario.run(stage),
+    scenario.run(world),
   );
 });

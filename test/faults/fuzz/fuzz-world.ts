@@ -1,21 +1,19 @@
 import type { Gateway, GatewayConfigInput } from '@postern/gateway';
-import { type FakeStripe, startFakeStripe } from '@postern/testkit/stripe';
-import { acceptWith, apiKeyRequest, issueFor, paymentConfig, visitorFor } from '../../support/asks.ts';
+import { acceptWith, apiKeyRequest, issueFor, paymentPolicy, visitorFor } from '../../support/asks.ts';
 import { askedKinds, askOfEach } from '../../support/every-kind.ts';
 import { startExternalApplication } from '../../support/external-application.ts';
 import { createPasskeyPeople } from '../../support/passkey-person.ts';
 import { connectAccount } from '../../support/person-at-gateway.ts';
 import type { RawBrowser } from '../../support/raw-browser.ts';
-import { askFor, keyOf, startWorld, type World } from '../../support/world.ts';
+import { askFor, keyOf, type PayingWorld, startWorld, type World } from '../../support/world.ts';
 import { completeAsks } from './complete-asks.ts';
 import { type Dump, dumpQuickly } from './dump.ts';
 
 type Ask = Parameters<World['api']['issue']>[0];
 
 /** A gateway with everything configured that has routes, and somebody for whom everything is open. */
-export interface FuzzWorld extends World {
+export interface FuzzWorld extends PayingWorld {
   readonly gateway: Gateway;
-  readonly stripe: FakeStripe;
   /** What valid requests are made of. Renewed by `refresh` when fuzzing has used something up. */
   readonly standing: Standing;
   refresh(): Promise<void>;
@@ -48,9 +46,8 @@ export const DAY_S = 86_400;
 
 export async function startFuzzWorld(): Promise<FuzzWorld> {
   await using stack = new AsyncDisposableStack();
-  const stripe = stack.use(await startFakeStripe());
   const application = stack.use(await startExternalApplication());
-  const { processors, payment } = paymentConfig(stripe, { passkeyAbove: { EUR: 100 } });
+  const payment = paymentPolicy({ processors: ['stripe-main', 'none'], passkeyAbove: { EUR: 100 } });
   const limits = { requestsPerMinute: 1_000_000_000, elicitationsPerSubject: 1_000_000 };
   const providers = ['forge', 'panel'];
   const world = stack.use(
@@ -58,11 +55,11 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
       logLevel: 'warn',
       provider: { deviceFlow: true },
       config: ({ base }) => ({
-        processors,
         limits: { pageRequestsPerMinute: 1_000_000_000 },
         providers: withPanel(base.providers),
       }),
-      mcpServer: { providers, payment, limits },
+      payment,
+      mcpServer: { providers, limits },
       otherMcpServers: [
         { id: 'app', identity: { mode: 'external', verifyUrl: application.verifyUrl }, limits },
         { id: 'local', identity: { mode: 'loopback' }, payment, limits },
@@ -87,7 +84,6 @@ export async function startFuzzWorld(): Promise<FuzzWorld> {
   return {
     ...world,
     gateway,
-    stripe,
     standing,
     bystander,
     refresh: () => refresh(world, user, standing),

@@ -27,8 +27,8 @@ const nobody = async () => assert.fail('a page where none was expected');
 export const kindsAsking: readonly Scenario[] = [
   {
     id: 'url-mode:kinds:no-secret-in-form-mode',
-    async run(stage) {
-      const calls = await surveyOf(await stage.verbs());
+    async run({ verbs }) {
+      const calls = await surveyOf(await verbs());
       for (const { tool, connection, declared, requests, link } of calls.filter(call => call.tool !== 'form')) {
         const where = `${tool}, ${connection}, ${JSON.stringify(declared)}`;
         assert.ok(
@@ -42,8 +42,8 @@ export const kindsAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:declared-modes-only',
-    async run(stage) {
-      for (const { tool, connection, declared, requests } of await surveyOf(await stage.verbs())) {
+    async run({ verbs }) {
+      for (const { tool, connection, declared, requests } of await surveyOf(await verbs())) {
         const isEmpty = declared !== undefined && Object.keys(declared).length === 0;
         const modes = isEmpty ? ['form'] : Object.keys(declared ?? {});
         const undeclared = requests.filter(({ mode }) => !modes.includes(mode));
@@ -53,8 +53,8 @@ export const kindsAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:restricted-schema',
-    async run(stage) {
-      const forms = (await surveyOf(await stage.verbs())).flatMap(({ requests }) =>
+    async run({ verbs }) {
+      const forms = (await surveyOf(await verbs())).flatMap(({ requests }) =>
         requests.filter(({ mode }) => mode === 'form'),
       );
       assert.notEqual(forms.length, 0);
@@ -67,23 +67,22 @@ export const kindsAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:opaque-url',
-    async run(stage) {
-      const { payment } = await stage.verbs();
-      const calls = await surveyOf(await stage.verbs());
+    async run({ verbs }) {
+      const world = await verbs();
+      const calls = await surveyOf(world);
       const urls = calls.flatMap(({ requests, link }) => [
         ...requests.flatMap(({ params }) => (params['url'] === undefined ? [] : [String(params['url'])])),
         ...(link === undefined ? [] : [link]),
       ]);
       assert.notEqual(urls.length, 0);
-      for (const url of urls)
-        assert.match(url.slice(payment.stage.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+      for (const url of urls) assert.match(url.slice(world.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
       assert.equal(new Set(urls.map(elicitationIdOf)).size, urls.length);
     },
   },
   {
     id: 'url-mode:kinds:form-answers',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       for (const way of withForms) {
         const person = world.person();
         const player = await world.player(way, person);
@@ -107,8 +106,8 @@ export const kindsAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:form-answers-are-validated',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       const misfits = [
         { name: 'Alice', parcels: 12, size: 'large' },
         { name: 'Alice', parcels: 2, size: 'huge' },
@@ -142,9 +141,9 @@ export const kindsAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:secrets-stay-out',
-    async run(stage) {
-      const world = await stage.verbs();
-      const { stripe } = world.payment;
+    async run({ verbs }) {
+      const world = await verbs();
+      const { stripe } = world;
       const secrets = [...typedSecrets, keyOf('tracker'), stripe.secretKey, ...stripe.webhookSecrets];
       for (const way of ways) {
         const person = world.person();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
+import { movesOf } from '../../../support/payment-person.ts';
 import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import { elicitationIdsOf, ways } from '../../../support/verb-play.ts';
 import { takenOnce } from '../../../support/verb-tools.ts';
@@ -9,20 +10,19 @@ import type { Scenario } from '../scenario.ts';
 const onPage = [...takenOnce, 'credential_lasting'] as const;
 const hearing = ways.filter(way => way.hearsOfEnd);
 
-async function cancel({ payment }: VerbWorld, elicitationId: string): Promise<void> {
-  const { status } = await payment.stage.api.cancel(elicitationId);
+async function cancel({ api }: VerbWorld, elicitationId: string): Promise<void> {
+  const { status } = await api.cancel(elicitationId);
   assert.equal(status, 200);
 }
 
-const statusOf = async ({ payment }: VerbWorld, elicitationId: string) =>
-  (await payment.stage.api.read(elicitationId)).body.status;
+const statusOf = async ({ api }: VerbWorld, elicitationId: string) => (await api.read(elicitationId)).body.status;
 
 /** How a payment, a confirmation, a credential or a form ends, who is told, and how often it counts. */
 export const kindsEnding: readonly Scenario[] = [
   {
     id: 'url-mode:kinds:accept-is-consent-only',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       const { url } = await world.endpoint({ postern: { holdMs: 0 } });
       for (const tool of onPage) {
         const { user: subject } = world.person();
@@ -32,14 +32,14 @@ export const kindsEnding: readonly Scenario[] = [
         const retried = await modernCall(url, { tool, subject, args, inputResponses, requestState });
         assert.equal(retried.result?.resultType, 'input_required', tool);
         assert.equal(await statusOf(world, elicitationIdOf(page)), 'pending', tool);
-        assert.deepEqual(world.payment.stripe.checkoutSessionsOf(elicitationIdOf(page)), []);
+        assert.deepEqual(world.stripe.checkoutSessionsOf(elicitationIdOf(page)), []);
       }
     },
   },
   {
     id: 'url-mode:kinds:same-person',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       for (const way of ways.filter(({ url }) => url === 'elicitation/create')) {
         for (const tool of onPage) {
           const [person, stranger] = [world.person(), world.person()];
@@ -58,8 +58,8 @@ export const kindsEnding: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:endings',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       for (const way of ways) {
         const person = world.person();
         const player = await world.player(way, person);
@@ -74,7 +74,7 @@ export const kindsEnding: readonly Scenario[] = [
             assert.equal((await player.play(tool, args, { atPage })).text, text, `${tool}, ${way.name}`);
         }
         const refused = async (elicitationId: string) => {
-          world.payment.stripe.fault({ kind: 'create', does: { status: 402 } });
+          world.stripe.fault({ kind: 'create', does: { status: 402 } });
           await person.approve(elicitationId);
         };
         const { text } = await player.play('pay_stripe', { order: world.order() }, { atPage: refused });
@@ -84,8 +84,8 @@ export const kindsEnding: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:completion-once',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       for (const way of hearing) {
         const person = world.person();
         const player = await world.player(way, person);
@@ -102,8 +102,8 @@ export const kindsEnding: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:one-redemption',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       const endpoint = await world.endpoint({});
       for (const tool of takenOnce) {
         const person = world.person();
@@ -120,9 +120,9 @@ export const kindsEnding: readonly Scenario[] = [
         const [first, ...same] = endpoint.given.filter(({ order }) => order === args.order);
         assert.equal(same.length, 2);
         for (const other of same) assert.deepEqual(other, first);
-        const redeemed = world.payment.movesOf(elicitationId).filter(event => event === 'elicitation.redeemed');
+        const redeemed = movesOf(world, elicitationId).filter(event => event === 'elicitation.redeemed');
         assert.equal(redeemed.length, 1);
-        assert.equal(world.payment.stripe.chargesOf(elicitationId).length, tool === 'pay_stripe' ? 1 : 0);
+        assert.equal(world.stripe.chargesOf(elicitationId).length, tool === 'pay_stripe' ? 1 : 0);
         // A call without it is another call.
         assert.notEqual(urlRequestOf(await modernCall(endpoint.url, call)).url, page);
       }
@@ -130,8 +130,8 @@ export const kindsEnding: readonly Scenario[] = [
   },
   {
     id: 'url-mode:kinds:one-approval-one-call',
-    async run(stage) {
-      const world = await stage.verbs();
+    async run({ verbs }) {
+      const world = await verbs();
       for (const way of ways) {
         const person = world.person();
         const players = await Promise.all([world.player(way, person), world.player(way, person)]);

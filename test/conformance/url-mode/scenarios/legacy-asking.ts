@@ -9,22 +9,22 @@ const undeclared = [{ elicitation: { form: {} } }, { elicitation: {} }, {}];
 export const legacyAsking: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:url-required-error',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       await using host = await connectLegacyHost(url, { subject });
       // Parses strictly: nothing but one elicitation in `data`, nothing but the four members in it.
       const asked = elicitationOf(await host.call('connect'));
-      const { body } = await stage.api.read(asked.elicitationId);
+      const { body } = await world.api.read(asked.elicitationId);
       assert.equal(asked.url, body.url);
       assert.ok(asked.message.includes(body.matchCode));
     },
   },
   {
     id: 'url-mode:legacy:url-required-error-only-if-declared',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       for (const capabilities of undeclared) {
         await using host = await connectLegacyHost(url, { subject, capabilities });
         const answer = await host.call('connect');
@@ -35,8 +35,8 @@ export const legacyAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:legacy:stateless',
-    async run(stage) {
-      const subject = stage.subject();
+    async run(world) {
+      const subject = world.subject();
       const initialize = {
         jsonrpc: '2.0',
         id: 1,
@@ -56,19 +56,19 @@ export const legacyAsking: readonly Scenario[] = [
         });
         return await response.text();
       };
-      const cautious = await stage.endpoint({ legacy: 'stateless' });
+      const cautious = await world.endpoint({ legacy: 'stateless' });
       const wire = await call(cautious.url);
       assert.ok(!wire.includes('-32042'));
       assert.match(wire, /\/e\/el_/);
-      const vouched = await stage.endpoint({ legacy: 'stateless', postern: { assumeUrlCapability: true } });
+      const vouched = await world.endpoint({ legacy: 'stateless', postern: { assumeUrlCapability: true } });
       assert.match(await call(vouched.url), /"code":-32042/);
     },
   },
   {
     id: 'url-mode:legacy:push-shape',
-    async run(stage) {
-      const { url } = await stage.endpoint(PUSH);
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint(PUSH);
+      const subject = world.subject();
       const { promise: asked, resolve } = Promise.withResolvers<UrlRequest>();
       await using host = await connectLegacyHost(url, {
         subject,
@@ -79,7 +79,7 @@ export const legacyAsking: readonly Scenario[] = [
       });
       await host.call('connect');
       const { elicitationId, url: page } = await asked;
-      const { body } = await stage.api.read(elicitationId);
+      const { body } = await world.api.read(elicitationId);
       assert.equal(page, body.url);
       const pushed = host.wire.map(text => JSON.parse(text)).filter(({ method }) => method === 'elicitation/create');
       assert.equal(pushed.length, 1);
@@ -89,9 +89,9 @@ export const legacyAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:legacy:push-only-if-declared',
-    async run(stage) {
-      const { url } = await stage.endpoint(PUSH);
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint(PUSH);
+      const subject = world.subject();
       for (const capabilities of undeclared) {
         await using host = await connectLegacyHost(url, { subject, capabilities });
         const answer = await host.call('connect');
@@ -102,9 +102,9 @@ export const legacyAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:legacy:push-accept-is-consent-only',
-    async run(stage) {
-      const { url, untilHolding } = await stage.endpoint(PUSH);
-      const subject = stage.subject();
+    async run(world) {
+      const { url, untilHolding } = await world.endpoint(PUSH);
+      const subject = world.subject();
       const { promise: asked, resolve } = Promise.withResolvers<UrlRequest>();
       await using host = await connectLegacyHost(url, {
         subject,
@@ -119,21 +119,21 @@ export const legacyAsking: readonly Scenario[] = [
       });
       const { elicitationId } = await asked;
       await untilHolding(elicitationId);
-      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+      assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
       assert.equal(answered, false);
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       assert.equal((await call).text, 'accept alice');
     },
   },
   {
     id: 'url-mode:legacy:push-client-refusal',
-    async run(stage) {
-      const { url } = await stage.endpoint(PUSH);
+    async run(world) {
+      const { url } = await world.endpoint(PUSH);
       for (const [action, text] of [
         ['decline', 'decline client_declined'],
         ['cancel', 'cancel client_cancelled'],
       ] as const) {
-        const subject = stage.subject();
+        const subject = world.subject();
         let elicitationId = '';
         await using host = await connectLegacyHost(url, {
           subject,
@@ -143,7 +143,7 @@ export const legacyAsking: readonly Scenario[] = [
           },
         });
         assert.equal((await host.call('connect')).text, text);
-        assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+        assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
       }
     },
   },

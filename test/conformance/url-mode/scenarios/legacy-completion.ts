@@ -16,16 +16,16 @@ async function flush(endpoint: GatedEndpoint, host: LegacyHost, count: number): 
 export const legacyCompletion: readonly Scenario[] = [
   {
     id: 'url-mode:legacy:completion-to-initiator-once',
-    async run(stage) {
-      const endpoint = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const endpoint = await world.endpoint();
+      const subject = world.subject();
       await using initiator = await connectLegacyHost(endpoint.url, { subject });
       await using sameUser = await connectLegacyHost(endpoint.url, { subject });
-      await using otherUser = await connectLegacyHost(endpoint.url, { subject: stage.subject() });
+      await using otherUser = await connectLegacyHost(endpoint.url, { subject: world.subject() });
       const { elicitationId } = elicitationOf(await initiator.call('connect'));
       // A second −32042 for the same elicitation is no second reason to notify.
       assert.equal(elicitationOf(await initiator.call('connect')).elicitationId, elicitationId);
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       await initiator.untilCompleted(1);
       assert.equal((await initiator.call('connect')).text, 'accept alice');
       for (const host of [initiator, sameUser, otherUser]) await flush(endpoint, host, 1);
@@ -36,11 +36,11 @@ export const legacyCompletion: readonly Scenario[] = [
   },
   {
     id: 'url-mode:legacy:completion-for-every-end',
-    async run(stage) {
+    async run(world) {
       for (const legacy of ['url-required-error', 'push'] as const) {
         for (const status of terminalStatuses) {
-          const endpoint = await stage.endpoint({ ...endpointFor(status), postern: { legacy } });
-          const subject = stage.subject();
+          const endpoint = await world.endpoint({ ...endpointFor(status), postern: { legacy } });
+          const subject = world.subject();
           const { promise: asked, resolve } = Promise.withResolvers<string>();
           await using host = await connectLegacyHost(endpoint.url, {
             subject,
@@ -52,7 +52,7 @@ export const legacyCompletion: readonly Scenario[] = [
           const first = host.call('connect', argumentsFor(status));
           if (legacy === 'url-required-error') resolve(elicitationOf(await first).elicitationId);
           const elicitationId = await asked;
-          await stage.end(status, elicitationId, subject);
+          await world.end(status, elicitationId, subject);
           await host.untilCompleted(1);
           assert.deepEqual(host.completions, [elicitationId]);
           const answer = legacy === 'push' ? await first : await host.call('connect', argumentsFor(status));
@@ -63,12 +63,12 @@ export const legacyCompletion: readonly Scenario[] = [
   },
   {
     id: 'url-mode:legacy:not-asked-again',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       await using host = await connectLegacyHost(url, { subject });
       const { elicitationId } = elicitationOf(await host.call('connect'));
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       await host.untilCompleted(1);
       for (const tool of ['connect', 'connect', 'connect_too'])
         assert.equal((await host.call(tool)).text, 'accept alice');

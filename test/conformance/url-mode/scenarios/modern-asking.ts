@@ -7,9 +7,9 @@ import type { Scenario } from '../scenario.ts';
 export const modernAsking: readonly Scenario[] = [
   {
     id: 'url-mode:modern:request-shape',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       const answer = await modernCall(url, { tool: 'connect', subject });
       assert.equal(answer.httpStatus, 200);
       assert.equal(answer.result?.resultType, 'input_required');
@@ -20,18 +20,18 @@ export const modernAsking: readonly Scenario[] = [
       const { params, url: page } = urlRequestOf(answer);
       assert.deepEqual(Object.keys(params).sort(), ['message', 'mode', 'url']);
       assert.equal(params['mode'], 'url');
-      const { body } = await stage.api.read(elicitationIdOf(page));
+      const { body } = await world.api.read(elicitationIdOf(page));
       assert.equal(page, body.url);
       assert.ok(String(params['message']).includes(body.matchCode));
     },
   },
   {
     id: 'url-mode:modern:no-url-required-error',
-    async run(stage) {
-      const subject = stage.subject();
+    async run(world) {
+      const subject = world.subject();
       for (const legacy of ['url-required-error', 'push'] as const) {
         for (const missingCapability of ['plain', 'error'] as const) {
-          const { url } = await stage.endpoint({ postern: { legacy, missingCapability, assumeUrlCapability: true } });
+          const { url } = await world.endpoint({ postern: { legacy, missingCapability, assumeUrlCapability: true } });
           for (const elicitation of [{ form: {}, url: {} }, { form: {} }, {}, undefined]) {
             const { error } = await modernCall(url, { tool: 'connect', subject, elicitation });
             assert.notEqual(error?.code, -32042);
@@ -42,9 +42,9 @@ export const modernAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:capability-plain',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       for (const elicitation of [{ form: {} }, {}, undefined]) {
         const answer = await modernCall(url, { tool: 'connect', subject, elicitation });
         assert.equal(answer.result?.resultType, 'complete');
@@ -56,16 +56,16 @@ export const modernAsking: readonly Scenario[] = [
       // The user can finish all the same, and the call that is made again reads it.
       const { text = '' } = await modernCall(url, { tool: 'connect', subject, elicitation: undefined });
       const [link = ''] = /http\S+\/e\/\S+/.exec(text) ?? [];
-      await stage.end('completed', elicitationIdOf(link), subject);
+      await world.end('completed', elicitationIdOf(link), subject);
       const again = await modernCall(url, { tool: 'connect', subject, elicitation: undefined });
       assert.equal(again.text, 'accept alice');
     },
   },
   {
     id: 'url-mode:modern:capability-error',
-    async run(stage) {
-      const { url } = await stage.endpoint({ postern: { missingCapability: 'error' } });
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint({ postern: { missingCapability: 'error' } });
+      const subject = world.subject();
       for (const elicitation of [{ form: {} }, {}, undefined]) {
         const answer = await modernCall(url, { tool: 'connect', subject, elicitation });
         assert.equal(answer.httpStatus, 400);
@@ -76,9 +76,9 @@ export const modernAsking: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:parallel-calls',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       const asked = await Promise.all(
         ['connect', 'connect_too', 'connect'].map((tool, at) =>
           modernCall(url, { tool, subject, args: { note: `call ${at}` } }),

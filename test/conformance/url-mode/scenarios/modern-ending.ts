@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { modernCall, urlRequestOf } from '../../../support/modern-call.ts';
 import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import type { Scenario } from '../scenario.ts';
-import { PORTAL, type TerminalStatus } from '../url-mode-stage.ts';
+import { PORTAL, type TerminalStatus } from '../url-mode-world.ts';
 
 /** What the tool is told, by how the elicitation ended. */
 export const endings: Readonly<Record<TerminalStatus, string>> = {
@@ -28,10 +28,10 @@ export const argumentsFor = (status: TerminalStatus) => (status === 'expired' ? 
 export const modernEnding: readonly Scenario[] = [
   {
     id: 'url-mode:modern:outcomes',
-    async run(stage) {
+    async run(world) {
       for (const status of terminalStatuses) {
-        const { url, untilHolding } = await stage.endpoint(endpointFor(status));
-        const subject = stage.subject();
+        const { url, untilHolding } = await world.endpoint(endpointFor(status));
+        const subject = world.subject();
         const call = { tool: 'connect', subject, args: argumentsFor(status) };
         const asked = urlRequestOf(await modernCall(url, call));
         const elicitationId = elicitationIdOf(asked.url);
@@ -39,7 +39,7 @@ export const modernEnding: readonly Scenario[] = [
         const retry = { ...call, inputResponses, requestState: asked.requestState };
         const retried = modernCall(url, retry);
         await untilHolding(elicitationId);
-        await stage.end(status, elicitationId, subject);
+        await world.end(status, elicitationId, subject);
         assert.equal((await retried).text, endings[status], status);
         assert.equal((await modernCall(url, retry)).text, endings[status], `${status}, read again`);
       }
@@ -47,13 +47,13 @@ export const modernEnding: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:client-refusal',
-    async run(stage) {
-      const { url } = await stage.endpoint();
+    async run(world) {
+      const { url } = await world.endpoint();
       for (const [action, text] of [
         ['decline', 'decline client_declined'],
         ['cancel', 'cancel client_cancelled'],
       ] as const) {
-        const subject = stage.subject();
+        const subject = world.subject();
         const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
         const answer = await modernCall(url, {
           tool: 'connect',
@@ -63,20 +63,20 @@ export const modernEnding: readonly Scenario[] = [
         });
         assert.equal(answer.text, text);
         const elicitationId = elicitationIdOf(asked.url);
-        assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+        assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
         // The link in the user's hands still works.
-        await stage.end('completed', elicitationId, subject);
+        await world.end('completed', elicitationId, subject);
       }
     },
   },
   {
     id: 'url-mode:modern:stored-status-wins',
-    async run(stage) {
-      const { url } = await stage.endpoint();
+    async run(world) {
+      const { url } = await world.endpoint();
       for (const action of ['decline', 'cancel']) {
-        const subject = stage.subject();
+        const subject = world.subject();
         const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
-        await stage.end('completed', elicitationIdOf(asked.url), subject);
+        await world.end('completed', elicitationIdOf(asked.url), subject);
         const answer = await modernCall(url, {
           tool: 'connect',
           subject,

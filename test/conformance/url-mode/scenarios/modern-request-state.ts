@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { type ModernAnswer, type ModernCall, modernCall, urlRequestOf } from '../../../support/modern-call.ts';
 import { elicitationIdOf } from '../../../support/person-at-gateway.ts';
 import type { Scenario } from '../scenario.ts';
-import type { UrlModeStage } from '../url-mode-stage.ts';
+import type { UrlModeWorld } from '../url-mode-world.ts';
 
 const CALL = { tool: 'connect', args: { note: 'A-17' } } as const;
 
 /** Asks once and gives back the honest retry. */
-async function ask(stage: UrlModeStage, url: URL): Promise<ModernCall & { requestState: string; page: string }> {
-  const subject = stage.subject();
+async function ask(world: UrlModeWorld, url: URL): Promise<ModernCall & { requestState: string; page: string }> {
+  const subject = world.subject();
   const { key, requestState, url: page } = urlRequestOf(await modernCall(url, { ...CALL, subject }));
   return { ...CALL, subject, inputResponses: { [key]: { action: 'accept' } }, requestState, page };
 }
@@ -36,10 +36,10 @@ function alterations(requestState: string): string[] {
 export const modernRequestState: readonly Scenario[] = [
   {
     id: 'url-mode:modern:tampered-state',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const honest = await ask(stage, url);
-      await stage.end('completed', elicitationIdOf(honest.page), honest.subject);
+    async run(world) {
+      const { url } = await world.endpoint();
+      const honest = await ask(world, url);
+      await world.end('completed', elicitationIdOf(honest.page), honest.subject);
       for (const requestState of alterations(honest.requestState)) {
         const answer = await modernCall(url, { ...honest, requestState });
         assert.equal(answer.error?.code, -32602, `accepted: ${requestState}`);
@@ -49,59 +49,59 @@ export const modernRequestState: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:foreign-state',
-    async run(stage) {
-      const { url } = await stage.endpoint();
+    async run(world) {
+      const { url } = await world.endpoint();
       const key = (bytes: Uint8Array) => ({ postern: { stateKeys: [{ kid: 'another', key: bytes }] } });
-      const first = await stage.endpoint(key(randomBytes(32)));
-      const second = await stage.endpoint(key(randomBytes(32)));
-      const honest = await ask(stage, first.url);
+      const first = await world.endpoint(key(randomBytes(32)));
+      const second = await world.endpoint(key(randomBytes(32)));
+      const honest = await ask(world, first.url);
       for (const elsewhere of [url, second.url])
         assertRejected(await modernCall(elsewhere, honest), honest.requestState);
     },
   },
   {
     id: 'url-mode:modern:other-user',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const honest = await ask(stage, url);
-      await stage.end('completed', elicitationIdOf(honest.page), honest.subject);
-      const other = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const honest = await ask(world, url);
+      await world.end('completed', elicitationIdOf(honest.page), honest.subject);
+      const other = world.subject();
       assertRejected(await modernCall(url, { ...honest, subject: other }), honest.requestState);
     },
   },
   {
     id: 'url-mode:modern:other-tool',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const honest = await ask(stage, url);
+    async run(world) {
+      const { url } = await world.endpoint();
+      const honest = await ask(world, url);
       assertRejected(await modernCall(url, { ...honest, tool: 'connect_too' }), honest.requestState);
     },
   },
   {
     id: 'url-mode:modern:other-arguments',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const honest = await ask(stage, url);
+    async run(world) {
+      const { url } = await world.endpoint();
+      const honest = await ask(world, url);
       for (const args of [{ note: 'A-18' }, {}])
         assertRejected(await modernCall(url, { ...honest, args }), honest.requestState);
     },
   },
   {
     id: 'url-mode:modern:expired-state',
-    async run(stage) {
-      const { url } = await stage.endpoint();
+    async run(world) {
+      const { url } = await world.endpoint();
       // Issued by a gateway whose clock is two days behind: past for the MCP server from the start.
-      const honest = await stage.withClock(-2 * 86_400_000, () => ask(stage, url));
+      const honest = await world.clock.during(-2 * 86_400_000, () => ask(world, url));
       assertRejected(await modernCall(url, honest), honest.requestState);
     },
   },
   {
     id: 'url-mode:modern:replay',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const honest = await ask(stage, url);
-      await stage.end('completed', elicitationIdOf(honest.page), honest.subject);
-      const { provider } = stage.world;
+    async run(world) {
+      const { url } = await world.endpoint();
+      const honest = await ask(world, url);
+      await world.end('completed', elicitationIdOf(honest.page), honest.subject);
+      const { provider } = world;
       const effects = () => ({
         grants: provider.issued.length,
         exchanges: provider.requests('token').length,
@@ -111,8 +111,8 @@ export const modernRequestState: readonly Scenario[] = [
       for (let replay = 0; replay < 3; replay += 1) assert.equal((await modernCall(url, honest)).text, 'accept alice');
       assert.deepEqual(effects(), before);
 
-      const declined = await ask(stage, url);
-      await stage.end('declined', elicitationIdOf(declined.page), declined.subject);
+      const declined = await ask(world, url);
+      await world.end('declined', elicitationIdOf(declined.page), declined.subject);
       for (let replay = 0; replay < 3; replay += 1)
         assert.equal((await modernCall(url, declined)).text, 'decline declined');
     },

@@ -19,13 +19,13 @@ function retryAfter(answer: ModernAnswer) {
 export const modernWaiting: readonly Scenario[] = [
   {
     id: 'url-mode:modern:held-retry',
-    async run(stage) {
-      const { url, untilHolding } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url, untilHolding } = await world.endpoint();
+      const subject = world.subject();
       const { retry, elicitationId } = retryAfter(await modernCall(url, { tool: 'connect', subject }));
       const retried = modernCall(url, { tool: 'connect', subject, ...retry, progressToken: 7 });
       await untilHolding(elicitationId);
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       const answer = await retried;
       assert.equal(answer.result?.resultType, 'complete');
       assert.equal(answer.text, 'accept alice');
@@ -36,9 +36,9 @@ export const modernWaiting: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:state-only-round',
-    async run(stage) {
-      const { url } = await stage.endpoint(NO_HOLD);
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint(NO_HOLD);
+      const subject = world.subject();
       const first = await modernCall(url, { tool: 'connect', subject });
       const { retry, elicitationId } = retryAfter(first);
       const waiting = await modernCall(url, { tool: 'connect', subject, ...retry });
@@ -46,17 +46,17 @@ export const modernWaiting: readonly Scenario[] = [
       assert.equal(waiting.result.inputRequests, undefined);
       const { requestState } = waiting.result;
       assert.ok(requestState !== undefined && requestState !== retry.requestState);
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       const answer = await modernCall(url, { tool: 'connect', subject, requestState });
       assert.equal(answer.text, 'accept alice');
     },
   },
   {
     id: 'url-mode:modern:round-cap',
-    async run(stage) {
+    async run(world) {
       const maxRounds = 3;
-      const { url } = await stage.endpoint({ postern: { holdMs: 0, maxRounds } });
-      const subject = stage.subject();
+      const { url } = await world.endpoint({ postern: { holdMs: 0, maxRounds } });
+      const subject = world.subject();
       const first = await modernCall(url, { tool: 'connect', subject });
       const { elicitationId, retry } = retryAfter(first);
       let answer = await modernCall(url, { tool: 'connect', subject, ...retry });
@@ -69,15 +69,15 @@ export const modernWaiting: readonly Scenario[] = [
       assert.equal(last.result?.resultType, 'complete');
       assert.equal(last.result.isError, true);
       assert.ok(last.text?.includes(`/e/${elicitationId}`));
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       assert.equal((await modernCall(url, { tool: 'connect', subject })).text, 'accept alice');
     },
   },
   {
     id: 'url-mode:modern:accept-is-consent-only',
-    async run(stage) {
-      const { url } = await stage.endpoint(NO_HOLD);
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint(NO_HOLD);
+      const subject = world.subject();
       const { retry, elicitationId } = retryAfter(await modernCall(url, { tool: 'connect', subject }));
       for (const content of [undefined, {}, { status: 'completed' }]) {
         const [key = ''] = Object.keys(retry.inputResponses);
@@ -85,14 +85,14 @@ export const modernWaiting: readonly Scenario[] = [
         const answer = await modernCall(url, { tool: 'connect', subject, ...retry, inputResponses });
         assert.equal(answer.result?.resultType, 'input_required');
       }
-      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+      assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
     },
   },
   {
     id: 'url-mode:modern:missing-response',
-    async run(stage) {
-      const { url } = await stage.endpoint(NO_HOLD);
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint(NO_HOLD);
+      const subject = world.subject();
       const first = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
       for (const inputResponses of [{}, { another: { action: 'accept' } }]) {
         const answer = await modernCall(url, {
@@ -107,27 +107,27 @@ export const modernWaiting: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:disconnect',
-    async run(stage) {
-      const { url, untilHolding } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url, untilHolding } = await world.endpoint();
+      const subject = world.subject();
       const { retry, elicitationId } = retryAfter(await modernCall(url, { tool: 'connect', subject }));
       const line = new AbortController();
       const dropped = modernCall(url, { tool: 'connect', subject, ...retry, signal: line.signal });
       await untilHolding(elicitationId);
       line.abort();
       await assert.rejects(dropped);
-      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
-      await stage.end('completed', elicitationId, subject);
+      assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
+      await world.end('completed', elicitationId, subject);
       assert.equal((await modernCall(url, { tool: 'connect', subject, ...retry })).text, 'accept alice');
     },
   },
   {
     id: 'url-mode:modern:not-asked-again',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint();
+      const subject = world.subject();
       const { retry, elicitationId } = retryAfter(await modernCall(url, { tool: 'connect', subject }));
-      await stage.end('completed', elicitationId, subject);
+      await world.end('completed', elicitationId, subject);
       for (const call of [retry, {}]) {
         const answer = await modernCall(url, { tool: 'connect', subject, ...call });
         assert.equal(answer.result?.resultType, 'complete');
@@ -137,9 +137,9 @@ export const modernWaiting: readonly Scenario[] = [
   },
   {
     id: 'url-mode:modern:official-client',
-    async run(stage) {
-      const { url, untilHolding } = await stage.endpoint();
-      const subject = stage.subject();
+    async run(world) {
+      const { url, untilHolding } = await world.endpoint();
+      const subject = world.subject();
       const client = new Client(
         { name: 'Conformance Host', version: '1.0.0' },
         { capabilities: { elicitation: { form: {}, url: {} } }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
@@ -156,7 +156,7 @@ export const modernWaiting: readonly Scenario[] = [
       const finish = async () => {
         const elicitationId = await asked;
         await untilHolding(elicitationId);
-        await stage.end('completed', elicitationId, subject);
+        await world.end('completed', elicitationId, subject);
       };
       await client.connect(
         new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization: `Bearer ${subject}` } } }),

@@ -10,9 +10,9 @@ import type { Scenario } from '../scenario.ts';
 export const urlAndCredentials: readonly Scenario[] = [
   {
     id: 'url-mode:url:opaque',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const [first, second] = [stage.subject(), stage.subject()];
+    async run(world) {
+      const { url } = await world.endpoint();
+      const [first, second] = [world.subject(), world.subject()];
       await using host = await connectLegacyHost(url, { subject: second });
       const args = { note: 'invoice A-17' };
       const pages = [
@@ -21,20 +21,20 @@ export const urlAndCredentials: readonly Scenario[] = [
       ];
       // 256 random bits after the shard.
       for (const page of pages)
-        assert.match(page.slice(stage.world.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
+        assert.match(page.slice(world.publicUrl.length), /^\/e\/el_[0-9a-f]{2}[A-Za-z0-9_-]{43}$/);
       assert.notEqual(pages[0], pages[1]);
     },
   },
   {
     id: 'url-mode:url:get-changes-nothing',
-    async run(stage) {
-      const { url } = await stage.endpoint({ postern: { holdMs: 0 } });
-      const subject = stage.subject();
+    async run(world) {
+      const { url } = await world.endpoint({ postern: { holdMs: 0 } });
+      const subject = world.subject();
       const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
       const page = new URL(asked.url);
       const elicitationId = elicitationIdOf(asked.url);
-      const [stranger, person] = [stage.browser(), stage.browser()];
-      using writes = await watchWrites(stage.world.redis.url);
+      const [stranger, person] = [world.raw(), world.raw()];
+      using writes = await watchWrites(world.redis.url);
       await person.signIn(elicitationId, subject);
       assert.notDeepEqual(await writes.take(), []);
       for (const browser of [stranger, person]) {
@@ -43,18 +43,18 @@ export const urlAndCredentials: readonly Scenario[] = [
           assert.equal((await browser.get(`${page.pathname}/${action}`)).status, 404);
       }
       assert.deepEqual(await writes.take(), []);
-      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
+      assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
     },
   },
   {
     id: 'url-mode:url:same-person',
-    async run(stage) {
-      const { url } = await stage.endpoint({ postern: { holdMs: 0 } });
-      const [subject, stranger] = [stage.subject(), stage.subject()];
+    async run(world) {
+      const { url } = await world.endpoint({ postern: { holdMs: 0 } });
+      const [subject, stranger] = [world.subject(), world.subject()];
       const asked = urlRequestOf(await modernCall(url, { tool: 'connect', subject }));
       const elicitationId = elicitationIdOf(asked.url);
-      const { body } = await stage.api.read(elicitationId);
-      const browser = stage.browser();
+      const { body } = await world.api.read(elicitationId);
+      const browser = world.raw();
       await browser.signIn(elicitationId, stranger);
       const page = await browser.get(new URL(asked.url));
       assert.equal(page.status, 403);
@@ -65,8 +65,8 @@ export const urlAndCredentials: readonly Scenario[] = [
         const answer = await browser.post(`/e/${elicitationId}/${action}`, { form: { csrf_token: token } });
         assert.equal(answer.status, 403);
       }
-      assert.equal((await stage.api.read(elicitationId)).body.status, 'pending');
-      await stage.end('completed', elicitationId, subject);
+      assert.equal((await world.api.read(elicitationId)).body.status, 'pending');
+      await world.end('completed', elicitationId, subject);
       const inputResponses = { [asked.key]: { action: 'accept' } };
       const retry = { tool: 'connect', subject, inputResponses, requestState: asked.requestState };
       assert.equal((await modernCall(url, retry)).text, 'accept alice');
@@ -74,29 +74,29 @@ export const urlAndCredentials: readonly Scenario[] = [
   },
   {
     id: 'url-mode:credentials:stay-out',
-    async run(stage) {
-      const { url } = await stage.endpoint();
-      const [first, second] = [stage.subject(), stage.subject()];
+    async run(world) {
+      const { url } = await world.endpoint();
+      const [first, second] = [world.subject(), world.subject()];
       const frames: string[] = [];
 
       const asked = await modernCall(url, { tool: 'connect', subject: first });
       const { key, requestState, url: page } = urlRequestOf(asked);
-      await connectAccount(stage.browser(), elicitationIdOf(page), first);
+      await connectAccount(world.raw(), elicitationIdOf(page), first);
       const inputResponses = { [key]: { action: 'accept' } };
       const done = await modernCall(url, { tool: 'connect', subject: first, inputResponses, requestState });
       frames.push(asked.wire, done.wire);
 
       await using host = await connectLegacyHost(url, { subject: second });
       const { elicitationId } = elicitationOf(await host.call('connect'));
-      await connectAccount(stage.browser(), elicitationId, second);
+      await connectAccount(world.raw(), elicitationId, second);
       await host.untilCompleted(1);
       assert.equal((await host.call('connect')).text, 'accept alice');
       frames.push(...host.wire);
 
       const secrets = [keyOf('tracker'), 'forge-client-secret', 'postern-login-secret'];
       for (const id of [elicitationIdOf(page), elicitationId]) {
-        const { body } = await stage.api.read(id);
-        const token = await stage.api.accessToken(body.outcome?.connectionId ?? '');
+        const { body } = await world.api.read(id);
+        const token = await world.api.accessToken(body.outcome?.connectionId ?? '');
         assert.equal(token.status, 200);
         secrets.push(token.body.accessToken, body.outcome?.connectionId ?? '');
       }

@@ -14,15 +14,13 @@ const HOLDS = 2;
 
 /** All calls of an MCP server go through a proxy that cuts every connection after a while. */
 async function throughCuttingProxy(run: FaultRun): Promise<void> {
-  const payment = { processors: ['stripe-main', 'none'], maxAmount: { EUR: 100_000 } };
-  const world = run.stack.use(await startVerbWorld({ mcpServer: { payment } }));
-  const { stage } = world.payment;
-  const port = Number(new URL(stage.gateways[0]?.address ?? '').port);
+  const world = run.stack.use(await startVerbWorld());
+  const port = Number(new URL(world.gateways[0]?.address ?? '').port);
   const proxy = run.stack.use(await startFaultProxy(port, { seed: run.seed }));
   using _cut = proxy.add({ type: 'reset_peer', direction: 'downstream', timeoutMs: CUT_MS });
   const url = `http://127.0.0.1:${proxy.port}`;
 
-  const { elicitationId } = await stage.ask(stage.subject());
+  const { elicitationId } = await world.ask(world.subject());
   const read = (wait: number) =>
     fetch(`${url}/v1/elicitations/${elicitationId}?wait=${wait}`, {
       headers: { authorization: `Bearer ${keyOf('tracker')}`, connection: 'close' },

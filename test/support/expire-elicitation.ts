@@ -1,0 +1,12 @@
+import type { World } from './world.ts';
+
+/** Lets the time of an elicitation be up. @throws when it does not end by that */
+export async function expireElicitation(world: World, elicitationId: string): Promise<void> {
+  const { body } = await world.api.read(elicitationId);
+  const service = world.gateways[0]?.deps.service;
+  const ahead = Date.parse(body.expiresAt) - Date.now() + 1000;
+  const ended = await world.clock.during(ahead, async () =>
+    service?.expire(body.elicitationId as Parameters<typeof service.expire>[0]),
+  );
+  if (ended?.status !== 'expired') throw new Error(`not expired: ${ended?.status}`);
+}

@@ -1,0 +1,13 @@
+/** Starts one per distinct options, and shares it from then on. Disposed of with `owner`. */
+export function oncePerOptions<Options, Started extends AsyncDisposable>(
+  owner: AsyncDisposableStack,
+  start: (options: Options) => Promise<Started>,
+): (options: Options) => Promise<Started> {
+  const all = new Map<string, Promise<Started>>();
+  return options => {
+    const key = JSON.stringify(options);
+    const one = all.get(key) ?? start(options).then(started => owner.use(started));
+    all.set(key, one);
+    return one;
+  };
+}
