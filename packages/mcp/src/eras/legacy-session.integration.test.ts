@@ -26,6 +26,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       const elicitation = world.gateway.elicitations[0];
       expect(first.error).toEqual({
         code: -32042,
+        message: expect.any(String),
         data: {
           elicitations: [
             {
@@ -41,6 +42,14 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       await host.untilCompleted(1);
       expect(host.completions).toEqual([elicitation?.elicitationId]);
       expect((await host.call()).text).toBe(said);
+    });
+
+    test('the message alone names the link and the match code, for MCP clients that never read the data', async () => {
+      await using world = await legacyWorld(server);
+      const { error } = await (await world.connect(client)).call();
+      const [elicitation] = world.gateway.elicitations;
+      expect(error?.message).toContain(elicitation?.url ?? 'no link');
+      expect(error?.message).toContain(elicitation?.matchCode ?? 'no match code');
     });
 
     test('a terminal status is reported once; then the user may be asked again', async () => {

@@ -101,7 +101,7 @@ function kindV1(url: string, options: Options, { attach }: Wiring): ServerKind {
 export interface CallAnswer {
   readonly text?: string | undefined;
   readonly meta?: Record<string, unknown> | undefined;
-  readonly error?: { readonly code: unknown; readonly data: unknown };
+  readonly error?: { readonly code: unknown; readonly message: string; readonly data: unknown };
 }
 
 export interface LegacyHost {
@@ -250,7 +250,7 @@ const resultSchema = z.looseObject({
   content: z.array(z.looseObject({ text: z.string().optional() })),
   _meta: z.record(z.string(), z.unknown()).optional(),
 });
-const errorSchema = z.object({ code: z.unknown(), data: z.unknown().optional() });
+const errorSchema = z.object({ code: z.unknown(), message: z.string(), data: z.unknown().optional() });
 
 async function answerOf(call: Promise<unknown>): Promise<CallAnswer> {
   try {
@@ -259,6 +259,6 @@ async function answerOf(call: Promise<unknown>): Promise<CallAnswer> {
   } catch (error) {
     const parsed = errorSchema.safeParse(error);
     if (!parsed.success || parsed.data.code === undefined) throw error;
-    return { error: { code: parsed.data.code, data: parsed.data.data } };
+    return { error: { code: parsed.data.code, message: parsed.data.message, data: parsed.data.data } };
   }
 }

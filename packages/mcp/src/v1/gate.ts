@@ -16,6 +16,7 @@ import type { PosternOptions } from '../options.ts';
 import type { ToolOutcome } from '../run-tool.ts';
 import { createSessionOf, type SessionOf } from '../session-of.ts';
 import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
+import { textIn } from '../tool-result.ts';
 import { traceContextOf } from '../trace-context.ts';
 
 /** SDK v1's handler context. */
@@ -101,7 +102,7 @@ function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallToolResult 
     case 'plain':
       return outcome.result;
     case 'url_elicitation_required':
-      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }]);
+      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }], textIn(outcome.fallback));
     case 'input_required':
     case 'capability_missing':
       throw new TypeError(`${outcome.type} belongs to an era that this SDK does not speak`);

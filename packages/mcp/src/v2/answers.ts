@@ -10,6 +10,7 @@ import {
 import type { InvalidRequestStateError } from '../errors.ts';
 import type { ToolOutcome } from '../run-tool.ts';
 import type { ToolAnswer } from '../tool-call.ts';
+import { textIn } from '../tool-result.ts';
 
 type InputRequest = NonNullable<Extract<ToolAnswer, { type: 'input_required' }>['request']>;
 
@@ -29,7 +30,7 @@ export function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallTool
       return inputRequired({ inputRequests: { [INPUT_REQUEST_KEY]: toInputRequest(request) }, requestState });
     }
     case 'url_elicitation_required':
-      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }]);
+      throw new UrlElicitationRequiredError([{ mode: 'url', ...outcome.elicitation }], textIn(outcome.fallback));
     case 'capability_missing':
       return raising(
         new MissingRequiredClientCapabilityError(
