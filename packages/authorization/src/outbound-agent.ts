@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Agent, buildConnector, fetch, type RequestInit, type Response } from 'undici';
+import { limitIncoming } from './incoming-limit.ts';
 import {
   isLoopbackAddress,
   isLoopbackHost,
@@ -24,9 +25,12 @@ export interface OutboundAgent {
   destroy(): Promise<void>;
 }
 
-export function openOutboundAgent(policy: OutboundPolicy, timeoutMs: number): OutboundAgent {
+export function openOutboundAgent(
+  policy: OutboundPolicy,
+  { timeoutMs, maxBytes }: { readonly timeoutMs: number; readonly maxBytes: number },
+): OutboundAgent {
   const dispatcher = new Agent({
-    connect: guardedConnector(policy),
+    connect: guardedConnector(policy, maxBytes),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
@@ -36,7 +40,7 @@ export function openOutboundAgent(policy: OutboundPolicy, timeoutMs: number): Ou
   };
 }
 
-function guardedConnector(policy: OutboundPolicy): buildConnector.connector {
+function guardedConnector(policy: OutboundPolicy, maxBytes: number): buildConnector.connector {
   const connectTo = buildConnector({ allowH2: false, timeout: connectTimeoutMs });
   const resolve = policy.resolve ?? systemResolve;
 
@@ -50,8 +54,11 @@ function guardedConnector(policy: OutboundPolicy): buildConnector.connector {
       // Given an address as host name, the connector resolves nothing; SNI and the certificate check keep the name,
       // which undici takes from `servername` and `host`.
       connectTo({ ...options, hostname: address }, (...result) => {
-        if (result[0] !== null && index + 1 < addresses.length) attempt(addresses, index + 1);
-        else callback(...result);
+        const [error, socket] = result;
+        if (error !== null && index + 1 < addresses.length) return attempt(addresses, index + 1);
+        // On an error there is no socket, not even null.
+        if (error === null) limitIncoming(socket, maxBytes, options.hostname);
+        callback(...result);
       });
     };
     checkedAddresses(withoutBrackets(options.hostname), resolve, policy).then(

@@ -48,7 +48,7 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
   let isClosed = false;
   // The HTTP library is the largest part of the gateway; a process that has asked nobody yet does without it.
   const openAgent = () => {
-    opening ??= import('./outbound-agent.ts').then(module => module.openOutboundAgent(policy, timeoutMs));
+    opening ??= import('./outbound-agent.ts').then(module => module.openOutboundAgent(policy, { timeoutMs, maxBytes }));
     return opening;
   };
 

@@ -1,6 +1,7 @@
 import { globalAgent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
+import { boundedText, chunksOf } from './bounded-text.ts';
 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -54,6 +55,8 @@ export interface GatewayTransport {
 
 /** Characters of one answer. The longest of the contract are lists of one person's connections. */
 const MAX_ANSWER = 4 * 1024 * 1024;
+/** Interim responses (1xx) to one request. A gateway sends none; proxies send a few while they wait. */
+const MAX_INTERIM = 100;
 
 /** @param fetchImplementation instead of `node:http`, which takes a third of the processor time of the global `fetch` */
 export function createGatewayTransport(url: string, fetchImplementation: typeof fetch | undefined): GatewayTransport {
@@ -96,6 +99,11 @@ function nodeTransport(url: string): GatewayTransport {
       const abort = () => fail(signal?.reason);
       const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs);
       signal?.addEventListener('abort', abort, { once: true });
+      let interim = 0;
+      outgoing.on('information', () => {
+        interim += 1;
+        if (interim > MAX_INTERIM) fail(new TransportError('network'));
+      });
       let isAnswered = false;
       outgoing.once('close', () => {
         signal?.removeEventListener('abort', abort);
@@ -151,7 +159,8 @@ function fetchTransport(url: string, fetchImplementation: typeof fetch): Gateway
     const { method, path, headers, body } = request;
     return await failing(request.signal, deadline, () =>
       fetchImplementation(`${url}${path}`, {
-        ...{ method, headers, signal, redirect: 'error' },
+        // Not `error`, which leaves the connection of a redirect open, with its body unread.
+        ...{ method, headers, signal, redirect: 'manual' },
         ...(body === undefined ? {} : { body }),
       }),
     );
@@ -166,8 +175,8 @@ function fetchTransport(url: string, fetchImplementation: typeof fetch): Gateway
       const deadline = AbortSignal.timeout(request.timeoutMs);
       const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
       const response = await begin(request, signal, deadline);
-      const text = await failing(request.signal, deadline, () => response.text());
-      if (text.length > MAX_ANSWER) throw new TransportError('oversized');
+      const text = await failing(request.signal, deadline, () => boundedText(response, MAX_ANSWER));
+      if (text === undefined) throw new TransportError('oversized');
       return { ...headOfResponse(response), text };
     },
 
@@ -183,11 +192,6 @@ function fetchTransport(url: string, fetchImplementation: typeof fetch): Gateway
       }
     },
   };
-}
-
-async function* chunksOf({ body }: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  for await (const chunk of body ?? []) yield decoder.decode(chunk, { stream: true });
 }
 
 async function failing<T>(signal: AbortSignal | undefined, deadline: AbortSignal, work: () => Promise<T>): Promise<T> {

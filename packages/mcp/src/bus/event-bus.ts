@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts';
 import { Listeners, type Listening } from './listeners.ts';
 import type { OpenEvents } from './open-events.ts';
 import { createEventReader } from './server-sent-events.ts';
-import { afterFailure, afterRefusal, type Pause, rest, StreamRefusal, unavailable } from './stream-pause.ts';
+import { afterEnd, afterFailure, afterRefusal, type Pause, rest, StreamRefusal, unavailable } from './stream-pause.ts';
 
 export interface EventBusOptions {
   readonly open: OpenEvents;
@@ -177,7 +177,7 @@ export class EventBus {
       if (this.#retryMs === undefined) return this.#broke(startedAt);
       // It ended as it should, and says when to come back.
       this.#failures = 0;
-      return { pauseMs: this.#retryMs, isOver: false };
+      return afterEnd(this.#retryMs);
     } catch (error) {
       if (error instanceof StreamRefusal) return this.#refused(error);
       if (connection.signal.reason instanceof SilenceError) return this.#silenced();

@@ -10,6 +10,8 @@ export interface EventHandlers {
 /** Characters. The gateway's frames have some three hundred. */
 const MAX_FRAME = 64 * 1024;
 const RETRY = /^\d{1,9}$/;
+/** An id goes into the header `Last-Event-ID`, which takes no other characters. Those of the gateway have at most 31. */
+const ID = /^[\x21-\x7e]{1,256}$/;
 
 /**
  * Takes a stream apart, however it is cut into pieces. Written here because the library at hand does not tell an id that comes
@@ -18,7 +20,8 @@ const RETRY = /^\d{1,9}$/;
  * @returns takes the next piece; throws RangeError at a frame that never ends
  */
 export function createEventReader({ onData, onId, onRetry }: EventHandlers): (piece: string) => void {
-  let rest = '';
+  const rest: string[] = [];
+  let restLength = 0;
   let data: string | undefined;
   let id: string | undefined;
 
@@ -35,20 +38,23 @@ export function createEventReader({ onData, onId, onRetry }: EventHandlers): (pi
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(line.startsWith(' ', colon + 1) ? colon + 2 : colon + 1);
     if (name === 'data') data = data === undefined ? value : `${data}\n${value}`;
-    else if (name === 'id' && !value.includes('\0')) id = value;
+    else if (name === 'id' && ID.test(value)) id = value;
     else if (name === 'retry' && RETRY.test(value)) onRetry(Number(value));
   }
 
   return piece => {
-    const text = rest === '' ? piece : rest + piece;
     let from = 0;
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
-      const line = text.slice(from, end > from && text[end - 1] === '\r' ? end - 1 : end);
+    // Only the new piece is searched, and a line is joined once: one that comes in single characters takes linear time.
+    for (let end = piece.indexOf('\n'); end >= 0; end = piece.indexOf('\n', from)) {
+      const whole = [...rest.splice(0), piece.slice(from, end)].join('');
+      const line = whole.endsWith('\r') ? whole.slice(0, -1) : whole;
+      restLength = 0;
       if (line === '') dispatch();
       else take(line);
       from = end + 1;
     }
-    rest = text.slice(from);
-    if (rest.length + (data?.length ?? 0) > MAX_FRAME) throw new RangeError('a frame that does not end');
+    if (from < piece.length) rest.push(piece.slice(from));
+    restLength += piece.length - from;
+    if (restLength + (data?.length ?? 0) > MAX_FRAME) throw new RangeError('a frame that does not end');
   };
 }

@@ -32,6 +32,11 @@ export class StreamRefusal extends Error {
   }
 }
 
+/** A stream that ended says when to come back. Whatever it says, the gateway is neither hammered nor forgotten. */
+export function afterEnd(retryMs: number): Pause {
+  return { pauseMs: Math.min(Math.max(retryMs, FIRST_MS), LONGEST_UNAVAILABLE_MS), isOver: false };
+}
+
 /** Full jitter keeps replicas from returning in step. @param failures in a row, this one included */
 export function afterFailure(failures: number, random: () => number): Pause {
   return { pauseMs: random() * Math.min(LONGEST_MS, FIRST_MS * 2 ** failures), isOver: failures > 3 };

@@ -8,6 +8,7 @@ import {
   type JWSHeaderParameters,
 } from 'jose';
 import { z } from 'zod';
+import { boundedFetch } from '../bounded-text.ts';
 import { PosternUsageError } from '../errors.ts';
 import { isConfidential } from '../secure-url.ts';
 import { ReceiptError } from './receipt-error.ts';
@@ -25,6 +26,8 @@ export interface RemoteKeyOptions {
 const MAX_AGE_MS = 600_000;
 /** A key id that is not known asks again, but not more often than this: receipts with made-up ids cause no flood of requests. */
 const COOLDOWN_MS = 30_000;
+/** Characters of a key set. */
+const MAX_KEY_SET = 256 * 1024;
 
 const jwksSchema = z.object({
   keys: z
@@ -55,7 +58,7 @@ export function remoteReceiptKeys(address: string, options: RemoteKeyOptions): R
       timeoutDuration: options.timeoutMs,
       cacheMaxAge: MAX_AGE_MS,
       cooldownDuration: COOLDOWN_MS,
-      ...(options.fetch === undefined ? {} : { [customFetch]: options.fetch }),
+      [customFetch]: boundedFetch(options.fetch ?? fetch, MAX_KEY_SET),
     }),
   );
 }

@@ -15,6 +15,8 @@ export interface AnsweredRequest {
 export interface Order extends Disposable {
   /** Requests that got a damaged answer. */
   readonly count: number;
+  /** What each flood could send, by connection, in bytes; resolves once the clients have left. Sockets hold some of it. */
+  floods(): Promise<readonly number[]>;
 }
 
 /**
@@ -26,37 +28,50 @@ export interface AnsweringMachine extends AsyncDisposable {
   /** Damages the response to every matching request. The server behind has handled the request by then. */
   answer(matches: (request: AnsweredRequest) => boolean, damage: Damage): Order;
   /** Sets the server behind: its port, or a function that answers. Default: 200 with `{}`. */
-  behind(target: number | ((request: AnsweredRequest) => HonestAnswer)): void;
+  behind(target: number | Behind): void;
   /** Requests so far. */
   readonly requests: readonly AnsweredRequest[];
+  /** Connections that are open. */
+  readonly connections: number;
 }
 
+type Behind = (request: AnsweredRequest) => HonestAnswer | Promise<HonestAnswer>;
+
 const DRIP_MS = 10;
+/** A flood ends with this many bytes, for clients that take everything. */
+export const FLOOD_BYTES = 64 * 1024 * 1024;
 /** Connections to the servers behind. */
 const agent = new Agent({ keepAlive: true });
 
 export async function startAnsweringMachine(): Promise<AnsweringMachine> {
   const sockets = new Set<Socket>();
-  const orders: { matches: (request: AnsweredRequest) => boolean; damage: Damage; count: number }[] = [];
+  const orders: {
+    readonly matches: (request: AnsweredRequest) => boolean;
+    readonly damage: Damage;
+    readonly floods: Promise<number>[];
+    count: number;
+  }[] = [];
   const requests: AnsweredRequest[] = [];
-  let target: number | ((request: AnsweredRequest) => HonestAnswer) = () => ({
+  let target: number | Behind = () => ({
     status: 200,
     headers: { 'content-type': 'application/json' },
     body: Buffer.from('{}'),
   });
 
-  async function answerOf(request: AnsweredRequest): Promise<RawAnswer> {
-    const honest = typeof target === 'number' ? await forward(request, target) : target(request);
+  async function answer(request: AnsweredRequest, socket: Socket): Promise<void> {
+    const honest = typeof target === 'number' ? await forward(request, target) : await target(request);
     const order = orders.find(({ matches }) => matches(request));
-    if (order === undefined) return whole(honest.status, honest.body, Object.entries(honest.headers));
+    if (order === undefined) return send(socket, whole(honest.status, honest.body, Object.entries(honest.headers)));
     order.count += 1;
-    return order.damage(honest);
+    const damaged = order.damage(honest);
+    if (damaged.after === 'flood') order.floods.push(flood(socket, damaged));
+    else send(socket, damaged);
   }
 
   async function serve(socket: Socket): Promise<void> {
     for await (const request of requestsOf(socket)) {
       requests.push(request);
-      send(socket, await answerOf(request));
+      await answer(request, socket);
     }
   }
 
@@ -72,16 +87,20 @@ export async function startAnsweringMachine(): Promise<AnsweringMachine> {
   return {
     port: (listener.address() as AddressInfo).port,
     requests,
+    get connections() {
+      return sockets.size;
+    },
     behind(next) {
       target = next;
     },
     answer(matches, damage) {
-      const order = { matches, damage, count: 0 };
+      const order = { matches, damage, floods: [], count: 0 };
       orders.unshift(order);
       return {
         get count() {
           return order.count;
         },
+        floods: () => Promise.all(order.floods),
         [Symbol.dispose]: () => void orders.splice(orders.indexOf(order), 1),
       };
     },
@@ -94,9 +113,23 @@ export async function startAnsweringMachine(): Promise<AnsweringMachine> {
   };
 }
 
+/** Sends until the client leaves. @returns how many bytes the system took */
+async function flood(socket: Socket, { bytes, piece = Buffer.from(' ') }: RawAnswer): Promise<number> {
+  const left = new Promise<void>(resolve => socket.once('close', () => resolve()));
+  if (bytes.length > 0) socket.write(bytes);
+  const block = Buffer.concat(Array.from({ length: Math.ceil((64 * 1024) / piece.length) }, () => piece));
+  while (!socket.destroyed && socket.bytesWritten < FLOOD_BYTES)
+    if (!socket.write(block)) await Promise.race([new Promise(resolve => socket.once('drain', resolve)), left]);
+  const sent = socket.bytesWritten - socket.writableLength;
+  socket.destroy();
+  await left;
+  return sent;
+}
+
 function send(socket: Socket, { bytes, after }: RawAnswer): void {
   if (socket.destroyed) return;
   switch (after) {
+    case 'flood':
     case 'keep':
     case 'silence':
       socket.write(bytes);

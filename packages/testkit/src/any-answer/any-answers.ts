@@ -25,6 +25,38 @@ export const endlessAnswers: Readonly<Record<string, Damage>> = {
   '100 Continue, then silence': () => ({ bytes: raw(100, []), after: 'silence' }),
 };
 
+const floodOf =
+  (head: string, piece: string | Buffer): Damage =>
+  () => ({ bytes: Buffer.from(head), after: 'flood', piece: Buffer.from(piece) });
+
+/** Answers of which a client must not take more than it could ever need, however fast they come. */
+export const floods: Readonly<Record<string, Damage>> = {
+  'a body of a stated terabyte': floodOf(
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000000000\r\n\r\n{"a":"',
+    'a'.repeat(1024),
+  ),
+  'a body until the end of the connection': floodOf('HTTP/1.1 200 OK\r\n\r\n', '['.repeat(1024)),
+  'a body of an error': floodOf('HTTP/1.1 500 X\r\n\r\n', 'e'.repeat(1024)),
+  'a body of a redirect': floodOf('HTTP/1.1 302 X\r\nlocation: /\r\n\r\n', 'r'.repeat(1024)),
+  'chunks without end': floodOf(
+    'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
+    `400\r\n${'c'.repeat(1024)}\r\n`,
+  ),
+  'a chunk extension without end': floodOf('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;', 'x'.repeat(1024)),
+  'trailers without end': floodOf(
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n',
+    `t: ${'t'.repeat(1019)}\r\n`,
+  ),
+  'headers without end': floodOf('HTTP/1.1 200 OK\r\n', `h: ${'h'.repeat(1019)}\r\n`),
+  'a header without end': floodOf('HTTP/1.1 200 OK\r\nh: ', 'h'.repeat(1024)),
+  'a status line without end': floodOf('HTTP/1.1 200 ', 'O'.repeat(1024)),
+  'interim responses without end': floodOf('', `HTTP/1.1 103 X\r\nlink: ${'l'.repeat(996)}\r\n\r\n`),
+  'gzip without end': floodOf(
+    'HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n',
+    Buffer.concat(Array.from({ length: 64 }, () => gzipSync(Buffer.alloc(MEBIBYTE, 0x20)))),
+  ),
+};
+
 function bodies(canary: string): Record<string, Damage> {
   const text = JSON.stringify(canary);
   const fixed: Record<string, string | Buffer> = {

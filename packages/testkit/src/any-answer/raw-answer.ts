@@ -10,9 +10,11 @@ export interface RawAnswer {
   readonly bytes: Buffer;
   /**
    * `keep`: open for the next request · `end`: closed · `reset`: closed with RST · `silence`: open, and nothing follows ·
-   * `drip`: open, and single bytes follow until the client leaves
+   * `drip`: open, and single bytes follow until the client leaves · `flood`: open, and `piece` follows again and again, as fast as
+   * the client takes it
    */
-  readonly after: 'keep' | 'end' | 'reset' | 'silence' | 'drip';
+  readonly after: 'keep' | 'end' | 'reset' | 'silence' | 'drip' | 'flood';
+  readonly piece?: Buffer;
 }
 
 /** Makes a wrong answer from the right one. */
