@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, visitorFor } from '../support/asks.ts';
-import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
+import { visitorFor } from '../support/asks.ts';
+import { type AnyKind, allKinds, approvalForm, approve, askKind } from '../support/every-kind.ts';
 import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
 import { registeredRoutes } from '../support/registered-routes.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
@@ -11,6 +11,7 @@ const SECRET_WORDS = 'words-for-alice-only';
 let world: PayingWorld;
 beforeAll(async () => {
   world = await startWorld({
+    people: 160,
     payment: { passkeyAbove: { JPY: 100 } },
     mcpServer: { limits: { elicitationsPerSubject: 1000 } },
   });
@@ -21,8 +22,8 @@ afterAll(async () => {
 
 /** Every route by which a person decides something about an elicitation, whatever its kind. */
 const decisions = ['accept', 'decline', 'passkey', 'passkey/new', 'charge'] as const;
-const looks = ['', '/passkey', '/charge'] as const;
-const cases = askedKinds.flatMap(kind => decisions.map(route => [kind, route] as const));
+const looks = ['', '/passkey', '/charge', '/leaving', '/device'] as const;
+const cases = allKinds.flatMap(kind => decisions.map(route => [kind, route] as const));
 
 const eventsOf = (event: string, elicitationId: string): number =>
   world
@@ -31,10 +32,8 @@ const eventsOf = (event: string, elicitationId: string): number =>
     .filter(line => line.includes(`"${event}"`) && line.includes(elicitationId)).length;
 
 /** Everything that a form of any of these routes could bring. */
-async function stolenForm(owner: RawBrowser, elicitationId: string, kind: AskedKind): Promise<Record<string, string>> {
-  const { csrf_token: _, ...rest } = await owner.acceptForm(elicitationId);
-  const typed = Object.entries(askOfEach[kind].typed).map(([name, value]) => [`field.${name}`, value]);
-  return { ...rest, ...Object.fromEntries(typed), ceremony: 'x', response: '{}' };
+async function stolenForm(owner: RawBrowser, elicitationId: string, kind: AnyKind): Promise<Record<string, string>> {
+  return { ...(await approvalForm(owner, elicitationId, kind)), ceremony: 'x', response: '{}' };
 }
 
 const tokenIn = ({ body }: RawAnswer): string => /name="csrf_token" value="([^"]+)"/.exec(body)?.[1] ?? '';
@@ -48,7 +47,7 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     expect(found.toSorted()).toEqual([...decisions, 'device'].toSorted());
   });
 
-  it.each(askedKinds)('%s: sees nothing of it on any page, and nothing is written', async kind => {
+  it.each(allKinds)('%s: sees nothing of it on any page, and nothing is written', async kind => {
     const [user, other] = [world.subject(), world.subject()];
     const { elicitationId } = await askKind(world, user, kind, { message: SECRET_WORDS });
     const raw = await visitorFor(world, other, elicitationId);
@@ -69,17 +68,26 @@ describe('S03: somebody else at an elicitation of any kind', () => {
     const form = await stolenForm(owner, elicitationId, kind);
     const raw = await visitorFor(world, other, elicitationId);
     const csrf_token = tokenIn(await raw.get(`/e/${elicitationId}`));
+    world.provider.clearRequests();
     const before = await storedElicitation(world, elicitationId);
     const refused = eventsOf('elicitation.wrong_person', elicitationId);
-    const answer = await raw.post(`/e/${elicitationId}/${route}`, { form: { ...form, csrf_token } });
     // What a kind does not have is not there, whoever asks.
     const isThere = kind === 'payment' || route === 'accept' || route === 'decline';
-    expect(answer.status).toBe(isThere ? 403 : 404);
-    expect(answer.body).not.toContain(SECRET_WORDS);
+    const stolen = form['csrf_token'] ?? '';
+    for (const [token, status] of [
+      [csrf_token, isThere ? 403 : 404],
+      [stolen, 403],
+      ['', 403],
+    ] as const) {
+      const answer = await raw.post(`/e/${elicitationId}/${route}`, { form: { ...form, csrf_token: token } });
+      expect(answer.status).toBe(status);
+      expect(answer.body).not.toContain(SECRET_WORDS);
+    }
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
+    expect(world.provider.requests('token')).toEqual([]);
     if (isThere) expect(eventsOf('elicitation.wrong_person', elicitationId)).toBe(refused + 1);
     // The right person goes on as if nothing had been.
-    expect(await acceptWith(owner, elicitationId, askOfEach[kind].typed)).toMatchObject({ status: 303 });
+    expect(await approve(owner, elicitationId, kind)).toMatchObject({ status: 303 });
     expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 
@@ -103,7 +111,7 @@ describe('S26, T21: forms of other origins and without the token', () => {
     const user = world.subject();
     const { elicitationId } = await askKind(world, user, kind);
     const raw = await visitorFor(world, user, elicitationId);
-    const form = { ...(await stolenForm(raw, elicitationId, kind)), ...(await raw.acceptForm(elicitationId)) };
+    const form = await stolenForm(raw, elicitationId, kind);
     const foreign = await visitorFor(world, 'bob', elicitationId);
     const foreignToken = tokenIn(await foreign.get(`/e/${elicitationId}`));
     const before = await storedElicitation(world, elicitationId);
