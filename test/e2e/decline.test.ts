@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newPerson, signIn } from '../support/browser.ts';
+import { askInBrowser, newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/back';
@@ -38,11 +38,8 @@ describe('declining', () => {
   });
 
   it('is final: reloading, going back and accepting afterwards change nothing', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     await using other = { page: await person.context.newPage(), [Symbol.asyncDispose]: () => person.context.close() };
     await other.page.goto(issued.url);
 

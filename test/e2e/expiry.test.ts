@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newPerson, signIn } from '../support/browser.ts';
+import { askInBrowser } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 const TTL_SECONDS = 60;
@@ -32,11 +32,8 @@ describe('when the time is over', () => {
   });
 
   it('the page says so, and the form of a page that was open longer decides nothing', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user, { ttlSeconds: TTL_SECONDS });
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world, { ttlSeconds: TTL_SECONDS });
+    const { issued } = person;
     await person.page.locator('form[action$="/accept"]').waitFor();
 
     pass(TTL_SECONDS);

@@ -2,7 +2,7 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
+import { askInBrowser, atProvider, connect, newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -71,11 +71,8 @@ describe('when the provider makes trouble', () => {
   });
 
   it('the person says no there: back to the question with a notice; a second try works', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     await connect(person.page, 'alice', 'deny');
     await person.page.waitForURL(issued.url);
     expect(await person.page.locator('.notice').count()).toBe(1);
@@ -88,11 +85,8 @@ describe('when the provider makes trouble', () => {
   });
 
   it('the person says no there and then declines here', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     await connect(person.page, 'alice', 'deny');
     await person.page.waitForURL(issued.url);
     await person.page.locator('form[action$="/decline"] button').click();

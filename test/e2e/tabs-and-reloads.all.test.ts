@@ -1,7 +1,7 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { atProvider, connect, newPerson, signIn } from '../support/browser.ts';
+import { askInBrowser, atProvider, connect, newPerson } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -23,11 +23,8 @@ const tokenRequests = () => world.provider.requests('token').length;
 
 describe('tabs and reloads', () => {
   it('opened twice: the second opening shows the same question, later the same end', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     const second = await person.context.newPage();
     await second.goto(issued.url);
     const main = (page: Page) => page.locator('main').textContent();
@@ -41,11 +38,8 @@ describe('tabs and reloads', () => {
   });
 
   it('accepted in two tabs: the newer attempt decides, the older answer is not used', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     const second = await person.context.newPage();
     await second.goto(issued.url);
     await accept(person.page);
@@ -123,12 +117,8 @@ describe('tabs and reloads', () => {
   });
 
   it('the back button leads to pages that still tell the truth', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const { page } = person;
-    const issued = await world.ask(user);
-    await page.goto(issued.url);
-    await signIn(page, user);
+    await using person = await askInBrowser(browser, world);
+    const { page, issued } = person;
     await accept(page);
     await page.goBack();
     expect(page.url()).toBe(issued.url);
@@ -144,12 +134,8 @@ describe('tabs and reloads', () => {
   });
 
   it('S33: no code is left in any address of the tab’s history', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const { page } = person;
-    const issued = await world.ask(user);
-    await page.goto(issued.url);
-    await signIn(page, user);
+    await using person = await askInBrowser(browser, world);
+    const { page, issued } = person;
     await connect(page, 'alice');
     await page.waitForURL(issued.url);
     const devtools = await person.context.newCDPSession(page);
@@ -161,11 +147,8 @@ describe('tabs and reloads', () => {
   });
 
   it('double-clicking accept begins an attempt that works', async () => {
-    const user = world.subject();
-    await using person = await newPerson(browser, user);
-    const issued = await world.ask(user);
-    await person.page.goto(issued.url);
-    await signIn(person.page, user);
+    await using person = await askInBrowser(browser, world);
+    const { issued } = person;
     await person.page.locator('form[action$="/accept"] button').dblclick({ noWaitAfter: true });
     await atProvider(person.page, 'alice');
     await person.page.waitForURL(issued.url);

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
 import type { GatewayConfigInput } from '@postern/gateway';
 import {
   createRedisTls,
-  type RedisAccess,
   type RedisCluster,
   type RedisSentinel,
   startRedisCluster,
@@ -11,19 +9,10 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
 import { connectAccount } from '../support/person-at-gateway.ts';
+import { shippedAccess as access } from '../support/shipped-access.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
 
-/** The users that operators are shown, each with one password. */
-const access: RedisAccess = {
-  lines: readFileSync(new URL('../../infra/redis/users.acl', import.meta.url), 'utf8')
-    .split('\n')
-    .filter(line => line.startsWith('user '))
-    .map(line => line.replace(/\$\{\w+\}/, 'test-password')),
-  user: { name: 'postern', password: 'test-password' },
-  replica: { name: 'replica', password: 'test-password' },
-  sentinel: { name: 'sentinel', password: 'test-password' },
-};
 /** The answer of a replica decides, never the load of the machine: no step of these tests waits for a replica that is gone. */
 const durability = { profile: 'ha', replicas: 1, timeoutMs: 5_000 } as const;
 

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { AuthorizationInput, ElicitationAnswer, World } from './world.ts';
 
 /** A person with a browser of their own. */
 export interface Person extends AsyncDisposable {
@@ -12,6 +13,25 @@ export async function newPerson(browser: Browser, name: string, options: Browser
   // Only turns a hang into a failure.
   context.setDefaultTimeout(100_000);
   return { name, context, page: await context.newPage(), [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** A person who was asked for an authorization, has signed in, and is in front of the page. */
+export interface AskedInBrowser extends Person {
+  readonly issued: ElicitationAnswer;
+}
+
+/** @param ask over what `world.ask` asks for */
+export async function askInBrowser(
+  browser: Browser,
+  world: World,
+  ask: Partial<AuthorizationInput> = {},
+): Promise<AskedInBrowser> {
+  const user = world.subject();
+  const person = await newPerson(browser, user);
+  const issued = await world.ask(user, ask);
+  await person.page.goto(issued.url);
+  await signIn(person.page, user);
+  return { ...person, issued };
 }
 
 /** On the gateway's sign-in page: goes to the identity provider and signs in as `user`. */
