@@ -1,17 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
+import { acceptWith, issueFor, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { type AskedKind, askedKinds, askKind, askOfEach } from '../support/every-kind.ts';
 import type { RawBrowser } from '../support/raw-browser.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
-import { type PayingWorld, startWorld } from '../support/world.ts';
+import { startWorld, type World } from '../support/world.ts';
 
 const RETURN_URL = 'https://tracker.example/done?from=postern';
 
-let world: PayingWorld;
+let world: World;
 beforeAll(async () => {
   world = await startWorld({
-    payment: { freshSignInSeconds: 86_400 },
-    mcpServer: { returnUrls: [RETURN_URL] },
+    mcpServer: { payment: paymentPolicy({ freshSignInSeconds: 86_400 }), returnUrls: [RETURN_URL] },
   });
 });
 afterEach(() => {
@@ -124,50 +123,6 @@ describe('S40: yes, no, taken back and too late are told apart, and final', () =
     const first = await issueFor(world, user, ask);
     await world.api.cancel(first.elicitationId);
     expect((await issueFor(world, user, ask)).elicitationId).not.toBe(first.elicitationId);
-  });
-});
-
-describe('S40: a payment at a processor', () => {
-  async function charging() {
-    const user = world.subject();
-    const { elicitationId } = await issueFor(world, user, { ...paymentOf(), returnUrl: RETURN_URL });
-    const raw = await visitorFor(world, user, elicitationId);
-    await acceptWith(raw, elicitationId);
-    const csrf_token = await raw.csrfToken(elicitationId);
-    return { elicitationId, raw, form: { csrf_token } };
-  }
-
-  it('declined while it is to be paid: closed at the processor first, then declined for good', async () => {
-    const { elicitationId, raw, form } = await charging();
-    expect(await raw.post(`/e/${elicitationId}/decline`, { form })).toMatchObject({ status: 303 });
-    expect((await world.api.read(elicitationId)).body.status).toBe('declined');
-    const [session] = world.stripe.checkoutSessionsOf(elicitationId);
-    expect(session?.status).toBe('expired');
-    expect(world.stripe.pay(session?.id ?? '')).toBe('not_open');
-  });
-
-  it('declined after it was paid: it was paid, and says so', async () => {
-    const { elicitationId, raw, form } = await charging();
-    world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '');
-    await raw.post(`/e/${elicitationId}/decline`, { form });
-    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
-    expect((await raw.get(`/e/${elicitationId}`)).body).toContain('https://tracker.example/done');
-  });
-
-  it('taken back by its MCP server: closed at the processor first', async () => {
-    const { elicitationId } = await charging();
-    expect((await world.api.cancel(elicitationId)).body).toMatchObject({ status: 'cancelled' });
-    expect(world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '')).toBe('not_open');
-  });
-
-  it('taken back while the processor works on it: refused, because it may be paid', async () => {
-    const { elicitationId, raw } = await charging();
-    world.stripe.pay(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', { settles: 'later' });
-    expect(await world.api.cancel(elicitationId)).toMatchObject({ status: 409, body: { code: 'payment_in_progress' } });
-    expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
-    world.stripe.settleLater(world.stripe.checkoutSessionsOf(elicitationId)[0]?.id ?? '', 'succeeded');
-    expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
-    expect((await world.api.read(elicitationId)).body.status).toBe('completed');
   });
 });
 

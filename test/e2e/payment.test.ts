@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { acceptWith, issueFor, paymentOf, visitorFor } from '../support/asks.ts';
+import { storedElicitation } from '../support/stored-elicitation.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
 let world: PayingWorld;
@@ -7,7 +8,7 @@ beforeAll(async () => {
   world = await startWorld({ payment: {} });
 });
 afterAll(async () => {
-  await world[Symbol.asyncDispose]();
+  await world?.[Symbol.asyncDispose]();
 });
 
 describe('a payment', () => {
@@ -22,24 +23,91 @@ describe('a payment', () => {
     expect((await world.api.redeem(elicitationId)).body).toMatchObject({ kind: 'payment' });
     expect(world.stripe.chargesOf(elicitationId)).toEqual([]);
   });
+});
 
-  it('is paid at the processor, and its return page learns so from the processor', async () => {
+describe('S25: GET /e/{id}/charge, the one page that may write', () => {
+  async function charging() {
     const user = world.subject();
     const { elicitationId } = await issueFor(world, user, paymentOf());
     const raw = await visitorFor(world, user, elicitationId);
-    expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
-    const page = await raw.get(`/e/${elicitationId}`);
-    expect(page.status).toBe(200);
+    await acceptWith(raw, elicitationId);
     const [session] = world.stripe.checkoutSessionsOf(elicitationId);
-    expect(page.body).toContain(session?.id ?? 'no session');
+    if (session === undefined) throw new Error('there is no charge');
+    return { user, elicitationId, raw, session };
+  }
+  const asked = (): number => world.stripe.requests().length;
+
+  it('writes nothing as long as the processor says that nothing was paid', async () => {
+    const { elicitationId, raw } = await charging();
+    const before = await storedElicitation(world, elicitationId);
+    for (let round = 0; round < 5; round += 1) expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
+    expect(world.stripe.checkoutSessionsOf(elicitationId)).toHaveLength(1);
+  });
+
+  it('whatever stands in the address is no word of the processor', async () => {
+    const { elicitationId, raw } = await charging();
+    const before = await storedElicitation(world, elicitationId);
+    for (const query of ['?status=paid', '?session_id=cs_x&payment_status=paid', '?redirect_status=succeeded'])
+      await raw.get(`/e/${elicitationId}/charge${query}`);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
+  });
+
+  it('asks the processor for nobody else, also when it was paid', async () => {
+    const { elicitationId, session } = await charging();
+    world.stripe.pay(session.id);
+    const before = await storedElicitation(world, elicitationId);
+    const requests = asked();
+    const stranger = await visitorFor(world, world.subject(), elicitationId);
+    expect((await stranger.get(`/e/${elicitationId}/charge`)).status).toBe(403);
+    const nobody = await world.raw().get(`/e/${elicitationId}/charge`);
+    expect(nobody.body).not.toContain('24.90');
+    expect(asked()).toBe(requests);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
+  });
+
+  it('and not for what only looks ahead', async () => {
+    const { elicitationId, session, raw } = await charging();
+    world.stripe.pay(session.id);
+    const before = await storedElicitation(world, elicitationId);
+    const requests = asked();
+    for (const headers of [{ 'sec-purpose': 'prefetch' }, { purpose: 'preview' }, { 'x-moz': 'prefetch' }])
+      expect((await raw.get(`/e/${elicitationId}/charge`, { headers })).status).toBe(403);
+    for (const method of ['HEAD', 'OPTIONS', 'PUT'])
+      expect((await raw.request(method, `/e/${elicitationId}/charge`)).status).toBeGreaterThanOrEqual(400);
+    expect(asked()).toBe(requests);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
+  });
+
+  it('records for its person what the processor says: paid', async () => {
+    const { elicitationId, session, raw } = await charging();
+    expect((await raw.get(`/e/${elicitationId}`)).body).toContain(session.id);
     expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'active' });
-    expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(200);
-    world.stripe.pay(session?.id ?? '');
-    expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303 });
+    world.stripe.pay(session.id);
+    expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await world.api.read(elicitationId)).body).toMatchObject({
       status: 'completed',
       outcome: { kind: 'payment', processor: 'stripe-main', processorReference: expect.stringMatching(/^pi_/) },
     });
     expect(world.stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490, currency: 'eur' }]);
+  });
+
+  it('records for its person what the processor says: over, to be tried again', async () => {
+    const { elicitationId, session, raw } = await charging();
+    world.stripe.expire(session.id);
+    expect((await raw.get(`/e/${elicitationId}/charge`)).status).toBe(303);
+    expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'pending' });
+  });
+
+  it('begins nothing: before the approval it only leads back', async () => {
+    const user = world.subject();
+    const { elicitationId } = await issueFor(world, user, paymentOf());
+    const raw = await visitorFor(world, user, elicitationId);
+    const [requests, before] = [asked(), await storedElicitation(world, elicitationId)];
+    expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
+    const form = { csrf_token: await raw.csrfToken(elicitationId) };
+    expect(await raw.post(`/e/${elicitationId}/charge`, { form })).toMatchObject({ status: 303 });
+    expect(asked()).toBe(requests);
+    expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 });
