@@ -67,6 +67,7 @@ const covered = [
   'S62 start-up refuses an unsafe configuration',
   'S65 no mix-up of identity providers at sign-in (RFC 9700 section 4.4)',
   'S66 no input takes more than 20 ms of one turn of the event loop',
+  'S70 a payment that the processor cannot take is refused at issue',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];
 

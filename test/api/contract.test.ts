@@ -282,6 +282,7 @@ describe('every refusal has its code', () => {
     ['processor_not_allowed', 'tracker', () => asked(paymentOf({ processor: 'cash' }))],
     ['currency_not_allowed', 'tracker', () => payment({ currency: 'USD', minorUnits: 1 })],
     ['amount_over_limit', 'tracker', () => payment({ currency: 'EUR', minorUnits: 100_001 })],
+    ['payment_not_possible', 'tracker', () => payment({ currency: 'EUR', minorUnits: 49 })],
     ['invalid_request', 'tracker', () => asked({ kind: 'payment', confirmation: { title: 'x' } })],
     ['invalid_request', 'tracker', () => asked({ ...askOfEach.form.ask(), confirmation: { title: 'x' } })],
     ['invalid_request', 'tracker', () => asked({ kind: 'gift', gift: {} })],

@@ -172,13 +172,32 @@ describe('S39: limits of each MCP server', () => {
       403,
       'processor_not_allowed',
     ],
-    ['its only processor', 'by-stripe', amount('EUR', 1), 201, undefined],
+    ['its only processor', 'by-stripe', amount('EUR', 50), 201, undefined],
     ['a payment without any policy', 'penniless', amount('EUR', 1), 403, 'kind_not_allowed'],
     ['a kind that it may not ask', 'asker', amount('EUR', 1), 403, 'kind_not_allowed'],
   ])('%s (%s)', async (_, mcpServerId, payment, status, code) => {
     const answer = await issueAs(mcpServerId, payment);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
     if (status !== 201) expect(answer.body).not.toHaveProperty('elicitationId');
+  });
+
+  it.each<[string, object, string]>([
+    ['below the minimum', amount('EUR', 49), 'amount.minorUnits'],
+    ['between two amounts of the processor', amount('KWD', 12_345), 'amount.minorUnits'],
+    ['above the maximum', amount('USD', 100_000_000), 'amount.minorUnits'],
+    ['in a currency that the processor does not take', amount('CLF', 10_000), 'amount.currency'],
+    [
+      'with a quantity that the processor does not take',
+      { ...amount('EUR', 1_000_000), items: [{ label: 'x', quantity: 1_000_000, unitMinorUnits: 1 }] },
+      'items.0.quantity',
+    ],
+  ])('S70: refuses a payment %s at issue, and names the member', async (_, payment, member) => {
+    const answer = await issueAs('tracker', { ...payment, processor: 'stripe-main' });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { code: 'payment_not_possible', errors: [{ path: `body.payment.${member}` }] },
+    });
+    expect(world.stripe.requests('create')).toEqual([]);
   });
 
   it.each(['payment', 'credential'] as const)('the kinds that are left are refused: %s', async kind => {

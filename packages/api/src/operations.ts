@@ -80,6 +80,7 @@ export const operations = {
       'processor_not_allowed',
       'currency_not_allowed',
       'amount_over_limit',
+      'payment_not_possible',
       'subject_token_invalid',
       'idempotency_in_flight',
       'idempotency_key_reused',

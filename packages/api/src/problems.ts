@@ -38,6 +38,7 @@ export const problems = {
   token_not_dpop_bound: { status: 422, title: 'The access token of this connection is not bound to a DPoP key.' },
   currency_not_allowed: { status: 422, title: 'This MCP server may not ask for payments in this currency.' },
   amount_over_limit: { status: 422, title: 'The amount is above the limit of this MCP server.' },
+  payment_not_possible: { status: 422, title: 'The payment processor cannot take this payment.' },
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },

@@ -1,4 +1,5 @@
 export * from './charge-key.ts';
+export * from './charge-range.ts';
 export * from './create-processor.ts';
 export * from './currencies.ts';
 export * from './passkey-challenge.ts';

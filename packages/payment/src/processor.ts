@@ -31,6 +31,30 @@ export type ChargeStatus =
     }
   | { readonly state: 'closed' };
 
+/** Whether a processor can take a payment at all. */
+export type TermsAnswer =
+  | { readonly result: 'possible' }
+  | {
+      readonly result: 'impossible';
+      readonly reason:
+        | 'currency_not_supported'
+        | 'amount_too_small'
+        | 'amount_too_large'
+        /** Between two amounts that the processor can write. */
+        | 'amount_not_exact'
+        | 'quantity_too_large';
+      /** Path of the member at fault within the terms, such as `items.2.quantity`. */
+      readonly member: string;
+      /** For the caller: the limit in minor units. Never quotes the terms. */
+      readonly message: string;
+    };
+
+/** Smallest and largest amount of one charge, in ISO 4217 minor units. */
+export interface ChargeRange {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** Names the charge that a webhook is about. What has become of it is asked with {@link PaymentProcessor.status}. */
 export interface ChargeEvent {
   readonly reference: string;
@@ -49,6 +73,11 @@ export interface PaymentProcessor {
   readonly displayName: string;
   /** Where the person pays, for the page that leads there: a host, with its port if that is not the usual one. */
   readonly destinationHost: string;
+  /**
+   * Decides at issue, by published limits and without a request, so that nobody approves a payment that cannot be made. `possible` is
+   * no promise: the processor has the last word in `open`.
+   */
+  canTake(terms: Pick<PaymentTerms, 'amount' | 'items'>): TermsAnswer;
   /**
    * The same key: the same charge. Everything else that is handed in must be the same too, but for name and locale.
    * @throws ProcessorError `refused`: nothing that anybody could pay exists or will exist under this key · `unavailable`: it is

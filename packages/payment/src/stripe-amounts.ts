@@ -31,6 +31,11 @@ function scaleOf(currency: string): Scale | undefined {
   return decimals === 2 ? { up: 1, down: 1, step: 1 } : undefined;
 }
 
+/** Smallest step between two amounts in the units of Stripe. Undefined for a currency that Stripe cannot write. */
+export function stripeStepOf(currency: string): number | undefined {
+  return scaleOf(currency)?.step;
+}
+
 /** The amount as Stripe writes it, or undefined when Stripe cannot take exactly this much. */
 export function toStripeAmount({ currency, minorUnits }: Amount): number | undefined {
   const scale = scaleOf(currency);

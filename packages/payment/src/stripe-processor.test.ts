@@ -136,6 +136,26 @@ describe('Stripe', () => {
     expect(await world.processor.status(reference)).toEqual({ state: 'paid', processorReference: intentId, amount });
   });
 
+  test.each([
+    [{ amount: { currency: 'EUR', minorUnits: 49 } }, 'amount_too_small'],
+    [{ amount: { currency: 'HUF', minorUnits: 17_400 } }, 'amount_too_small'],
+    [{ amount: { currency: 'USD', minorUnits: 100_000_000 } }, 'amount_too_large'],
+    [{ amount: { currency: 'CUP', minorUnits: 1000 } }, 'invalid_request_error'],
+    [
+      {
+        amount: { currency: 'EUR', minorUnits: 1_000_000 },
+        items: [{ label: 'Tea', quantity: 1_000_000, unitMinorUnits: 1 }],
+      },
+      'parameter_invalid_integer',
+    ],
+  ])('S70: Stripe itself refuses what canTake refuses at issue: %j', async (terms, processorCode) => {
+    const { items: _, ...bare } = ask.terms;
+    const refused = { ...bare, ...terms };
+    expect(world.processor.canTake(refused)).toMatchObject({ result: 'impossible' });
+    const failure = { code: 'refused', processorCode };
+    await expect(world.processor.open({ ...ask, terms: refused })).rejects.toMatchObject(failure);
+  });
+
   test('what it sends does not depend on the moment, the replica, the language or the name', async () => {
     await world.processor.open(ask);
     world.clock.advance(11 * 60 * 1000);

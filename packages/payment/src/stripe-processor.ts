@@ -14,6 +14,7 @@ import { type CheckoutSession, chargeStatusOf, parseSession, unreadableAnswer } 
 import { checkoutOf } from './stripe-checkout.ts';
 import { isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
 import { stripeFetch } from './stripe-fetch.ts';
+import { answerOfStripe } from './stripe-limits.ts';
 import { readWebhook } from './stripe-webhook.ts';
 
 /** Of the API. Fixed here, whatever the account's default or the library's next one is. */
@@ -40,6 +41,8 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     name: config.name,
     displayName: config.displayName,
     destinationHost,
+
+    canTake: terms => answerOfStripe(terms, config.paymentMethodTypes),
 
     async open(charge) {
       const params = checkoutOf(charge, config.paymentMethodTypes);

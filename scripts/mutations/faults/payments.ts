@@ -2,6 +2,46 @@ import type { Fault } from '../fault.ts';
 
 export const paymentsFaults: readonly Fault[] = [
   {
+    name: 'a payment that the processor cannot take is issued',
+    breaks: 'S70',
+    file: 'services/gateway/src/flows/possible-payment.ts',
+    original: "if (answer?.result !== 'impossible') return;",
+    replacement: "if (answer?.result !== 'impossible' || answer.message !== '') return;",
+    foundBy: ['services/gateway/src/flows/possible-payment.test.ts'],
+  },
+  {
+    name: 'an amount below the minimum of Stripe is issued',
+    breaks: 'S70',
+    file: 'packages/payment/src/stripe-limits.ts',
+    original: 'if (minorUnits < range.min)',
+    replacement: 'if (minorUnits < 1)',
+    foundBy: ['packages/payment/src/stripe-limits.test.ts'],
+  },
+  {
+    name: 'an amount above the maximum of Stripe is issued',
+    breaks: 'S70',
+    file: 'packages/payment/src/stripe-limits.ts',
+    original: 'if (minorUnits > range.max)',
+    replacement: 'if (minorUnits > 1e15)',
+    foundBy: ['packages/payment/src/stripe-limits.test.ts'],
+  },
+  {
+    name: 'a quantity that Stripe does not take is issued',
+    breaks: 'S70',
+    file: 'packages/payment/src/stripe-limits.ts',
+    original: 'if (at !== -1)',
+    replacement: 'if (at > 99)',
+    foundBy: ['packages/payment/src/stripe-limits.test.ts'],
+  },
+  {
+    name: 'the gateway starts with a limit that no processor takes',
+    breaks: 'S70, S62',
+    file: 'services/gateway/src/config/cross-faults.ts',
+    original: '  faults.push(...limitFaults(config, payment));\n',
+    replacement: '',
+    foundBy: ['services/gateway/src/config/load-config.test.ts'],
+  },
+  {
     name: 'a charge of another sum counts as paid',
     breaks: 'S37, T30',
     file: 'services/gateway/src/flows/payment-flow.ts',

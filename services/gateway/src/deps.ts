@@ -264,7 +264,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     clientPresentation,
     accessTokens,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
-    issueFlow: createIssueFlow({ ...parts, accessTokens }),
+    issueFlow: createIssueFlow({ ...parts, accessTokens, processors }),
     authorizationFlow,
     deviceFlow: createDeviceFlow(parts),
     scopePlan: createScopePlanner(parts),

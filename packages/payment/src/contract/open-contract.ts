@@ -94,6 +94,16 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       expect(world.chargesUnder(ask.key)).toBe(0);
     });
 
+    test('says at issue which amounts it takes, and which member of the terms is at fault', async () => {
+      for (const each of world.amounts) {
+        const { terms } = chargeOf(each);
+        expect(world.processor.canTake(terms)).toEqual({ result: 'possible' });
+      }
+      expect(world.processor.canTake(chargeOf(world.impossible).terms)).toMatchObject({
+        ...{ result: 'impossible', member: 'amount.minorUnits' },
+      });
+    });
+
     test('an amount that cannot be taken exactly is refused, never rounded', async () => {
       const ask = chargeOf(world.impossible);
       await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'refused' });

@@ -1,4 +1,5 @@
 import { invalidRequest } from './stripe-api-error.ts';
+import { checkCurrency, checkStep, checkTotal } from './stripe-currencies.ts';
 import { type FormObject, type FormValue, isFormList, isFormObject } from './stripe-form.ts';
 
 /** What is asked for, checked as Stripe checks it. Nothing has been begun while this throws. */
@@ -23,12 +24,9 @@ const known = new Set([
   ...['client_reference_id', 'expand', 'expires_at', 'line_items', 'locale', 'metadata', 'mode', 'payment_intent_data'],
   ...['submit_type', 'success_url', 'ui_mode'],
 ]);
-const zeroDecimals = ['bif', 'clp', 'djf', 'gnf', 'jpy', 'kmf', 'krw', 'mga', 'pyg', 'rwf', 'vnd', 'vuv', 'xaf', 'xof'];
-const threeDecimals = ['bhd', 'jod', 'kwd', 'omr', 'tnd'];
-const others = ['aud', 'chf', 'cny', 'eur', 'gbp', 'huf', 'inr', 'isk', 'pln', 'sek', 'twd', 'ugx', 'usd', 'xpf'];
-const currencies = new Set([...zeroDecimals, ...threeDecimals, ...others]);
 const HALF_AN_HOUR = 30 * 60;
 const DAY = 24 * 60 * 60;
+const MAX_QUANTITY = 999_999;
 
 /** @param now epoch seconds */
 export function readSessionRequest(form: FormObject, now: number): SessionRequest {
@@ -50,13 +48,15 @@ export function readSessionRequest(form: FormObject, now: number): SessionReques
   if (expiresAt < now + HALF_AN_HOUR || expiresAt > now + DAY) {
     throw invalidRequest('Must be between 30 minutes and 24 hours in the future', { param: 'expires_at' });
   }
+  const total = items.reduce((sum, { quantity, unitAmount }) => sum + quantity * unitAmount, 0);
+  const accepted = isFormList(methods) ? methods.map(String) : ['card'];
+  checkTotal(total, currency, accepted);
   return {
-    ...{ items, currency, expiresAt },
-    total: items.reduce((sum, { quantity, unitAmount }) => sum + quantity * unitAmount, 0),
+    ...{ items, currency, expiresAt, total },
     clientReferenceId: text(form, 'client_reference_id', 200),
     metadata: readMetadata(form['metadata']),
     intent: { description: text(intent, 'description', 1000), metadata: readMetadata(intent['metadata']) },
-    methods: isFormList(methods) ? methods.map(String) : ['card'],
+    methods: accepted,
     successUrl: url(form, 'success_url') ?? required('success_url'),
     cancelUrl: url(form, 'cancel_url'),
     locale: text(form, 'locale', 20),
@@ -72,25 +72,22 @@ function readItems(value: FormValue | undefined): Pick<SessionRequest, 'items' |
     const product = isFormObject(price) ? price['product_data'] : undefined;
     if (!isFormObject(item) || !isFormObject(price) || !isFormObject(product)) return required(param);
     const currency = text(price, 'currency', 3) ?? required(`${param}[price_data][currency]`);
-    if (!currencies.has(currency)) throw invalidRequest(`Invalid currency: ${currency}`, { param: 'currency' });
+    checkCurrency(currency);
     const unitAmount = whole(price['unit_amount'], `${param}[price_data][unit_amount]`);
     checkStep(unitAmount, currency);
     const name = text(product, 'name', 250) ?? required(`${param}[price_data][product_data][name]`);
-    return { currency, name, unitAmount, quantity: whole(item['quantity'], `${param}[quantity]`) };
+    const quantity = whole(item['quantity'], `${param}[quantity]`);
+    if (quantity > MAX_QUANTITY) {
+      throw invalidRequest('The quantity is too large', {
+        code: 'parameter_invalid_integer',
+        param: `${param}[quantity]`,
+      });
+    }
+    return { currency, name, unitAmount, quantity };
   });
   const [{ currency } = required('line_items')] = read;
   if (read.some(item => item.currency !== currency)) throw invalidRequest('All prices must use the same currency');
   return { currency, items: read };
-}
-
-/** @see https://docs.stripe.com/currencies */
-function checkStep(amount: number, currency: string): void {
-  if (threeDecimals.includes(currency) && amount % 10 !== 0) {
-    throw invalidRequest('The last digit must be 0', { code: 'invalid_charge_amount' });
-  }
-  if (['isk', 'ugx'].includes(currency) && amount % 100 !== 0) {
-    throw invalidRequest('Must be divisible by 100', { code: 'invalid_charge_amount_no_decimal_compatible' });
-  }
 }
 
 function readMetadata(value: FormValue | undefined): Readonly<Record<string, string>> {

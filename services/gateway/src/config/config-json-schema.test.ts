@@ -35,6 +35,8 @@ const beyondJsonSchema = [
   /^is needed for (requireIss|account|kind payment|clientAuthentication)/,
   /^by HTTP Basic needs a clientSecret$/,
   /^has no maxAmount/,
+  /^is a currency that none of the processors takes$/,
+  /^is (below|above) \d+, the (least|most) that its processors take$/,
   /^is for rediss:\/\/ addresses/,
 ];
 
@@ -61,6 +63,9 @@ const onlyTheGatewayRefuses = [
   'a passkey for what is never paid',
   'payments that nobody takes',
   'a processor that is not there',
+  'a currency that the processor does not take',
+  'a limit below what the processor takes',
+  'a limit above what the processor takes',
   'a passkey at an address',
   'a webhook to this machine',
   'two webhooks of one name',

@@ -1,4 +1,4 @@
-import { passkeyRpIdOf } from '@postern/payment';
+import { chargeRangeOf, passkeyRpIdOf } from '@postern/payment';
 import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
@@ -78,8 +78,27 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
   return faults;
 }
 
+/** A limit that no processor of the MCP server could ever take: every such payment would be refused. */
+function limitFaults(
+  { processors: configured }: GatewayConfig,
+  { processors: names, maxAmount }: NonNullable<McpServerConfig['payment']>,
+): ConfigFault[] {
+  const processors = configured.filter(({ name }) => names.includes(name));
+  // The MCP server itself takes the money of `none`, in any amount. Names that lead nowhere are faults already.
+  if (names.includes('none') || processors.length === 0) return [];
+  return Object.entries(maxAmount).flatMap(([currency, limit]) => {
+    const path = `payment.maxAmount.${currency}`;
+    const ranges = processors.flatMap(processor => chargeRangeOf(processor, currency) ?? []);
+    if (ranges.length === 0) return [{ path, message: 'is a currency that none of the processors takes' }];
+    const min = Math.min(...ranges.map(range => range.min));
+    if (limit < min) return [{ path, message: `is below ${min}, the least that its processors take` }];
+    const max = Math.max(...ranges.map(range => range.max));
+    return limit > max ? [{ path, message: `is above ${max}, the most that its processors take` }] : [];
+  });
+}
+
 function paymentFaults(
-  { publicUrl }: GatewayConfig,
+  config: GatewayConfig,
   { kinds, payment }: McpServerConfig,
   processors: ReadonlySet<string>,
 ): ConfigFault[] {
@@ -91,12 +110,13 @@ function paymentFaults(
   const faults = payment.processors
     .filter(name => !processors.has(name))
     .map(name => ({ path: 'payment.processors', message: `"${name}" is not configured` }));
+  faults.push(...limitFaults(config, payment));
   // Nobody is ever asked for such an amount: the threshold is of another currency than was meant.
   for (const currency of Object.keys(payment.passkeyAbove))
     if (!Object.hasOwn(payment.maxAmount, currency))
       faults.push({ path: `payment.passkeyAbove.${currency}`, message: 'has no maxAmount, so it is never paid in' });
   // WebAuthn names a relying party by its domain, and an address has none.
-  if (Object.keys(payment.passkeyAbove).length > 0 && passkeyRpIdOf(publicUrl) === undefined)
+  if (Object.keys(payment.passkeyAbove).length > 0 && passkeyRpIdOf(config.publicUrl) === undefined)
     faults.push({ path: 'payment.passkeyAbove', message: 'needs a publicUrl with a host name (localhost will do)' });
   return faults;
 }

@@ -11,6 +11,7 @@ import {
   type Subject,
   shardOf,
 } from '@postern/elicitation';
+import type { PaymentProcessor } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { definedOnly } from '../defined-only.ts';
@@ -18,6 +19,7 @@ import { createPresenter } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { askedRequest } from './asked-request.ts';
+import { assertPossiblePayment } from './possible-payment.ts';
 
 type AuthorizationAsk = Extract<IssueElicitation, { kind: 'authorization' }>;
 
@@ -38,6 +40,7 @@ export function createIssueFlow(p: {
   service: ElicitationService;
   stores: Pick<RedisStores, 'idempotency'>;
   accessTokens: AccessTokenVerifier;
+  processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>;
   entropy: Entropy;
 }) {
   const present = createPresenter(p.config);
@@ -89,6 +92,7 @@ export function createIssueFlow(p: {
       request.kind === 'authorization'
         ? { kind: request.kind, ...definedOnly(request.authorization) }
         : askedRequest(request, mcpServer);
+    if (asked.kind === 'payment') assertPossiblePayment(asked, mcpServer, p.processors);
     const subject = await subjectOf(mcpServer, request.subject);
     const issued = await p.service.issue(mcpServer, {
       subject,

@@ -29,6 +29,14 @@ function withWebhooks(...webhooks: readonly object[]) {
   });
 }
 
+const limits = 'mcpServers[0].payment.maxAmount';
+const stripe = { type: 'stripe', name: 'stripe-main', secretKey: 'sk_test_1', webhookSecrets: ['whsec_1'] };
+/** Payments by Stripe alone, within these limits. */
+const withStripe = (maxAmount: Readonly<Record<string, number>>) => ({
+  ...withServer({ payment: { processors: [stripe.name], maxAmount } }),
+  processors: [stripe],
+});
+
 /** Documents with one fault each: what it is, the document, the paths that the gateway names. */
 export const faultyConfigs: readonly (readonly [fault: string, document: unknown, paths: readonly string[]])[] = [
   ['nothing', undefined, ['']],
@@ -168,6 +176,9 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     withServer({ payment: { maxAmount: { EUR: 1 }, processors: ['none', 'cash'] } }),
     ['mcpServers[0].payment.processors'],
   ],
+  ['a currency that the processor does not take', withStripe({ EUR: 50, CUP: 1000 }), [`${limits}.CUP`]],
+  ['a limit below what the processor takes', withStripe({ EUR: 49, JPY: 50 }), [`${limits}.EUR`]],
+  ['a limit above what the processor takes', withStripe({ USD: 100_000_000 }), [`${limits}.USD`]],
   [
     'a passkey at an address',
     {

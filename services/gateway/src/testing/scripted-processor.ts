@@ -1,5 +1,11 @@
 import type { Amount, Charge } from '@postern/elicitation';
-import { type ChargeStatus, type OpenCharge, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import {
+  type ChargeStatus,
+  type OpenCharge,
+  type PaymentProcessor,
+  ProcessorError,
+  type TermsAnswer,
+} from '@postern/payment';
 
 type Verb = 'open' | 'status' | 'close';
 type Fault = 'refused' | 'unavailable';
@@ -11,6 +17,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
   const faults: { readonly verb: Verb; readonly fault: Fault; readonly isAfterwards: boolean }[] = [];
   const asked: { readonly verb: Verb; readonly of: string }[] = [];
   const heard: { reference: string; elicitationId: string }[] = [];
+  let impossible: TermsAnswer | undefined;
   let before: ((verb: Verb) => Promise<void> | void) | undefined;
 
   const chargeAt = (reference: string) => {
@@ -35,6 +42,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
     name,
     displayName: 'Stripe',
     destinationHost: 'checkout.example',
+    canTake: () => impossible ?? { result: 'possible' },
     open: ({ key, terms }: OpenCharge) =>
       step('open', key, () => {
         const reference = byKey.get(key) ?? `cs_${charges.size + 1}`;
@@ -67,6 +75,10 @@ export function createScriptedProcessor(name = 'stripe-main') {
     },
     becomes(reference: string, state: 'open' | 'processing' | 'closed'): void {
       chargeAt(reference).status = { state };
+    },
+    /** Takes no payment any more, and says so at issue. */
+    takesNothing(answer: TermsAnswer): void {
+      impossible = answer;
     },
     /** The next call of this verb fails before it has an effect. */
     failsNext: (verb: Verb, fault: Fault = 'unavailable') => void faults.push({ verb, fault, isAfterwards: false }),
