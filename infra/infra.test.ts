@@ -22,6 +22,8 @@ const serviceSchema = z.object({
   privileged: z.boolean().optional(),
   security_opt: z.array(z.string()).optional(),
   tmpfs: z.array(z.string()).optional(),
+  mem_limit: z.string().optional(),
+  ulimits: z.object({ core: z.number() }).optional(),
   environment: z.record(z.string(), z.string()).default({}),
   ports: z.array(z.string()).default([]),
   volumes: z.array(z.string()).default([]),
@@ -73,10 +75,33 @@ describe('docker-compose.yml', () => {
     if (build !== undefined) expect(stages.map(({ name }) => name)).toContain(build.target);
   });
 
-  test('Redis keeps everything', () => {
-    const command = compose.services['redis']?.command?.join(' ');
-    expect(command).toContain('--appendonly yes');
-    expect(command).toContain('--maxmemory-policy noeviction');
+  test('Redis keeps everything, within a limit of memory, and its password is no argument', () => {
+    const { command, mem_limit } = compose.services['redis'] ?? {};
+    expect(command).toEqual(['/etc/postern/start.sh', 'single']);
+    const [single = ''] = read('infra/redis/start.sh').split(/^node\)$/m);
+    for (const setting of ['appendonly yes', 'maxmemory 512mb', 'maxmemory-policy noeviction'])
+      expect(single).toMatch(new RegExp(`^${setting}$`, 'm'));
+    expect(mem_limit).toBe('1100m');
+    expect(services.flatMap(([, each]) => each.command ?? []).join(' ')).not.toContain('PASSWORD');
+  });
+
+  test.each(services)('%s may take so much memory, and writes no core dump', (_name, { mem_limit, ulimits }) => {
+    expect(mem_limit).toMatch(/^\d+[mg]$/);
+    expect(ulimits).toEqual({ core: 0 });
+  });
+
+  test('the only proxy that is trusted is the host', () => {
+    const { networks } = z
+      .looseObject({
+        networks: z.looseObject({
+          outside: z.object({ ipam: z.object({ config: z.array(z.object({ gateway: z.string() })) }) }),
+        }),
+      })
+      .parse(readYaml('docker-compose.yml'));
+    const { trustProxy } = z
+      .looseObject({ trustProxy: z.array(z.string()) })
+      .parse(readYaml('infra/postern.config.yaml'));
+    expect(trustProxy).toEqual(['127.0.0.1', networks.outside.ipam.config[0]?.gateway]);
   });
 
   test('demo.env has a value for every name, so that the demo starts without any of them', () => {
@@ -108,6 +133,7 @@ describe('infra/compose.ha.yml', () => {
   test.each(nodes)('%s is hardened, has a health check and publishes nothing', (name, service) => {
     expect(service).toMatchObject({ user: 'redis', read_only: true, cap_drop: ['ALL'], tmpfs: ['/tmp'] });
     expect(service.security_opt).toContain('no-new-privileges:true');
+    expect(service).toMatchObject({ mem_limit: '1100m', ulimits: { core: 0 } });
     expect(service.privileged ?? service.cap_add).toBeUndefined();
     expect(service.healthcheck).toBeDefined();
     expect(service.ports).toEqual([]);
@@ -130,6 +156,7 @@ describe('infra/compose.ha.yml', () => {
     for (const setting of [
       'appendonly yes',
       'appendfsync always',
+      'maxmemory 512mb',
       'maxmemory-policy noeviction',
       'min-replicas-to-write 1',
     ])
@@ -208,6 +235,15 @@ describe('infra/Dockerfile', () => {
   test('copies from stages that exist', () => {
     const named = [...read('infra/Dockerfile').matchAll(/--from=(\S+)/g)].map(([, name]) => name);
     expect(stages.map(({ name }) => name)).toEqual(expect.arrayContaining(named));
+  });
+
+  test('installs with one exact release of pnpm, as CI does', () => {
+    const releases = ['infra/Dockerfile', '.ci/run'].flatMap(path =>
+      [...read(path).matchAll(/npx -y pnpm@(\S+)/g)].map(([, release]) => release),
+    );
+    expect(releases).toHaveLength(2 + 5);
+    expect(new Set(releases).size).toBe(1);
+    expect(releases[0]).toMatch(/^12\.\d+\.\d+$/);
   });
 
   test('has the Node.js that the workspace is pinned to', () => {

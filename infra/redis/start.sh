@@ -1,17 +1,33 @@
 #!/bin/sh
-# Starts one Redis of infra/compose.ha.yml, or one Sentinel. Their configuration lies in /data, because they change it themselves:
-# who is the master survives a restart. Redis reads no environment, so the passwords are filled in here.
+# Starts the Redis of docker-compose.yml (`single`), one Redis of infra/compose.ha.yml (`node`), or one Sentinel (`sentinel`). Redis reads
+# no environment, so the passwords are filled in here, by the shell alone: the arguments of a program can be read by others.
+# Nodes and Sentinels keep their configuration in /data and change it themselves: who is the master survives a restart.
 set -eu
 umask 077
 
+# The users whose names match, with their passwords.
 users() {
-  sed -e "s/\${REDIS_PASSWORD}/$REDIS_PASSWORD/" -e "s/\${REDIS_REPLICA_PASSWORD}/$REDIS_REPLICA_PASSWORD/" \
-    -e "s/\${REDIS_SENTINEL_PASSWORD}/$REDIS_SENTINEL_PASSWORD/" /etc/postern/users.acl
+  eval "cat <<USERS
+$(grep -E "^user ($1) " /etc/postern/users.acl)
+USERS"
 }
 
 case "$1" in
+single)
+  users 'default|postern' > /tmp/users.acl
+  # Connections and open elicitations live here: nothing may be evicted, and a restart must find them again.
+  cat > /tmp/redis.conf <<CONF
+dir /data
+aclfile /tmp/users.acl
+appendonly yes
+appendfsync everysec
+maxmemory 512mb
+maxmemory-policy noeviction
+CONF
+  exec redis-server /tmp/redis.conf
+  ;;
 node)
-  users > /tmp/users.acl
+  users 'default|postern|replica|sentinel' > /tmp/users.acl
   if [ ! -e /data/redis.conf ]; then
     cat > /data/redis.conf <<CONF
 dir /data
@@ -21,6 +37,7 @@ masterauth $REDIS_REPLICA_PASSWORD
 replica-announce-ip $REDIS_NAME
 appendonly yes
 appendfsync always
+maxmemory 512mb
 maxmemory-policy noeviction
 min-replicas-to-write 1
 min-replicas-max-lag 10

@@ -17,8 +17,9 @@ test('the commands in infra/.env.example make values of the documented form', ()
 
 test('the values of infra/.env.example fill in docker-compose.yml', () => {
   const { gateway, redis } = readComposeProject(['docker-compose.yml'], values);
-  expect(gateway?.environment['REDIS_URL']).toBe(`redis://:${values['REDIS_PASSWORD']}@redis:6379`);
-  expect(redis?.command).toContain(values['REDIS_PASSWORD']);
+  expect(gateway?.environment['REDIS_URL']).toBe(`redis://postern:${values['REDIS_PASSWORD']}@redis:6379`);
+  expect(redis?.environment['REDIS_PASSWORD']).toBe(values['REDIS_PASSWORD']);
+  expect(redis?.command).not.toContain(values['REDIS_PASSWORD']);
 });
 
 test('infra/compose.ha.yml replaces the Redis, the configuration and the dependencies of the gateway', () => {

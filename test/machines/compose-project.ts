@@ -23,6 +23,8 @@ const serviceSchema = z.strictObject({
   cap_drop: z.tuple([z.literal('ALL')]),
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
   pids_limit: z.number(),
+  ulimits: z.strictObject({ core: z.literal(0) }),
+  mem_limit: text,
   ports: z.array(text).optional(),
   networks: z.array(text).optional(),
   network_mode: z.literal('host').optional(),

@@ -14,15 +14,13 @@ import { type RedisServer, startRedis, startRedisSentinel } from '@postern/testk
 import { expect, test } from 'vitest';
 import { shippedAccess } from '../support/shipped-access.ts';
 
-const PASSWORD = 'test-password';
-
-/** The arguments that docker-compose.yml gives to redis-server. */
+/** The settings with which infra/redis/start.sh starts the Redis of docker-compose.yml, as arguments. */
 function composeArguments(): readonly string[] {
-  const text = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8');
-  const [, list = ''] = /command:\n\s+- redis-server\n((?:\s+- .*\n)+)/.exec(text) ?? [];
-  const words = [...list.matchAll(/- (?:"(.*)"|(.*))\n/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
-  if (!words.includes('--appendonly')) throw new Error('docker-compose.yml starts Redis in another way');
-  return words.map(word => word.replace(/\$\{REDIS_PASSWORD.*\}/, PASSWORD));
+  const text = readFileSync(new URL('../../infra/redis/start.sh', import.meta.url), 'utf8');
+  const [, list = ''] = /^single\)$[\s\S]*?<<CONF\n([\s\S]*?)^CONF$/m.exec(text) ?? [];
+  const settings = list.split('\n').filter(line => line !== '' && !/^(?:dir|aclfile) /.test(line));
+  if (!settings.includes('appendonly yes')) throw new Error('infra/redis/start.sh configures Redis in another way');
+  return settings.flatMap(line => `--${line}`.split(' '));
 }
 
 interface Running extends AsyncDisposable {
@@ -39,12 +37,7 @@ async function single(options: Parameters<typeof startRedis>[0], change: Partial
   return { options: { url: redis.url }, nodes: [redis], signIn: [], ...change, [Symbol.asyncDispose]: dispose };
 }
 
-async function compose(): Promise<Running> {
-  const running = await single({ args: composeArguments() });
-  const [{ host, port } = { host: '', port: 0 }] = running.nodes;
-  const options = { url: `redis://:${PASSWORD}@${host}:${port}` };
-  return { ...running, options, signIn: ['--no-auth-warning', '-a', PASSWORD] };
-}
+const compose = () => single({ access: shippedAccess, args: composeArguments() });
 
 /** As infra/redis/start.sh has it; the Sentinels act too late to matter. */
 async function ha(): Promise<Running> {

@@ -168,7 +168,7 @@ export async function startShippedHa(): Promise<ShippedHa> {
 async function redisCli(host: string, port: number, password: string, words: readonly string[]): Promise<string> {
   const env = { ...process.env, REDISCLI_AUTH: password };
   const args = ['-h', host, '-p', String(port), '--no-auth-warning', ...words];
-  const { stdout } = await promisify(execFile)('redis-cli', args, { env, timeout: 2_000 }).catch(() => ({
+  const { stdout } = await promisify(execFile)('redis-cli', args, { env, timeout: 60_000 }).catch(() => ({
     stdout: '',
   }));
   return stdout;
