@@ -3,7 +3,6 @@ import type { RefreshTokenMode } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedPerson, connectPerson } from '../support/connected-person.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
-import { createRawBrowser } from '../support/raw-browser.ts';
 import { endRefreshLease, expireAccessToken, settleTokenSet } from '../support/token-expiry.ts';
 import { listenForWakeUp } from '../support/wake-up.ts';
 import { createApi, keyOf, startWorld, type World } from '../support/world.ts';
@@ -16,11 +15,7 @@ let victim: GatewayProcess;
 const stack = new AsyncDisposableStack();
 
 beforeAll(async () => {
-  world = stack.use(
-    await startWorld({
-      isRedisKilled: true,
-    }),
-  );
+  world = stack.use(await startWorld({ isRedisKilled: true }));
 });
 beforeEach(async () => {
   world.provider.clearFaults();
@@ -63,48 +58,6 @@ async function expectReconnects(person: ConnectedPerson): Promise<void> {
   await person.connectAgain(elicitationId);
   expect(statusOf((await person.token()).accessToken)).toBe('current');
 }
-
-describe('P4: killed when the provider has issued tokens for a code', () => {
-  /** Somebody who has decided at the provider, and whose browser has yet to bring the answer to the victim. */
-  async function decidedAtProvider() {
-    const { provider, publicUrl } = world;
-    const user = world.subject();
-    const { elicitationId } = await world.ask(user);
-    const browser = createRawBrowser({ address: victim.address, publicUrl });
-    await browser.signIn(elicitationId, user);
-    const callback = await browser.decideAtProvider(await browser.accept(elicitationId), 'alice');
-    return { user, elicitationId, browser, callback, exchanged: provider.requests('token').length };
-  }
-
-  it('before they are stored: nothing is bound, and the person who opens the link again completes it', async () => {
-    const { provider, publicUrl } = world;
-    const { user, elicitationId, browser, callback, exchanged } = await decidedAtProvider();
-    provider.onExchange(async () => {
-      provider.onExchange(undefined);
-      await victim.kill();
-    });
-    await expect(browser.get(callback)).rejects.toThrow();
-    expect(provider.requests('token')).toHaveLength(exchanged + 1);
-    const subject = { issuer: world.identityProvider.issuer, subject: user };
-    expect((await world.api.connections(subject)).body.connections).toEqual([]);
-
-    await victim.restart();
-    // The answer of the provider is spent, whoever brings it again; the code is not sent twice.
-    expect(await browser.get(callback)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
-    expect(provider.requests('token')).toHaveLength(exchanged + 1);
-    const stranger = createRawBrowser({ address: victim.address, publicUrl });
-    await stranger.signIn(elicitationId, 'bob');
-    expect((await stranger.get(`/e/${elicitationId}`)).status).toBe(403);
-
-    await browser.get(await browser.decideAtProvider(await browser.accept(elicitationId), 'alice'));
-    const { body } = await world.api.read(elicitationId);
-    expect(body.status).toBe('completed');
-    const { connections } = (await world.api.connections(subject)).body;
-    expect(connections).toMatchObject([{ connectionId: body.outcome?.connectionId, account: { id: 'alice' } }]);
-    const token = await world.api.accessToken(body.outcome?.connectionId ?? '');
-    expect(statusOf(token.body.accessToken)).toBe('current');
-  });
-});
 
 describe('killed right after the new tokens were stored', () => {
   it('another replica hands them out and asks nobody', async () => {

@@ -111,6 +111,9 @@ async function takeStock(
   { replicas, random }: { readonly replicas: readonly string[]; readonly random: SeededRandom },
 ): Promise<void> {
   const { history } = run;
+  // RFC 6749 section 4.1.2: a code is used once, whatever happened to the gateway that had it.
+  const codes = world.world.provider.requests('token').flatMap(({ form }) => form['code'] ?? []);
+  if (new Set(codes).size < codes.length) throw new Error('a code was sent twice');
   for (const { grantId, accountId: account, exchanges } of world.world.provider.tokens.grants())
     for (const _ of exchanges) history.record({ who: 'provider', what: 'token_issued', grantId, account });
   const { issuer } = world.world.identityProvider;
