@@ -18,7 +18,9 @@ const stripeConfigSchema = z.strictObject({
   secretKey: z
     .string()
     .regex(/^(sk|rk)_(test|live)_[A-Za-z0-9]+$/, { error: 'a secret or restricted key of Stripe' })
-    .describe('A restricted key needs to write Checkout Sessions and to read PaymentIntents.'),
+    .describe(
+      'A restricted key needs to write Checkout Sessions and, for methods that settle later, to read PaymentIntents.',
+    ),
   webhookSecrets: z
     .array(z.string().regex(/^whsec_[A-Za-z0-9+/=]+$/, { error: 'the signing secret of a webhook endpoint' }))
     .min(1)

@@ -126,6 +126,12 @@ export interface ProcessorOptions {
 
 export type ProcessorErrorCode = 'refused' | 'unavailable' | 'signature_invalid';
 
+export interface ProcessorErrorDetails {
+  readonly processorCode?: string;
+  readonly processorStatus?: number;
+  readonly requestId?: string;
+}
+
 const messages: Record<ProcessorErrorCode, string> = {
   refused: 'The payment processor refuses this payment',
   unavailable: 'The payment processor could not be asked',
@@ -139,15 +145,27 @@ const messages: Record<ProcessorErrorCode, string> = {
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError';
   readonly code: ProcessorErrorCode;
-  /** The processor's error code, for operators. */
+  /** Error code of the processor, for operators. */
   readonly processorCode?: string;
-  /** The processor's name for the request, for a question to its support. */
+  /** HTTP status that the processor answered with. */
+  readonly processorStatus?: number;
+  /** Name that the processor gave the request, for a question to its support. */
   readonly requestId?: string;
 
-  constructor(code: ProcessorErrorCode, details: { processorCode?: string; requestId?: string } = {}) {
+  constructor(code: ProcessorErrorCode, details: ProcessorErrorDetails = {}) {
     super(messages[code]);
     this.code = code;
     if (details.processorCode !== undefined) this.processorCode = details.processorCode;
+    if (details.processorStatus !== undefined) this.processorStatus = details.processorStatus;
     if (details.requestId !== undefined) this.requestId = details.requestId;
+  }
+
+  /** Short names only, fit for a log. */
+  get details(): ProcessorErrorDetails {
+    return {
+      ...(this.processorCode !== undefined && { processorCode: this.processorCode }),
+      ...(this.processorStatus !== undefined && { processorStatus: this.processorStatus }),
+      ...(this.requestId !== undefined && { requestId: this.requestId }),
+    };
   }
 }

@@ -33,8 +33,13 @@ export function parseSession(answer: unknown, reference?: string): CheckoutSessi
 /** The answer does not say what became of the request. */
 export const unreadableAnswer = () => new ProcessorError('unavailable', { processorCode: 'invalid_answer' });
 
+/** Whether only the payment intent tells if money is still on its way: the person has done their part, and nothing was paid. */
+export function isToldByIntent({ status, payment_status }: CheckoutSession): boolean {
+  return status === 'complete' && payment_status === 'unpaid';
+}
+
 /**
- * What a Checkout Session says about its charge, read with its payment intent expanded.
+ * What a Checkout Session says about its charge. Its payment intent is expanded where {@link isToldByIntent}.
  * @throws ProcessorError `unavailable` for a status that is unknown, rather than guess
  */
 export function chargeStatusOf(session: CheckoutSession): ChargeStatus {

@@ -1,5 +1,5 @@
 import { Stripe } from 'stripe';
-import { ProcessorError } from './processor.ts';
+import { ProcessorError, type ProcessorErrorDetails } from './processor.ts';
 
 /** Statuses with which Stripe says no by its own word. All others leave open whether there was an effect: 409, 424, 429, 5xx. */
 const refusals: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404]);
@@ -46,11 +46,12 @@ export function isReplayedFailure(error: unknown): boolean {
 }
 
 /** Names only, never Stripe's sentences: they quote the key. */
-function detailsOf(error: Stripe.errors.StripeError): { processorCode?: string; requestId?: string } {
+function detailsOf(error: Stripe.errors.StripeError): ProcessorErrorDetails {
   const name = error.code ?? error.rawType ?? '';
   const requestId = error.requestId ?? '';
   return {
     ...(/^[a-z][a-z0-9_]{0,63}$/.test(name) && { processorCode: name }),
+    ...(typeof error.statusCode === 'number' && { processorStatus: error.statusCode }),
     ...(/^req_[A-Za-z0-9]{1,64}$/.test(requestId) && { requestId }),
   };
 }

@@ -14,6 +14,7 @@ import { createStripeProcessor } from './stripe-processor.ts';
 
 const current = 'whsec_current';
 const previous = 'whsec_previous';
+const restrictedKey = 'rk_test_noPaymentIntents';
 const kinds: Readonly<Record<ProcessorVerb, StripeRequestKind>> = {
   open: 'create',
   status: 'retrieve',
@@ -32,7 +33,7 @@ interface StripeWorld extends ProcessorWorld {
 
 async function makeStripeWorld(): Promise<StripeWorld> {
   const clock = createFakeClock();
-  const stripe = await startFakeStripe({ now: clock.now, webhookSecrets: [current] });
+  const stripe = await startFakeStripe({ now: clock.now, webhookSecrets: [current], restrictedKey });
   const newestEvent = ({ reference }: Charge) => {
     const event = stripe.eventsOf(reference).at(-1);
     if (!event) throw new Error('nothing has happened to this charge');
@@ -227,6 +228,33 @@ describe('Stripe', () => {
         expect(everything).not.toContain(secret);
       }
     }
+  });
+
+  describe('S71: with a restricted key that may not read PaymentIntents', () => {
+    const restricted = () => world.processorWith({ secretKey: restrictedKey });
+
+    test('learns of an open, a paid and an expired charge', async () => {
+      const { reference } = await restricted().open(ask);
+      await expect(restricted().status(reference)).resolves.toEqual({ state: 'open' });
+      world.stripe.pay(reference);
+      const processorReference = world.stripe.checkoutSession(reference).payment_intent;
+      await expect(restricted().status(reference)).resolves.toEqual({ state: 'paid', processorReference, amount });
+      expect(await restricted().close(reference)).toMatchObject({ state: 'paid' });
+      const second = await restricted().open({ ...ask, key: 'second' });
+      expect(await restricted().close(second.reference)).toEqual({ state: 'closed' });
+      expect(await restricted().status(second.reference)).toEqual({ state: 'closed' });
+    });
+
+    test('names the refusal of Stripe where only the PaymentIntent could tell', async () => {
+      const { reference } = await restricted().open(ask);
+      world.stripe.pay(reference, { settles: 'later' });
+      await expect(restricted().status(reference)).rejects.toMatchObject({
+        ...{ code: 'unavailable', processorCode: 'invalid_request_error', processorStatus: 403 },
+        requestId: expect.stringMatching(/^req_/),
+      });
+      world.stripe.settleLater(reference, 'succeeded');
+      expect(await restricted().status(reference)).toMatchObject({ state: 'paid', amount });
+    });
   });
 
   test('an answer that does not come in time is given up, and the charge is found afterwards', async () => {

@@ -2,6 +2,23 @@ import type { Fault } from '../fault.ts';
 
 export const paymentsFaults: readonly Fault[] = [
   {
+    name: 'every charge is read with its PaymentIntent',
+    breaks: 'S71',
+    file: 'packages/payment/src/stripe-answers.ts',
+    original: "return status === 'complete' && payment_status === 'unpaid';",
+    replacement: "return status !== 'none' && payment_status !== 'none';",
+    foundBy: ['packages/payment/src/stripe-processor.test.ts'],
+    only: 'S71',
+  },
+  {
+    name: 'the log hides what the processor refused',
+    breaks: 'S71',
+    file: 'services/gateway/src/flows/payment-flow.ts',
+    original: 'p.events.chargeRefused(elicitation, processor.name, error.details);',
+    replacement: 'p.events.chargeRefused(elicitation, processor.name, {});',
+    foundBy: ['services/gateway/src/flows/payment-flow.test.ts'],
+  },
+  {
     name: 'a payment that the processor cannot take is issued',
     breaks: 'S70',
     file: 'services/gateway/src/flows/possible-payment.ts',

@@ -10,6 +10,7 @@ import {
   type Revocation,
   type Subject,
 } from '@postern/elicitation';
+import type { ProcessorErrorDetails } from '@postern/payment';
 import type { VaultErrorCode } from '@postern/vault';
 import type { Logger } from './logger.ts';
 
@@ -152,21 +153,27 @@ export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
         },
         'a payment must be paid back',
       ),
-    chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, detail: string | undefined) =>
+    chargeRefused: ({ elicitationId, mcpServerId }: Elicitation, processor: string, details: ProcessorErrorDetails) =>
+      audit.warn(
+        { event: 'payment.refused', elicitationId, mcpServerId, processor, ...details },
+        'the processor refused a payment',
+      ),
+    processorUnavailable: (
+      { elicitationId, mcpServerId }: { readonly elicitationId: string; readonly mcpServerId?: string },
+      processor: string,
+      code: string,
+      details: ProcessorErrorDetails = {},
+    ) =>
       audit.warn(
         {
-          event: 'payment.refused',
+          event: 'payment.processor_unavailable',
           elicitationId,
-          mcpServerId,
+          ...(mcpServerId === undefined ? {} : { mcpServerId }),
           processor,
-          ...(detail === undefined ? {} : { detail }),
+          code,
+          ...details,
         },
-        'the processor will not take a payment',
-      ),
-    processorUnavailable: ({ elicitationId, mcpServerId }: Elicitation, processor: string, code: string) =>
-      audit.warn(
-        { event: 'payment.processor_unavailable', elicitationId, mcpServerId, processor, code },
-        'the processor could not be asked, will be again',
+        'the processor gave no answer; retrying later',
       ),
     webhookRefused: (p: { processor: string; code: string }) =>
       audit.warn({ event: 'payment.webhook_refused', ...p }, 'a webhook was refused'),

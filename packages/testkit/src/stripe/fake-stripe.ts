@@ -17,6 +17,8 @@ export interface FakeStripeOptions {
   /** Port in its own URLs, where something stands before it. Default: its own. */
   readonly publicPort?: number;
   readonly secretKey?: string;
+  /** Accepted as well: a restricted key that may write Checkout Sessions and read no PaymentIntents. */
+  readonly restrictedKey?: string;
   readonly webhookSecrets?: readonly string[];
   /** Told of every event as it happens; to deliver it is the listener's business. */
   readonly onEvent?: (event: StripeEvent) => void;
@@ -78,7 +80,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
   const keys = new IdempotencyLedger();
   const faults = new StripeFaults();
   const checkout = new CheckoutSessions({ now, origin: () => origin, onEvent: event => options.onEvent?.(event) });
-  const api = new StripeApi({ secretKey, now, checkout, keys, faults });
+  const api = new StripeApi({ secretKey, restrictedKey: options.restrictedKey, now, checkout, keys, faults });
   const listener = await listenHttp(
     (request, response) => {
       handle(request, response).catch(() => response.destroy());

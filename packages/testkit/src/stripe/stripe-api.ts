@@ -26,6 +26,8 @@ export interface StripeApiAnswer {
 
 interface Effect {
   readonly kind: StripeRequestKind;
+  /** Whether it reads a PaymentIntent, which a restricted key may not do. */
+  readonly readsIntent?: boolean;
   readonly run: (idempotencyKey: string | undefined) => object;
 }
 
@@ -33,6 +35,7 @@ type Trouble = StripeFault['does'];
 
 interface StripeApiParts {
   readonly secretKey: string;
+  readonly restrictedKey: string | undefined;
   readonly now: Clock;
   readonly checkout: CheckoutSessions;
   readonly keys: IdempotencyLedger;
@@ -98,12 +101,14 @@ export class StripeApi {
     readonly requestId: string;
   }): Promise<StoredAnswer> {
     const { effect, trouble, idempotencyKey, requestId } = p;
-    const { keys, secretKey } = this.#parts;
+    const { keys, secretKey, restrictedKey } = this.#parts;
     if (trouble && 'body' in trouble) return { status: 200, body: trouble.body, requestId };
     try {
       if (trouble && 'status' in trouble && !trouble.isStored) throw failure(trouble);
-      if (p.headers.authorization !== `Bearer ${secretKey}`) throw unauthorized();
+      const isRestricted = restrictedKey !== undefined && p.headers.authorization === `Bearer ${restrictedKey}`;
+      if (!isRestricted && p.headers.authorization !== `Bearer ${secretKey}`) throw unauthorized();
       if (effect === undefined) throw unknownUrl(p.method, p.url);
+      if (isRestricted && effect.readsIntent === true) throw forbidden();
       const request = { path: p.url.pathname, body: p.body };
       const stored = idempotencyKey === undefined ? undefined : keys.begin(idempotencyKey, request);
       if (stored) return stored;
@@ -135,10 +140,13 @@ export class StripeApi {
     }
     if (method === 'GET' && id !== undefined && verb === undefined) {
       const { expand } = parseForm(url.search.slice(1));
-      return { kind: 'retrieve', run: () => this.#retrieve(id, isFormList(expand) ? expand.map(String) : []) };
+      const expanded = isFormList(expand) ? expand.map(String) : [];
+      return { kind: 'retrieve', readsIntent: expanded.length > 0, run: () => this.#retrieve(id, expanded) };
     }
     const intentId = /^\/v1\/payment_intents\/(\w+)$/.exec(url.pathname)?.[1];
-    if (method === 'GET' && intentId !== undefined) return { kind: 'retrieve', run: () => checkout.intent(intentId) };
+    if (method === 'GET' && intentId !== undefined) {
+      return { kind: 'retrieve', readsIntent: true, run: () => checkout.intent(intentId) };
+    }
     return undefined;
   }
 
@@ -190,6 +198,16 @@ function unauthorized(): StripeApiError {
   return new StripeApiError(401, {
     type: 'invalid_request_error',
     message: 'Invalid API Key provided: sk_test_********************1234',
+  });
+}
+
+/** Of a restricted key. Stripe gives it no code, and quotes key, account and the missing permission. */
+function forbidden(): StripeApiError {
+  return new StripeApiError(403, {
+    type: 'invalid_request_error',
+    message:
+      "The provided key 'rk_test_********1234' does not have the required permissions for this endpoint on account 'acct_1'. " +
+      "Having the 'rak_payment_intent_read' permission would allow this request to continue.",
   });
 }
 

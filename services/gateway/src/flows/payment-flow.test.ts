@@ -123,6 +123,20 @@ describe('what the processor says', () => {
     expect(bench.scripted.references()).toEqual([]);
   });
 
+  test('S71: names the error code, status and request of the processor in the log', async () => {
+    const bench = await createBench();
+    const details = { processorCode: 'told_to', processorStatus: 403, requestId: 'req_told' };
+    const reference = await bench.opened();
+    bench.scripted.failsNext('status');
+    await bench.flow.check(await bench.current());
+    bench.scripted.failsNext('status');
+    await hear(bench, reference, bench.approved.elicitationId.replace(/.{4}$/, 'AAAA'));
+    expect(bench.stage.eventsNamed('payment.processor_unavailable')).toMatchObject([details, details]);
+    bench.scripted.failsNext('open', 'refused');
+    await bench.flow.open(await bench.approve('order-2'));
+    expect(bench.stage.eventsNamed('payment.refused')).toMatchObject([details]);
+  });
+
   test('a processor that is not configured any more leaves it open', async () => {
     const { stage, approved, status } = await createBench();
     stage.processors.clear();

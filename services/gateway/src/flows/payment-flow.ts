@@ -66,7 +66,7 @@ export function createPaymentFlow(p: {
       });
     } catch (error) {
       if (!(error instanceof ProcessorError) || error.code !== 'refused') throw error;
-      p.events.chargeRefused(elicitation, processor.name, error.processorCode);
+      p.events.chargeRefused(elicitation, processor.name, error.details);
       return notedOf(await p.service.settle(elicitationId, attempt, { result: 'refused' }), attempt);
     }
     try {
@@ -131,7 +131,7 @@ export function createPaymentFlow(p: {
       return await record(elicitation, charge, await ask(processor, charge, elicitation), unpaid);
     } catch (error) {
       if (!(error instanceof ProcessorError)) throw error;
-      p.events.processorUnavailable(elicitation, processor.name, error.code);
+      p.events.processorUnavailable(elicitation, processor.name, error.code, error.details);
       return { state: 'unavailable' };
     }
   }
@@ -199,8 +199,9 @@ export function createPaymentFlow(p: {
     try {
       status = await processor.status(about.reference);
     } catch (error) {
-      if (error instanceof ProcessorError) return false;
-      throw error;
+      if (!(error instanceof ProcessorError)) throw error;
+      p.events.processorUnavailable(elicitation ?? about, processor.name, error.code, error.details);
+      return false;
     }
     if (status.state !== 'paid' || (elicitation !== undefined && isPaidBy(elicitation, status.processorReference)))
       return true;

@@ -83,7 +83,7 @@ describe('an audit event is counted', () => {
       'charges, and a payment that must be paid back',
       events => {
         events.elicitation({ type: 'charged', ...about }, payment);
-        events.chargeRefused(payment, 'stripe', 'card_declined');
+        events.chargeRefused(payment, 'stripe', { processorCode: 'card_declined' });
         events.processorUnavailable(payment, 'stripe', 'unavailable');
         events.refundNeeded(about, { processor: 'stripe', processorReference: 'pi_1', reason: 'mismatch' });
         events.webhookRefused({ processor: 'stripe', code: 'signature_invalid' });

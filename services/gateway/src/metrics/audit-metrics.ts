@@ -24,7 +24,7 @@ export function createAuditMetrics(to: Instruments): AuditSink {
       to.returned.inc({ kind: label(record['kind']), trouble: label(record['trouble']) }),
     'elicitation.wrong_person': record => to.wrongPerson.inc({ kind: label(record['kind']) }),
     'elicitation.charged': () => to.charges.inc({ result: 'opened', code: 'none' }),
-    'payment.refused': record => to.charges.inc({ result: 'refused', code: foreign(record['detail']) }),
+    'payment.refused': record => to.charges.inc({ result: 'refused', code: foreign(record['processorCode']) }),
     'payment.processor_unavailable': record => to.charges.inc({ result: 'unavailable', code: label(record['code']) }),
     'payment.refund_needed': record => to.refundsNeeded.inc({ reason: label(record['reason']) }),
     'payment.webhook_refused': record => to.processorWebhooksRefused.inc({ code: label(record['code']) }),

@@ -32,7 +32,9 @@ export function createScriptedProcessor(name = 'stripe-main') {
     await before?.(verb);
     const at = faults.findIndex(fault => fault.verb === verb);
     const [fault] = at === -1 ? [] : faults.splice(at, 1);
-    if (fault !== undefined && !fault.isAfterwards) throw new ProcessorError(fault.fault, { processorCode: 'told_to' });
+    if (fault !== undefined && !fault.isAfterwards) {
+      throw new ProcessorError(fault.fault, { processorCode: 'told_to', processorStatus: 403, requestId: 'req_told' });
+    }
     const result = effect();
     if (fault !== undefined) throw new ProcessorError('unavailable');
     return result;
