@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { deletion, issueFor, paymentOf, paymentPolicy, visitorFor } from '../support/asks.ts';
 import { askKind } from '../support/every-kind.ts';
-import { answerCeremony, ceremonyOf } from '../support/passkey-ceremony.ts';
+import { answerCeremony, ceremonyIn, ceremonyOf } from '../support/passkey-ceremony.ts';
 import { createPasskeyPeople } from '../support/passkey-person.ts';
-import type { RawAnswer, RawBrowser } from '../support/raw-browser.ts';
+import type { RawBrowser } from '../support/raw-browser.ts';
 import { storedElicitation } from '../support/stored-elicitation.ts';
 import { startWorld, type World } from '../support/world.ts';
 
@@ -24,31 +24,34 @@ const { enrolled, passkeysOf } = createPasskeyPeople(() => world);
 describe('T34: removing a passkey at /me', () => {
   const removal = async (raw: RawBrowser) =>
     /href="(\/me\/passkeys\/[^"]+\/remove)"/.exec((await raw.get('/me')).body)?.[1] ?? '';
-  const tokenIn = (page: RawAnswer) => /name="csrf_token" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+  const removalPage = async (raw: RawBrowser) => ceremonyIn(await raw.get(await removal(raw)));
 
   it('takes a fresh sign-in; afterwards the next payment asks for a new one', async () => {
     const one = await enrolled();
     const path = await removal(one.raw);
-    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
+    const [page, again] = [await removalPage(one.raw), await removalPage(one.raw)];
+    const late = { ...page, form: { ...page.form, response: '{}' } };
     world.clock.ahead = 301_000;
-    for (const late of [await one.raw.get(path), await one.raw.post(path, { form })]) {
-      expect(late.status).toBe(303);
-      expect(late.location).toMatch(/^\/login\?.*fresh=1/);
+    for (const answer of [await one.raw.get(path), await one.raw.post(path, { form: late.form })]) {
+      expect(answer.status).toBe(303);
+      expect(answer.location).toMatch(/^\/login\?.*fresh=1/);
     }
     expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
     world.clock.ahead = 0;
-    expect((await one.raw.post(path, { form })).status).toBe(200);
+    expect((await answerCeremony(one.raw, page, one.authenticator.get(page.options))).status).toBe(200);
     expect(await passkeysOf(one.user)).toEqual([]);
     expect(world.log()).toContain('passkey.removed');
     expect((await ceremonyOf(one.raw, one.elicitationId)).mode).toBe('register');
-    expect(await one.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
+    expect(await answerCeremony(one.raw, again, one.authenticator.get(again.options))).toMatchObject({
+      ...{ status: 303, location: '/me' },
+    });
   });
 
   it('an answer of the removed one approves nothing', async () => {
     const one = await enrolled();
     const page = await ceremonyOf(one.raw, one.elicitationId);
-    const path = await removal(one.raw);
-    await one.raw.post(path, { form: { csrf_token: tokenIn(await one.raw.get(path)) } });
+    const removing = await removalPage(one.raw);
+    await answerCeremony(one.raw, removing, one.authenticator.get(removing.options));
     expect((await answerCeremony(one.raw, page, one.authenticator.get(page.options))).status).toBe(422);
     expect(await statusOf(one.elicitationId)).toBe('pending');
   });
@@ -58,17 +61,21 @@ describe('T34: removing a passkey at /me', () => {
     const path = await removal(one.raw);
     expect((await other.raw.get('/me')).body).not.toContain(path);
     expect((await other.raw.get(path)).status).toBe(404);
-    const form = { csrf_token: tokenIn(await other.raw.get(await removal(other.raw))) };
-    expect(await other.raw.post(path, { form })).toMatchObject({ status: 303, location: '/me' });
+    const own = await removalPage(other.raw);
+    const swapped = { action: path, form: own.form };
+    expect(await answerCeremony(other.raw, swapped, other.authenticator.get(own.options))).toMatchObject({
+      ...{ status: 303, location: '/me' },
+    });
     expect(await passkeysOf(one.user)).toEqual([one.authenticator.credentialId]);
   });
 
   it('is no way around the token of the form', async () => {
     const one = await enrolled();
-    const path = await removal(one.raw);
-    expect((await one.raw.post(path, { form: { csrf_token: 'x' } })).status).toBe(403);
-    const form = { csrf_token: tokenIn(await one.raw.get(path)) };
-    expect((await one.raw.post(path, { form, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+    const page = await removalPage(one.raw);
+    const form = { ...page.form, response: JSON.stringify(one.authenticator.get(page.options)) };
+    expect((await one.raw.post(page.action, { form: { ...form, csrf_token: 'x' } })).status).toBe(403);
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    expect((await one.raw.post(page.action, { form, headers })).status).toBe(403);
     expect(await passkeysOf(one.user)).toHaveLength(1);
   });
 });

@@ -45,7 +45,7 @@ describe('a payment above the threshold', () => {
     expect(await outcomeOf(second.elicitationId)).toMatchObject({ outcome: { approval: { method: 'passkey' } } });
     expect(await authenticator.credentials()).toHaveLength(1);
     await page.goto(new URL('/me', first.url).href);
-    expect(await page.locator('a[href^="/me/passkeys/"]').count()).toBe(1);
+    expect(await page.locator('a[href$="/remove"]').count()).toBe(1);
   });
 
   it('is not approved by a device that does not recognise its person', async () => {

@@ -25,8 +25,11 @@ export type NewPasskey = Omit<Passkey, 'layout' | 'createdAt' | 'lastUsedAt'>;
 export interface PasskeyStore {
   /** Oldest first. */
   list(subject: Subject): Promise<readonly Passkey[]>;
-  /** `full` when the person has `max` already; `exists` when the id is taken, whoever's it is among this person's. */
-  add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'>;
+  /**
+   * `full` when the person has `max` already; `exists` when the id is taken, whoever's it is among this person's; `not_permitted` when
+   * `permittedBy`, the passkey that has permitted this one, is no longer there.
+   */
+  add(passkey: NewPasskey, max: number, permittedBy?: string): Promise<'added' | 'exists' | 'full' | 'not_permitted'>;
   /**
    * Notes a verified assertion. `stale` when the counter did not grow though the authenticator has one (WebAuthn 7.2 step 22):
    * nothing is written, and the assertion must not count. Two assertions with one counter cannot both be `used`.

@@ -7,7 +7,7 @@ import { credentialDeletedPage, deleteCredentialPage } from './pages/delete-cred
 import { credentialDonePage } from './pages/entered-pages.ts';
 import { formPage } from './pages/form-page.ts';
 import { mePage } from './pages/me-page.ts';
-import { passkeyRemovedPage, removePasskeyPage } from './pages/remove-passkey-pages.ts';
+import { passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
 import { sampleEntryPages } from './sample-entry-pages.ts';
 import {
   basicCredential,

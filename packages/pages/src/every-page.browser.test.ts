@@ -21,7 +21,7 @@ const approvals = Object.keys(sampleApprovalPages).filter(
 const decisions = [
   ...approvals,
   ...['connect', 'leaving', 'device', 'disconnect'].flatMap(name => [name, `${name}-extreme`]),
-  ...['credential', 'form', 'delete-credential', 'remove-passkey'],
+  ...['credential', 'form', 'delete-credential', 'passkey-remove', 'passkey-add'],
 ];
 const badPage = () => `<!doctype html><html><title> </title><img src="/assets/logo.svg" width="2000">
   <div class="decision"><button class="button">a</button><button class="button">longer</button></div></html>`;

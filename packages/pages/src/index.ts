@@ -57,6 +57,14 @@ export {
 export { type FormNotice, type FormView, formPage } from './pages/form-page.ts';
 export { type LeavingView, leavingPage } from './pages/leaving-page.ts';
 export { type ConnectionView, type MeView, mePage } from './pages/me-page.ts';
+export {
+  type AddPasskeyView,
+  addPasskeyPage,
+  type PasskeyRemovedView,
+  passkeyRemovedPage,
+  type RemovePasskeyView,
+  removePasskeyPage,
+} from './pages/passkey-change-pages.ts';
 export { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
 export { type PaymentDoneView, paymentDonePage } from './pages/payment-done-page.ts';
 export { type PaymentNotice, type PaymentView, paymentPage } from './pages/payment-page.ts';
@@ -68,12 +76,6 @@ export {
   wrongBrowserPage,
   wrongPersonPage,
 } from './pages/refusal-pages.ts';
-export {
-  type PasskeyRemovedView,
-  passkeyRemovedPage,
-  type RemovePasskeyView,
-  removePasskeyPage,
-} from './pages/remove-passkey-pages.ts';
 export {
   type SignInChoice,
   type SignInFailedView,

@@ -13,7 +13,7 @@ export const pageHeaders = {
   vary: 'Accept-Language',
 } as const;
 
-/** The same for the passkey page, which loads the one script there is, from our own origin and not inline. */
+/** The same for pages that ask for a passkey. They load the one script there is, from our own origin and not inline. */
 export const passkeyPageHeaders = {
   ...pageHeaders,
   'content-security-policy': `${pageHeaders['content-security-policy']}; script-src 'self'`,

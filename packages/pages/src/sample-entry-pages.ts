@@ -4,8 +4,9 @@ import { credentialDeletedPage, deleteCredentialPage } from './pages/delete-cred
 import { credentialDonePage, formDonePage } from './pages/entered-pages.ts';
 import { formPage } from './pages/form-page.ts';
 import { mePage } from './pages/me-page.ts';
-import { passkeyRemovedPage, removePasskeyPage } from './pages/remove-passkey-pages.ts';
+import { addPasskeyPage, passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
 import {
+  addPasskey,
   basicCredential,
   deleteCredential,
   extremeCredential,
@@ -76,6 +77,7 @@ export const sampleEntryPages: Readonly<Record<string, (context: PageContext) =>
       waiting: sampleMe.waiting.flatMap(waiting => [waiting, ...sampleWaiting.map(about => ({ ...waiting, about }))]),
       credentials: [sampleSaved, { ...sampleSaved, title: 'Deploy key of northwind/website', mcpServers: [] }],
       passkeys: samplePasskeys,
+      addPasskeyHref: '/me/passkeys/add',
     }),
   'me-all-extreme': context =>
     mePage(context, {
@@ -90,7 +92,12 @@ export const sampleEntryPages: Readonly<Record<string, (context: PageContext) =>
   'credential-deleted': context => credentialDeletedPage(context, { ...sampleSaved, backHref: '/me' }),
   'credential-deleted-unused': context =>
     credentialDeletedPage(context, { title: longWord, mcpServers: [], backHref: '/me' }),
-  'remove-passkey': context => removePasskeyPage(context, removePasskey),
-  'remove-passkey-extreme': context => removePasskeyPage(context, { ...removePasskey, label: longWord, isLast: false }),
+  'passkey-remove': context => removePasskeyPage(context, removePasskey),
+  'passkey-remove-failed': context => removePasskeyPage(context, { ...removePasskey, notice: 'failed' }),
+  'passkey-remove-extreme': context => removePasskeyPage(context, { ...removePasskey, label: longWord, isLast: false }),
+  'passkey-permit': context => addPasskeyPage(context, addPasskey),
+  'passkey-permit-failed': context => addPasskeyPage(context, { ...addPasskey, notice: 'failed' }),
+  'passkey-add': context => addPasskeyPage(context, { ...addPasskey, mode: 'register' }),
+  'passkey-add-failed': context => addPasskeyPage(context, { ...addPasskey, notice: 'not_added' }),
   'passkey-removed': context => passkeyRemovedPage(context, { label: 'Phone of Ada', backHref: '/me' }),
 };

@@ -1,6 +1,7 @@
 /** For tests: what the pages are told about what a person types in and leaves here, ordinary and extreme. */
 import type { CredentialFieldView, FormFieldView } from './field-views.ts';
 import type { CredentialItemView, PasskeyItemView } from './me-entries.ts';
+import { passkeyScript } from './passkey-script.ts';
 import { longMcpServer, longWord, releaseNotes, sampleConnect, sampleMcpServer } from './sample-views.ts';
 
 const { authorization: _authorization, ...decision } = sampleConnect;
@@ -296,7 +297,21 @@ export const removePasskey = {
   label: 'Phone of Ada',
   addedAt: new Date('2025-12-01T18:00:00Z'),
   isLast: true,
-  removeAction: '/me/passkeys/1/remove',
+  mode: 'assert' as const,
+  optionsJson: '{}',
+  action: '/me/passkeys/1/remove',
+  ceremony: 'ceremony-value',
+  scriptPath: passkeyScript.path,
   keepHref: '/me',
   csrfToken: 'csrf-value',
+};
+
+export const addPasskey = {
+  mode: 'assert' as const,
+  optionsJson: '{}',
+  action: '/me/passkeys/add',
+  keepHref: '/me',
+  csrfToken: 'csrf-value',
+  ceremony: 'ceremony-value',
+  scriptPath: passkeyScript.path,
 };

@@ -29,15 +29,22 @@ export class RedisPasskeyStore implements PasskeyStore {
       .sort((a, b) => a.createdAt - b.createdAt || (a.passkeyId < b.passkeyId ? -1 : 1));
   }
 
-  async add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'> {
+  async add(
+    passkey: NewPasskey,
+    max: number,
+    permittedBy = '',
+  ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const reply = await this.#link.run(
       'addPasskey',
       [this.#keyOf(subject)],
-      [this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
+      [
+        ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
+        permittedBy,
+      ],
       { repeatable: true },
     );
-    return oneOf(reply, ['added', 'exists', 'full']);
+    return oneOf(reply, ['added', 'exists', 'full', 'not_permitted']);
   }
 
   async use(p: {

@@ -217,6 +217,15 @@ export const storeFaults: readonly Fault[] = [
     only: 'Redis: passkeys',
   },
   {
+    name: 'Lua: a passkey that has gone permits another',
+    breaks: 'S67',
+    file: 'packages/store-redis/src/commands/add-passkey.lua',
+    original: "if ARGV[8] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[8]) == 0 then return { 'not_permitted' } end\n",
+    replacement: '',
+    foundBy: ['packages/store-redis/src/redis-stores.integration.test.ts'],
+    only: 'Redis: passkeys',
+  },
+  {
     name: 'Lua: an event is carried twice',
     breaks: 'S48',
     file: 'packages/store-redis/src/commands/carry-events.lua',

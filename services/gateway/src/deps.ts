@@ -46,6 +46,7 @@ import { createExternalVerification, type ExternalVerification } from './flows/e
 import { createGrantKeeping } from './flows/grant-keeping.ts';
 import { createIssueFlow, type IssueFlow } from './flows/issue-flow.ts';
 import { createOpenedTokens } from './flows/opened-tokens.ts';
+import { createPasskeyChangeFlow, type PasskeyChangeFlow } from './flows/passkey-change-flow.ts';
 import { createPasskeyFlow, type PasskeyFlow } from './flows/passkey-flow.ts';
 import { createPaymentFlow, type PaymentFlow } from './flows/payment-flow.ts';
 import { receiptKeysOf } from './flows/receipt-keys.ts';
@@ -117,6 +118,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly approvalPolicy: ApprovalPolicy;
   readonly approvalFlow: ApprovalFlow;
   readonly passkeyFlow: PasskeyFlow;
+  readonly passkeyChangeFlow: PasskeyChangeFlow;
   readonly processors: ReadonlyMap<string, PaymentProcessor>;
   readonly paymentFlow: PaymentFlow;
   readonly submissionFlow: SubmissionFlow;
@@ -275,6 +277,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     approvalPolicy,
     approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),
     passkeyFlow: createPasskeyFlow({ ...parts, passkeys }),
+    passkeyChangeFlow: createPasskeyChangeFlow({ ...parts, passkeys }),
     processors,
     paymentFlow: createPaymentFlow({ ...parts, processors }),
     submissionFlow: createSubmissionFlow({

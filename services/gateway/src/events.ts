@@ -187,7 +187,7 @@ export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
         { event: 'passkey.removed', subject: pseudonym(p.subject), passkey: digestOf(p.passkeyId).slice(0, 16) },
         'passkey removed',
       ),
-    passkeyRefused: ({ subject, ...p }: { subject: Subject; elicitationId: string; code: string; reason?: string }) =>
+    passkeyRefused: ({ subject, ...p }: { subject: Subject; elicitationId?: string; code: string; reason?: string }) =>
       audit.warn({ event: 'passkey.refused', subject: pseudonym(subject), ...p }, 'passkey refused'),
     credentialChecked: ({ elicitationId, mcpServerId }: Elicitation, result: string) =>
       audit.info({ event: 'credential.checked', elicitationId, mcpServerId, result }, 'credential checked'),

@@ -74,9 +74,13 @@ const pages = async (world: FuzzWorld): Promise<Part[]> => {
   return ids.map(id => ({ params: [id], ...asBrowser(world, person) }));
 };
 
-async function ceremonies(world: FuzzWorld): Promise<Part[]> {
-  const { raw, elicitationId } = world.standing.passkey;
-  const page = await raw.get(`/e/${elicitationId}/passkey`);
+const ceremonies = (world: FuzzWorld): Promise<Part[]> =>
+  ceremoniesAt(world, `/e/${world.standing.passkey.elicitationId}/passkey`, [world.standing.passkey.elicitationId]);
+
+/** An answer that no device gave, to a ceremony of that page. */
+async function ceremoniesAt(world: FuzzWorld, path: string, params: readonly string[]): Promise<Part[]> {
+  const { raw } = world.standing.passkey;
+  const page = await raw.get(path);
   const inputs = [...page.body.matchAll(/name="(csrf_token|shown|ceremony)" value="([^"]*)"/g)];
   const fields = Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, value]));
   const response = JSON.stringify({
@@ -88,7 +92,7 @@ async function ceremonies(world: FuzzWorld): Promise<Part[]> {
   });
   return [
     {
-      params: [elicitationId],
+      params,
       ...asBrowser(world, raw),
       body: { type: 'form', fields: encodePairs({ ...fields, response }) },
     },
@@ -290,8 +294,11 @@ const describedParts: Readonly<Record<string, (world: FuzzWorld) => Promise<read
     plainForm(world, world.standing.person, '/me', [world.standing.connectionId]),
   'POST /me/credentials/:credentialId/delete': world =>
     plainForm(world, world.standing.person, '/me', [world.standing.credentialId]),
+  'GET /me/passkeys/add': world => [asBrowser(world, world.standing.passkey.raw)],
   'POST /me/passkeys/:name/remove': world =>
-    plainForm(world, world.standing.passkey.raw, '/me', [world.standing.passkey.name]),
+    ceremoniesAt(world, `/me/passkeys/${world.standing.passkey.name}/remove`, [world.standing.passkey.name]),
+  'POST /me/passkeys/add': world => ceremoniesAt(world, '/me/passkeys/add', []),
+  'POST /me/passkeys/new': world => ceremoniesAt(world, '/me/passkeys/add', []),
 };
 
 function subjects({ identityProvider, standing }: FuzzWorld): Part[] {

@@ -1,5 +1,5 @@
 /** What a signed-in person has connected, and what waits for their answer. */
-import { type Html, html } from '../html.ts';
+import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import {
@@ -37,6 +37,8 @@ export interface MeView {
   readonly connections: readonly ConnectionView[];
   readonly credentials: readonly CredentialItemView[];
   readonly passkeys: readonly PasskeyItemView[];
+  /** Where the person adds a further passkey; absent where there is none that could permit it, or no room. */
+  readonly addPasskeyHref?: string;
 }
 
 export function mePage(context: PageContext, view: MeView): string {
@@ -78,6 +80,7 @@ ${group(
   t.html('me.passkeys'),
   { about: t.html('me.passkeysText') },
   view.passkeys.map((passkey, index) => passkeyEntry(passkey, index, t)),
+  view.addPasskeyHref === undefined ? undefined : { href: view.addPasskeyHref, label: t.html('me.addPasskey') },
 )}`;
   return layout(context, t, { title: t.plain('me.heading'), main });
 }
@@ -88,6 +91,7 @@ function group(
   heading: Html,
   words: { readonly empty?: Html; readonly about?: Html },
   entries: readonly Html[],
+  action?: { readonly href: string; readonly label: Html },
 ): Html | undefined {
   if (entries.length === 0 && words.empty === undefined) return undefined;
   const about = words.about === undefined ? undefined : html`<p class="empty">${words.about}</p>`;
@@ -98,6 +102,7 @@ function group(
   return html`<section class="group" aria-labelledby="${name}-heading">
 <h2 id="${name}-heading">${heading}</h2>
 ${content}
+${action === undefined ? undefined : html`<p><a class="link" href="${webUrl(action.href)}">${action.label}</a></p>`}
 </section>`;
 }
 

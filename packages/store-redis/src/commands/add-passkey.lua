@@ -1,10 +1,11 @@
 --[[
-Adds a passkey to those of a person, unless it is there or they have enough. Repeating the call changes nothing.
+Adds a passkey to those of a person, unless it is there, they have enough, or the passkey that permitted it has gone. Repeating the
+call changes nothing.
 
 KEYS   1 passkeys of the subject
 ARGV   1 clock   2 passkey id   3 record   4 signature counter   5 '1' when backed up, else '0'   6 name of this call
-       7 passkeys at most
-returns {'added'}, {'exists'} or {'full'}
+       7 passkeys at most   8 id of the passkey that permitted it, or empty
+returns {'added'}, {'exists'}, {'not_permitted'} or {'full'}
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
@@ -14,6 +15,7 @@ if stored then
   local by = string.match(stored, '^%d+ [01] %d+ %d+ (%S+) ')
   return { by == ARGV[6] and 'added' or 'exists' }
 end
+if ARGV[8] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[8]) == 0 then return { 'not_permitted' } end
 if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return { 'full' } end
 
 redis.call('HSET', KEYS[1], ARGV[2],

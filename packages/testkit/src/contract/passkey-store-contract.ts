@@ -72,6 +72,19 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(person)).toHaveLength(3);
     });
 
+    test('adds a passkey that another one permits, while that one is there', async () => {
+      const person = somebody();
+      const first = await added({}, person);
+      const second = passkey(person);
+      expect(await stores.passkeys.add(second, MAX, first.passkeyId)).toBe('added');
+      await stores.passkeys.remove(person, first.passkeyId);
+      const before = await stores.passkeys.list(person);
+      expect(await stores.passkeys.add(passkey(person), MAX, first.passkeyId)).toBe('not_permitted');
+      const stranger = await added();
+      expect(await stores.passkeys.add(passkey(person), MAX, stranger.passkeyId)).toBe('not_permitted');
+      expect(await stores.passkeys.list(person)).toEqual(before);
+    });
+
     test('a use notes counter, backup and time', async () => {
       const made = await added();
       const before = await stored(made);

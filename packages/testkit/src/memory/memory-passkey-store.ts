@@ -22,9 +22,14 @@ export class MemoryPasskeyStore implements PasskeyStore {
     return this.#of(subject);
   }
 
-  async add(passkey: NewPasskey, max: number): Promise<'added' | 'exists' | 'full'> {
+  async add(
+    passkey: NewPasskey,
+    max: number,
+    permittedBy?: string,
+  ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const own = this.#of(passkey.subject);
     if (own.some(({ passkeyId }) => passkeyId === passkey.passkeyId)) return 'exists';
+    if (permittedBy !== undefined && own.every(({ passkeyId }) => passkeyId !== permittedBy)) return 'not_permitted';
     if (own.length >= max) return 'full';
     this.#rows = [...this.#rows, { ...passkey, layout: RECORD_LAYOUT, createdAt: this.#now() }];
     return 'added';

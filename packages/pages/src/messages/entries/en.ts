@@ -93,6 +93,7 @@ export const entriesEn = {
   'me.passkeysText': 'With these you approve larger payments.',
   'me.addedAt': 'Added',
   'me.removePasskey': 'Remove',
+  'me.addPasskey': 'Add another passkey',
 
   'deleteCredential.heading': 'Delete these access details?',
   'deleteCredential.named': 'Named',
@@ -107,6 +108,7 @@ export const entriesEn = {
 
   'removePasskey.heading': 'Remove this passkey?',
   'removePasskey.name': 'Passkey',
+  'removePasskey.proof': 'To make sure that it is you, your device asks you to use one of your passkeys.',
   'removePasskey.useless': 'Nothing can be approved with it any more.',
   'removePasskey.last': 'It is your only one. For the next larger payment you will be asked to add another.',
   'removePasskey.device':
@@ -114,4 +116,22 @@ export const entriesEn = {
   'removePasskey.keep': 'Keep it',
   'removePasskey.confirm': 'Remove',
   'passkeyRemoved.heading': 'The passkey is removed',
+
+  'addPasskey.heading': 'Add another passkey',
+  'addPasskey.proof': 'To make sure that it is you, your device first asks you to use a passkey that you already have.',
+  'addPasskey.next': 'Then you add the new one, on this device or on another one.',
+  'addPasskey.permitted': 'You have used your passkey. Now add the new one.',
+  'addPasskey.where': 'Your device offers to keep it there, on another device, or on a security key.',
+  'addPasskey.keep': 'Go back',
+  'passkeyChange.noScript':
+    'This step needs {technology}, because a browser can only reach a passkey with it. Switch it on and load this page again, or go back.',
+  'passkeyChange.cancelled': 'The passkey was not used, and nothing was changed. You can try again, or go back.',
+  'passkeyChange.alreadyAdded': 'This device already holds a passkey for you. Choose another device, or go back.',
+  'passkeyChange.failed': 'That did not work, and nothing was changed. You can try again, or go back.',
+  'passkeyChange.unsupported':
+    'This browser cannot use passkeys on this page. Open the page in another browser, or go back.',
+  'passkeyChange.notice.failed':
+    'The passkey could not be checked, and nothing was changed. You can try again, or go back.',
+  'passkeyChange.notice.not_added': 'The passkey could not be added. You can try again, or go back.',
+  'passkeyChange.lost': 'Have you lost all your passkeys? Ask the operator of {brand} to reset them.',
 } as const;

@@ -90,6 +90,7 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'me.passkeysText': '您可以用它们批准较大金额的付款。',
   'me.addedAt': '添加时间',
   'me.removePasskey': '移除',
+  'me.addPasskey': '再添加一个通行密钥',
 
   'deleteCredential.heading': '要删除此访问凭据吗？',
   'deleteCredential.named': '名称',
@@ -103,10 +104,27 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
 
   'removePasskey.heading': '要移除此通行密钥吗？',
   'removePasskey.name': '通行密钥',
+  'removePasskey.proof': '为确认是您本人，您的设备会要求您使用自己的一个通行密钥。',
   'removePasskey.useless': '将无法再用它批准任何内容。',
   'removePasskey.last': '这是您唯一的通行密钥。下次批准较大金额的付款时，会请您添加新的。',
   'removePasskey.device': '它仍会保留在您的设备上，直到您在设备的密码与通行密钥设置中将其删除。',
   'removePasskey.keep': '保留',
   'removePasskey.confirm': '移除',
   'passkeyRemoved.heading': '通行密钥已移除',
+
+  'addPasskey.heading': '再添加一个通行密钥',
+  'addPasskey.proof': '为确认是您本人，您的设备会先要求您使用已有的一个通行密钥。',
+  'addPasskey.next': '然后您可以在此设备或另一台设备上添加新的通行密钥。',
+  'addPasskey.permitted': '您已使用通行密钥。现在请添加新的通行密钥。',
+  'addPasskey.where': '您的设备会询问将它保存在本机、另一台设备还是安全密钥上。',
+  'addPasskey.keep': '返回',
+  'passkeyChange.noScript':
+    '此步骤需要 {technology}，因为浏览器只能通过它使用通行密钥。请启用后重新加载此页面，或者返回。',
+  'passkeyChange.cancelled': '没有使用通行密钥，也没有更改任何内容。您可以重试，也可以返回。',
+  'passkeyChange.alreadyAdded': '此设备上已有您的通行密钥。请选择另一台设备，或者返回。',
+  'passkeyChange.failed': '操作没有成功，没有更改任何内容。您可以重试，也可以返回。',
+  'passkeyChange.unsupported': '此浏览器无法在此页面上使用通行密钥。请在其他浏览器中打开此页面，或者返回。',
+  'passkeyChange.notice.failed': '无法验证通行密钥，没有更改任何内容。您可以重试，也可以返回。',
+  'passkeyChange.notice.not_added': '无法添加通行密钥。您可以重试，也可以返回。',
+  'passkeyChange.lost': '所有通行密钥都丢失了？请联系 {brand} 的运营方进行重置。',
 };

@@ -8,6 +8,9 @@ import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
 
 const formSchema = z.strictObject({ csrf_token: z.string().max(128) });
+/** Of a page that asks for a passkey: what the page was given, and what the authenticator answered. */
+const ceremonyFormSchema = formSchema.extend({ ceremony: z.string().max(4096), response: z.string().max(16_384) });
+type CeremonyFields = Omit<z.infer<typeof ceremonyFormSchema>, 'csrf_token'>;
 
 /** What every page below `/me` does first: find out whose it is. */
 export function createMePresence({ deps, browser, views }: PageDeps) {
@@ -27,6 +30,21 @@ export function createMePresence({ deps, browser, views }: PageDeps) {
     );
   }
 
+  /** A form of ours, from our own page, by the signed-in person. @throws PageError */
+  async function readForm<Form extends { readonly csrf_token: string }>(
+    request: FastifyRequest,
+    schema: z.ZodType<Form>,
+  ): Promise<{ browserSession: BrowserSession; form: Form } | undefined> {
+    assertSameOrigin(request, deps.config.publicUrl);
+    const form = schema.safeParse(request.body);
+    const browserSession = await browser.readSession(request);
+    if (browserSession === undefined) return undefined;
+    if (!form.success) throw new PageError('bad_request');
+    if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
+    await browser.keepAlive(request);
+    return { browserSession, form: form.data };
+  }
+
   return {
     /** A page for the person who is signed in. */
     async look(
@@ -44,14 +62,20 @@ export function createMePresence({ deps, browser, views }: PageDeps) {
       reply: FastifyReply,
       act: (browserSession: BrowserSession) => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
-      assertSameOrigin(request, deps.config.publicUrl);
-      const form = formSchema.safeParse(request.body);
-      const browserSession = await browser.readSession(request);
-      if (browserSession === undefined) return sendSignIn(request, reply.code(401));
-      if (!form.success) throw new PageError('bad_request');
-      if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
-      await browser.keepAlive(request);
-      return act(browserSession);
+      const read = await readForm(request, formSchema);
+      return read === undefined ? sendSignIn(request, reply.code(401)) : act(read.browserSession);
+    },
+
+    /** Likewise with a passkey, whose answer is still to be verified. @throws PageError */
+    async decideWithPasskey(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      act: (browserSession: BrowserSession, answer: CeremonyFields) => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
+      const read = await readForm(request, ceremonyFormSchema);
+      if (read === undefined) return sendSignIn(request, reply.code(401));
+      const { ceremony, response } = read.form;
+      return act(read.browserSession, { ceremony, response });
     },
 
     /** Whether the sign-in is recent enough to change what proves a person to us. */

@@ -116,7 +116,7 @@ export const meRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) => {
             .filter(connection => isVisible(browserSession, connection))
             .map(connection => connectionView(connection, request)),
           credentials,
-          passkeys,
+          ...passkeys,
         }),
       );
     }),

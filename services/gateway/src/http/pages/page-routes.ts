@@ -13,6 +13,7 @@ import { createBrowser } from './browser.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { elicitationPageRoutes } from './elicitation-page-routes.ts';
 import { loginRoutes } from './login-routes.ts';
+import { mePasskeyRoutes } from './me-passkey-routes.ts';
 import { meRoutes } from './me-routes.ts';
 import { meSecretRoutes } from './me-secret-routes.ts';
 import { PageError } from './page-error.ts';
@@ -94,6 +95,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     await scope.register(callbackRoutes, pages);
     await scope.register(meRoutes, pages);
     await scope.register(meSecretRoutes, pages);
+    await scope.register(mePasskeyRoutes, pages);
   });
 };
 

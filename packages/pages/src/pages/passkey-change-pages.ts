@@ -1,0 +1,107 @@
+/**
+ * Adding a further passkey and removing one: the question, and that it is done. Both need a passkey that the person has, hence JavaScript.
+ * Pages with a ceremony are to be sent with `passkeyPageHeaders`.
+ */
+import { type Html, html, passkeyScriptElement } from '../html.ts';
+import { icons } from '../icons.ts';
+import { layout } from '../layout.ts';
+import { messagePage } from '../message-page.ts';
+import { fact, facts, linkButton, paragraphs } from '../parts.ts';
+import { type CeremonyView, ceremonyForm } from '../passkey-ceremony-form.ts';
+import { timeText } from '../times.ts';
+import { type Translator, translatorFor } from '../translator.ts';
+import type { PageContext } from '../views.ts';
+
+export interface RemovePasskeyView extends CeremonyView {
+  readonly label: string;
+  readonly addedAt: Date;
+  /** The person has no other. */
+  readonly isLast: boolean;
+  readonly keepHref: string;
+  /** The last answer did not count. */
+  readonly notice?: 'failed';
+}
+
+/** Asks before a passkey is removed, and says what that means. */
+export function removePasskeyPage(context: PageContext, view: RemovePasskeyView): string {
+  const t = translatorFor(context.locale);
+  const consequences = [
+    t.html('removePasskey.useless'),
+    ...(view.isLast ? [t.html('removePasskey.last')] : []),
+    t.html('removePasskey.device'),
+  ];
+  const main = html`${noticeOf(view.notice, t)}
+<h1>${t.html('removePasskey.heading')}</h1>
+<div class="lead"><p>${t.html('removePasskey.proof')}</p></div>
+${facts([
+  fact(t.html('removePasskey.name'), html`<span class="value" translate="no">${view.label}</span>`),
+  fact(t.html('me.addedAt'), timeText(view.addedAt, 'stamp', t)),
+])}
+<section class="permissions" aria-labelledby="consequences-heading">
+<h2 id="consequences-heading">${t.html('disconnect.consequences')}</h2>
+<ul class="scopes">${consequences.map(text => html`<li>${text}</li>`)}</ul>
+</section>
+${ceremonyPart(context, view, { keep: t.html('removePasskey.keep'), go: t.html('removePasskey.confirm') }, t)}`;
+  return layout(context, t, { title: t.plain('removePasskey.heading'), main });
+}
+
+/** `assert`: uses a passkey the person has, which permits another. `register`: adds that one. */
+export interface AddPasskeyView extends CeremonyView {
+  readonly keepHref: string;
+  readonly notice?: 'failed' | 'not_added';
+}
+
+/** Adds a further passkey, in two steps. */
+export function addPasskeyPage(context: PageContext, view: AddPasskeyView): string {
+  const t = translatorFor(context.locale);
+  const lead =
+    view.mode === 'assert'
+      ? [t.html('addPasskey.proof'), t.html('addPasskey.next')]
+      : [t.html('addPasskey.permitted'), t.html('addPasskey.where')];
+  const go = view.mode === 'assert' ? t.html('passkey.start') : t.html('passkey.add');
+  const main = html`${noticeOf(view.notice, t)}
+<h1>${t.html('addPasskey.heading')}</h1>
+<div class="lead">${paragraphs(lead)}</div>
+${ceremonyPart(context, view, { keep: t.html('addPasskey.keep'), go }, t)}`;
+  return layout(context, t, { title: t.plain('addPasskey.heading'), main });
+}
+
+function noticeOf(notice: AddPasskeyView['notice'], t: Translator): Html | undefined {
+  if (notice === undefined) return undefined;
+  return html`<div class="notice"><p>${t.html(`passkeyChange.notice.${notice}`)}</p></div>`;
+}
+
+/** The two ways on, what is missing without JavaScript, and who helps people who have lost their passkeys. */
+function ceremonyPart(
+  context: PageContext,
+  view: CeremonyView & { readonly keepHref: string },
+  labels: { readonly keep: Html; readonly go: Html },
+  t: Translator,
+): Html {
+  return html`<noscript><p class="danger caution">${icons.alert}<span>${t.html('passkeyChange.noScript', { technology: 'JavaScript' })}</span></p></noscript>
+<p class="announcement" role="status"></p>
+<div class="actions decision" role="group" aria-label="${t.plain('decision.label')}">
+${linkButton(view.keepHref, labels.keep, 'plain')}
+${ceremonyForm(view, { label: labels.go, texts: 'passkeyChange' }, t)}
+</div>
+<div class="fine"><p>${t.html('passkeyChange.lost', { brand: context.branding.name })}</p></div>
+${passkeyScriptElement(view.scriptPath)}`;
+}
+
+export interface PasskeyRemovedView {
+  readonly label: string;
+  readonly backHref: string;
+}
+
+export function passkeyRemovedPage(context: PageContext, view: PasskeyRemovedView): string {
+  const t = translatorFor(context.locale);
+  return messagePage(context, t, {
+    title: t.plain('passkeyRemoved.heading'),
+    icon: icons.check,
+    tone: 'good',
+    heading: t.html('passkeyRemoved.heading'),
+    texts: [t.html('removePasskey.device')],
+    body: facts([fact(t.html('removePasskey.name'), html`<span class="value" translate="no">${view.label}</span>`)]),
+    actions: [linkButton(view.backHref, t.html('disconnected.back'), 'plain')],
+  });
+}

@@ -1,0 +1,32 @@
+import { type Html, html, ownPath } from './html.ts';
+import { submitButton } from './parts.ts';
+import type { Translator } from './translator.ts';
+
+/** What the gateway has prepared for one passkey ceremony. */
+export interface CeremonyView {
+  /** `register` adds a passkey, `assert` uses one. */
+  readonly mode: 'register' | 'assert';
+  /** `PublicKeyCredentialCreationOptionsJSON` or `…RequestOptionsJSON` (WebAuthn Level 3), serialised. */
+  readonly optionsJson: string;
+  /** Takes the POST with `csrf_token`, `ceremony` and `response`, the serialised credential. */
+  readonly action: string;
+  readonly csrfToken: string;
+  /** Comes back as it is: what the gateway needs to check the response, sealed. */
+  readonly ceremony: string;
+  /** The path of {@link passkeyScript}. */
+  readonly scriptPath: string;
+}
+
+/** Where the person can go instead: a payment can be declined, a change of passkeys can be left. */
+export type CeremonyTexts = 'passkey' | 'passkeyChange';
+
+/** The script finds its options and its texts in the data attributes, and fills in `response`. */
+export function ceremonyForm(
+  view: Omit<CeremonyView, 'scriptPath'> & { readonly shown?: string },
+  p: { readonly label: Html; readonly texts: CeremonyTexts },
+  t: Translator,
+): Html {
+  const { texts } = p;
+  const shown = view.shown === undefined ? undefined : html`<input type="hidden" name="shown" value="${view.shown}">`;
+  return html`<form class="needs-script" method="post" action="${ownPath(view.action)}" autocomplete="off" data-passkey="${view.mode}" data-options="${view.optionsJson}" data-waiting="${t.plain('passkey.waiting')}" data-sending="${t.plain('passkey.sending')}" data-cancelled="${t.plain(`${texts}.cancelled`)}" data-already-added="${t.plain(`${texts}.alreadyAdded`)}" data-failed="${t.plain(`${texts}.failed`)}" data-unsupported="${t.plain(`${texts}.unsupported`)}"><input type="hidden" name="csrf_token" value="${view.csrfToken}">${shown}<input type="hidden" name="ceremony" value="${view.ceremony}"><input type="hidden" name="response" value="">${submitButton(p.label, 'accent')}</form>`;
+}

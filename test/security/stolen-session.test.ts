@@ -1,0 +1,147 @@
+import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
+import { answerCeremony, type CeremonyPage, ceremonyIn, ceremonyOf } from '../support/passkey-ceremony.ts';
+import { createPasskeyPeople } from '../support/passkey-person.ts';
+import type { RawBrowser } from '../support/raw-browser.ts';
+import { startWorld, type World } from '../support/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld({ mcpServer: { payment: paymentPolicy({ passkeyAbove: { EUR: 2000 } }) } });
+});
+afterEach(() => {
+  world.clock.backToNow();
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+const { enrolled, passkeysOf } = createPasskeyPeople(() => world);
+const newDevice = () => new SoftwareAuthenticator(world.publicUrl);
+
+/** A browser with the cookies of another one, and nothing else of its person. */
+function withCookiesOf(victim: RawBrowser): RawBrowser {
+  const thief = world.raw();
+  for (const [name, value] of victim.cookies) thief.cookies.set(name, value);
+  return thief;
+}
+
+async function removalOf(raw: RawBrowser): Promise<string> {
+  const [path] = /\/me\/passkeys\/[^/"]+\/remove/.exec((await raw.get('/me')).body) ?? [];
+  if (path === undefined) throw new Error('no passkey to remove');
+  return path;
+}
+
+const ADD = '/me/passkeys/add';
+const pageAt = async (raw: RawBrowser, path: string): Promise<CeremonyPage> => ceremonyIn(await raw.get(path));
+const tokenIn = (body: string): string => /name="csrf_token" value="([^"]+)"/.exec(body)?.[1] ?? '';
+
+const dear = () => {
+  const amount = { currency: 'EUR', minorUnits: 90_000 };
+  return paymentOf({ processor: 'none', amount, items: [{ label: 'Everything', unitMinorUnits: 90_000 }] });
+};
+
+describe('S67: a stolen cookie of a fresh browser session', () => {
+  it('does not replace the passkey of its person, nor approve €900 with another one', async () => {
+    const victim = await enrolled();
+    const { elicitationId } = await issueFor(world, victim.user, dear());
+    const thief = withCookiesOf(victim.raw);
+    const device = newDevice();
+
+    const removal = await removalOf(thief);
+    await thief.post(removal, { form: { csrf_token: tokenIn((await thief.get(removal)).body) } });
+    const asked = await ceremonyOf(thief, elicitationId);
+    if (asked.mode === 'register') {
+      await answerCeremony(thief, asked, device.create(asked.options));
+      const approving = await ceremonyOf(thief, elicitationId);
+      await answerCeremony(thief, approving, device.get(approving.options));
+    }
+
+    expect(await passkeysOf(victim.user)).toEqual([victim.authenticator.credentialId]);
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
+  });
+
+  it('neither removes nor adds a passkey with an assertion of another device', async () => {
+    const victim = await enrolled();
+    const thief = withCookiesOf(victim.raw);
+    const device = newDevice();
+    for (const path of [await removalOf(thief), ADD]) {
+      const page = await pageAt(thief, path);
+      expect(page).toMatchObject({ mode: 'assert', action: path });
+      expect(await answerCeremony(thief, page, device.get(page.options))).toMatchObject({ status: 422 });
+    }
+    // Registering without the step before.
+    const { form } = await pageAt(thief, ADD);
+    const options = { challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: 'AAAA' } };
+    expect(await answerCeremony(thief, { action: '/me/passkeys/new', form }, device.create(options))).toMatchObject({
+      status: 422,
+    });
+    expect(await passkeysOf(victim.user)).toEqual([victim.authenticator.credentialId]);
+  });
+
+  it('does not permit a change with what its person signs for a payment', async () => {
+    const victim = await enrolled();
+    const payment = await ceremonyOf(victim.raw, victim.elicitationId);
+    const signed = victim.authenticator.get(payment.options);
+    const thief = withCookiesOf(victim.raw);
+    for (const path of [await removalOf(thief), ADD]) {
+      const { form } = await pageAt(thief, path);
+      // With the ceremony of the change, and with that of the payment.
+      for (const ceremony of [form['ceremony'] ?? '', payment.form['ceremony'] ?? ''])
+        expect(await answerCeremony(thief, { action: path, form: { ...form, ceremony } }, signed)).toMatchObject({
+          status: 422,
+        });
+    }
+    expect(await passkeysOf(victim.user)).toEqual([victim.authenticator.credentialId]);
+  });
+});
+
+describe('S67: the person changes their passkeys', () => {
+  it('by an assertion of one they have: adds a second one, approves with it, and removes it', async () => {
+    const { raw, user, authenticator, elicitationId } = await enrolled();
+    const permitting = await pageAt(raw, ADD);
+    const adding = ceremonyIn(await answerCeremony(raw, permitting, authenticator.get(permitting.options)));
+    expect(adding.mode).toBe('register');
+    const second = newDevice();
+    expect(await answerCeremony(raw, adding, second.create(adding.options))).toMatchObject({
+      ...{ status: 303, location: '/me' },
+    });
+    expect((await passkeysOf(user)).toSorted()).toEqual([authenticator.credentialId, second.credentialId].toSorted());
+
+    const approving = await ceremonyOf(raw, elicitationId);
+    await answerCeremony(raw, approving, second.get(approving.options));
+    expect((await world.api.read(elicitationId)).body.outcome).toMatchObject({ approval: { method: 'passkey' } });
+
+    const removal = await removalOf(raw);
+    const removing = await pageAt(raw, removal);
+    expect((await answerCeremony(raw, removing, second.get(removing.options))).status).toBe(200);
+    expect(await passkeysOf(user)).toHaveLength(1);
+    // Pressed again: it is gone.
+    expect(await answerCeremony(raw, removing, second.get(removing.options))).toMatchObject({ location: '/me' });
+  });
+
+  it('with an older sign-in only after signing in again', async () => {
+    const { raw, user, authenticator } = await enrolled();
+    const removal = await removalOf(raw);
+    const [removing, permitting] = [await pageAt(raw, removal), await pageAt(raw, ADD)];
+    const started = await pageAt(raw, ADD);
+    const adding = ceremonyIn(await answerCeremony(raw, started, authenticator.get(started.options)));
+    const created = newDevice().create(adding.options);
+    world.clock.ahead = 301_000;
+    const signIn = { status: 303, location: expect.stringContaining('/login?to=me&fresh=1') };
+    expect(await raw.get(removal)).toMatchObject(signIn);
+    expect(await raw.get(ADD)).toMatchObject(signIn);
+    for (const page of [removing, permitting])
+      expect(await answerCeremony(raw, page, authenticator.get(page.options))).toMatchObject(signIn);
+    expect(await answerCeremony(raw, adding, created)).toMatchObject(signIn);
+    expect(await passkeysOf(user)).toEqual([authenticator.credentialId]);
+  });
+
+  it('only with JavaScript, and the pages say so and name the operator as the last resort', async () => {
+    const { raw } = await enrolled();
+    for (const path of [await removalOf(raw), ADD]) {
+      const { body, headers } = await raw.get(path);
+      expect(body).toMatch(/<noscript>.*JavaScript.*<\/noscript>/);
+      expect(headers['content-security-policy']).toContain("script-src 'self'");
+    }
+  });
+});
