@@ -10,6 +10,10 @@ import { parseHistory } from './history-entry.ts';
 import { seededRandom } from './random.ts';
 import { runScenario } from './runner.ts';
 import type { FaultRun, Scenario } from './scenario.ts';
+import { loadScenarios } from './scenarios/load/index.ts';
+import { networkScenarios } from './scenarios/network/index.ts';
+import { processScenarios } from './scenarios/process/index.ts';
+import { redisScenarios } from './scenarios/redis/index.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -113,4 +117,17 @@ describe('seeds', () => {
     expect(rounded(0.75812)).toBe('0.758');
     expect(rounded(4_242.6)).toBe('4243');
   });
+});
+
+it('every test that a scenario refers to is there', () => {
+  const scenarios = [...processScenarios, ...redisScenarios, ...networkScenarios, ...loadScenarios];
+  const referred = scenarios.flatMap(({ directed }) => directed ?? []);
+  const missing = referred.filter(({ file, test }) => {
+    const path = join(import.meta.dirname, '../..', file);
+    // The rest of a title may be filled in by a table.
+    const [id = ''] = test.split(' ');
+    return !existsSync(path) || !readFileSync(path, 'utf8').includes(id);
+  });
+  expect(referred.length).toBeGreaterThan(10);
+  expect(missing).toEqual([]);
 });

@@ -7,18 +7,21 @@ const e2e = (file: string) => `test/e2e/${file}.test.ts`;
 /** What directed tests show already. */
 export const directedNetworkTests: readonly Scenario[] = [
   directed('N1', 'the token endpoint answers a code with 500, 503 or 429, breaks off, or talks nonsense', {
-    file: e2e('provider-trouble'),
+    file: e2e('provider-trouble.all'),
     test: 'one request, nothing stored, and trying again works',
   }),
-  directed('N1', 'a provider in trouble when a token is renewed', { file: e2e('token-refresh-trouble'), test: 'N1:' }),
+  directed('N1', 'a provider in trouble when a token is renewed', {
+    file: e2e('token-refresh-trouble.all'),
+    test: 'N1:',
+  }),
   directed('N2', 'the provider has renewed, and its answer is lost', {
-    file: e2e('token-refresh-trouble'),
+    file: e2e('token-refresh-trouble.all'),
     test: 'N2:',
   }),
   directed('N2', 'no answer in time to a code', { file: authorization('provider'), test: 'N2:' }),
   directed('N3', 'malformed answers to a code', { file: authorization('provider-evil'), test: 'N3:' }),
   directed('N3', 'malformed answers to a refresh, in the whole gateway', {
-    file: e2e('token-refresh-trouble'),
+    file: e2e('token-refresh-trouble.all'),
     test: 'N3:',
   }),
   directed('N3', 'answers that are not JSON, twice the same, or too long', {
@@ -34,7 +37,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N5:',
   }),
   directed('N5', 'the same in the whole gateway: no token request, nothing of it shown', {
-    file: e2e('provider-trouble'),
+    file: e2e('provider-trouble.all'),
     test: 'S15:',
   }),
   directed('N6', 'DNS that rebinds, is slow, knows nothing, or leads to private addresses', {
@@ -64,7 +67,7 @@ export const directedNetworkTests: readonly Scenario[] = [
     test: 'N12:',
   }),
   directed('N13', 'a provider that has revoked the grant: the person is asked again', {
-    file: e2e('token-refresh-trouble'),
+    file: e2e('token-refresh-trouble.all'),
     test: '409, one audit event, and the next ask shows its person why',
   }),
   directed('N13', 'a provider that names another issuer than before', {
