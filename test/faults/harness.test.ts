@@ -125,7 +125,7 @@ it('every test that a scenario refers to is there', () => {
   const missing = referred.filter(({ file, test }) => {
     const path = join(import.meta.dirname, '../..', file);
     // The rest of a title may be filled in by a table.
-    const [id = ''] = test.split(' ');
+    const [id = ''] = test.split(/[ :]/);
     return !existsSync(path) || !readFileSync(path, 'utf8').includes(id);
   });
   expect(referred.length).toBeGreaterThan(10);
