@@ -10,6 +10,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { packageVersion } from '../package-version.ts';
+import { createExportAgent } from './export-agent.ts';
 import { Spans } from './spans.ts';
 import { createTraced, type Traced } from './traced.ts';
 import { type TracedScope, traceRequests } from './traced-requests.ts';
@@ -32,6 +33,7 @@ export function startTelemetry(config: NonNullable<GatewayConfig['telemetry']>):
     url: `${config.otlpEndpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
     headers: config.headers,
     timeoutMillis: EXPORT_MS,
+    httpAgentOptions: protocol => createExportAgent(protocol, EXPORT_MS),
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': config.serviceName, 'service.version': packageVersion }),
