@@ -1,4 +1,4 @@
-import { endlessAnswers } from '@postern/testkit/any-answer';
+import { endlessAnswers, floods } from '@postern/testkit/any-answer';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { outboundClients } from './outbound-clients.ts';
 import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound.ts';
@@ -6,7 +6,12 @@ import { answersBy, type OutboundPlay, startOutboundPlay } from './play-outbound
 /** Answers per client. */
 const ANSWERS = Number(process.env['OUTBOUND_ANSWERS'] ?? 8);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 2);
-const DEADLINE_SECONDS = 2;
+const FLOODS = 2;
+
+function rotated<T>(list: readonly T[], by: number): readonly T[] {
+  const from = by % list.length;
+  return [...list.slice(from), ...list.slice(0, from)];
+}
 
 const names = Object.entries(outboundClients).map(([name, client], at) => [name, at, client] as const);
 
@@ -18,16 +23,20 @@ describe(`an outside party answers anything, at length (seed ${SEED})`, () => {
   afterAll(() => play?.[Symbol.asyncDispose]());
 
   const answers = answersBy(SEED);
-  it.each(names)('%s: finishes with an honest answer', { timeout: 300_000 }, async (name, at) => {
-    const from = (at * ANSWERS) % answers.length;
-    await play.run(name, [...answers.slice(from), ...answers], ANSWERS);
-  });
+  it.each(names)(
+    '%s: takes a small part of a flood, and finishes with an honest answer',
+    { timeout: 300_000 },
+    async (name, at) => {
+      const unbounded = rotated(Object.entries(floods), at * FLOODS).slice(0, FLOODS);
+      await play.run(name, [...unbounded, ...rotated(answers, at * ANSWERS)], FLOODS + ANSWERS);
+    },
+  );
 });
 
-describe('an outside party never ends its answer', () => {
+describe('an outside party stops in the middle of its answer', () => {
   let play: OutboundPlay;
   beforeAll(async () => {
-    play = await startOutboundPlay(DEADLINE_SECONDS);
+    play = await startOutboundPlay({ endless: true });
   });
   afterAll(() => play?.[Symbol.asyncDispose]());
 
@@ -38,7 +47,7 @@ describe('an outside party never ends its answer', () => {
     { timeout: 300_000 },
     async (name, at) => {
       // A challenge that does not come, and a body that is not read, are no failure: the answer is that there was none.
-      await play.run(name, [...endless.slice(at % endless.length), ...endless], 1);
+      await play.run(name, rotated(endless, at), 1);
     },
   );
 });

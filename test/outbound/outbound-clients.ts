@@ -297,7 +297,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'key set of the issuer of an access token': {
     isKept: true,
     ...{ machine: 'others', matches: at('GET', '/jwks'), prepare: verifyingToken },
-    calls: ['access-token-verifier.ts'],
+    calls: ['access-token-verifier.ts', 'access-token-verifier.ts 2'],
   },
   'metadata of a provider': {
     isKept: 'with next',
@@ -346,7 +346,7 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   'dynamic registration': {
     isKept: true,
     ...{ machine: 'remote', matches: at('POST', '/reg'), prepare: connecting('remote-2', []) },
-    calls: ['registration-endpoint.ts'],
+    calls: ['registration-endpoint.ts 2'],
   },
   'challenge of a remote MCP server': {
     isKept: true,
@@ -383,6 +383,8 @@ export const outboundClients: Readonly<Record<string, OutboundClient>> = {
   },
   'trace export': {
     isInBackground: true,
+    // The exporter reads interim responses for five seconds.
+    excludes: /^interim responses/,
     ...{ machine: 'others', matches: at('POST', '/v1/traces'), prepare: inTheBackground('/v1/traces') },
     calls: ['telemetry.ts'],
   },

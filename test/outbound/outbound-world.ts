@@ -12,6 +12,8 @@ export interface OutboundWorld extends AsyncDisposable {
   readonly stage: World;
   readonly stripe: FakeStripe;
   readonly remote: TestProvider;
+  /** The deadline of every request that the gateway sends on behalf of somebody who waits. */
+  readonly timeoutSeconds: number;
   /** Before the identity provider, the provider `forge`, the authorization server of `remote`, and Stripe. */
   readonly machines: Readonly<Record<'identity' | 'forge' | 'remote' | 'stripe' | 'others', AnsweringMachine>>;
   /** A user of the identity provider whom no use has had yet. */
@@ -32,8 +34,10 @@ const json = (value: unknown, status = 200, headers: Record<string, string> = {}
   body: Buffer.from(JSON.stringify(value)),
 });
 
-/** @param timeoutSeconds of every outbound request */
-export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundWorld> {
+/** Longer than any honest answer takes on a busy machine, and no other time limit has this length. */
+const timeoutSeconds = 19;
+
+export async function startOutboundWorld(): Promise<OutboundWorld> {
   await using stack = new AsyncDisposableStack();
   const machine = async () => stack.use(await startAnsweringMachine());
   const machines = {
@@ -131,7 +135,7 @@ export async function startOutboundWorld(timeoutSeconds = 20): Promise<OutboundW
   machines.stripe.behind(world.stripe.port);
   const owned = stack.move();
   return {
-    ...{ stage: world, stripe: world.stripe, remote, machines },
+    ...{ stage: world, stripe: world.stripe, remote, machines, timeoutSeconds },
     subject: world.subject,
     accessTokenOf: subject =>
       new SignJWT()

@@ -1,9 +1,10 @@
-import { anyAnswers, type Damage, whole } from '@postern/testkit/any-answer';
+import { anyAnswers, type Damage, FLOOD_BYTES, whole } from '@postern/testkit/any-answer';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { jsonFaults } from '../faults/fuzz/json-faults.ts';
 import { seeded } from '../support/seeded-random.ts';
 import { type OutboundClient, outboundClients, type Seen, type Use } from './outbound-clients.ts';
+import { type Deadlines, takeDeadlines } from './outbound-deadlines.ts';
 import { type OutboundWorld, startOutboundWorld } from './outbound-world.ts';
 
 /** Stands in every text of a damaged answer, and may show up neither in a log nor in a response. */
@@ -37,8 +38,10 @@ export interface OutboundPlay extends AsyncDisposable {
   run(name: string, answers: Iterable<NamedDamage>, limit: number): Promise<void>;
 }
 
-export async function startOutboundPlay(timeoutSeconds?: number): Promise<OutboundPlay> {
-  const world = await startOutboundWorld(timeoutSeconds);
+/** @param options.endless every damaged answer is one without end, and the deadline of its request passes soon after it began */
+export async function startOutboundPlay(options: { readonly endless?: true } = {}): Promise<OutboundPlay> {
+  const world = await startOutboundWorld();
+  const deadlines: Deadlines | undefined = options.endless && takeDeadlines(world.timeoutSeconds * 1000);
   const surprises: unknown[] = [];
   const unfinished: [Use, NamedDamage][] = [];
   const note = (error: unknown) => void surprises.push(error);
@@ -46,10 +49,15 @@ export async function startOutboundPlay(timeoutSeconds?: number): Promise<Outbou
   process.on('uncaughtException', note);
 
   async function damage(client: OutboundClient, use: Use, [name, answer]: NamedDamage): Promise<void> {
-    using order = world.machines[client.machine].answer(client.matches, answer);
+    using order = world.machines[client.machine].answer(client.matches, honest => {
+      deadlines?.passSoon();
+      return answer(honest);
+    });
     const seen = await use.damaged();
     const faults = seen.map(faultIn).filter(fault => fault !== undefined);
     expect({ name, isAsked: order.count > 0, faults }).toEqual({ name, isAsked: true, faults: [] });
+    for (const sent of await order.floods())
+      expect({ name, isCut: sent < FLOOD_BYTES / 2 }).toEqual({ name, isCut: true });
   }
 
   async function finish(use: Use, [name]: NamedDamage): Promise<void> {
@@ -82,6 +90,7 @@ export async function startOutboundPlay(timeoutSeconds?: number): Promise<Outbou
     async [Symbol.asyncDispose]() {
       process.off('unhandledRejection', note);
       process.off('uncaughtException', note);
+      deadlines?.[Symbol.dispose]();
       await world[Symbol.asyncDispose]();
     },
   };
