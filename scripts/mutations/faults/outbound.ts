@@ -122,6 +122,6 @@ export const outboundFaults: readonly Fault[] = [
     file: 'packages/mcp/src/bus/stream-pause.ts',
     original: 'Math.max(retryMs, FIRST_MS)',
     replacement: 'retryMs',
-    foundBy: ['packages/mcp/src/bus/event-bus.test.ts'],
+    foundBy: ['packages/mcp/src/bus/stream-pause.test.ts'],
   },
 ];

@@ -260,21 +260,6 @@ describe('a stream that ends or breaks', () => {
     expect(world.attempts - from).toBeLessThan(12);
   });
 
-  test.each([
-    ['no pause', 0, 250],
-    ['a pause of days', 999_999_999, 15 * 60_000],
-  ])('that asks for %s is asked for again within bounds', async (_name, retryMs, pauseMs) => {
-    const world = setUp();
-    await world.live();
-    world.bus.listen('el-1');
-    await world.last().say(`retry: ${retryMs}\n\n`);
-    await world.last().end();
-    await vi.advanceTimersByTimeAsync(pauseMs - 1);
-    expect(world.attempts).toBe(1);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(world.attempts).toBe(2);
-  });
-
   test('that has gone silent is given up, and thousands look in turns', async () => {
     const world = setUp();
     await world.live();
