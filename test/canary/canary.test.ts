@@ -260,9 +260,10 @@ describe('S13, S49, S53: after the whole story', () => {
     for (const event of ['refreshed', 'lost', 'disconnected']) expect(sinks['log']).toContain(`connection.${event}`);
     for (const event of ['revocation.postponed', 'revocation.ended']) expect(sinks['log']).toContain(event);
     expect(sinks['event streams']).toContain('"status","completed"');
-    // Connections, and the revocation that the provider was down for.
     for (const sink of ['Redis keys and values', 'append-only file', 'RDB snapshot', 'MONITOR'])
-      expect(sinks[sink], sink).toMatch(/\}:cn:[\s\S]*\}:rv:|\}:rv:[\s\S]*\}:cn:/);
+      expect(sinks[sink], sink).toMatch(/\}:cn:/);
+    // The revocation that the provider was down for; on a slow machine it has succeeded by now and is kept no longer.
+    for (const sink of ['append-only file', 'MONITOR']) expect(sinks[sink], sink).toMatch(/\}:rv:/);
     expect(sinks['/openapi.json']).toContain('access-token');
   });
 

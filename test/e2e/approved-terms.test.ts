@@ -220,7 +220,8 @@ describe('T29, T33: amounts come from typed fields only', () => {
     expect(bill).toContain('24.90');
     expect(bill).not.toContain('0.01');
     expect(bill).not.toContain('Charity');
-    expect(body.replace(quotation, '')).not.toContain('0.01');
+    // A token may hold the digits by chance.
+    expect(body.replace(quotation, '')).not.toContain('€0.01');
   });
 
   it.each<[string, unknown]>([
