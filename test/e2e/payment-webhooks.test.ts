@@ -192,7 +192,7 @@ describe('T32: calls that nobody can have made', () => {
 });
 
 describe('S37: money that nothing is given for', () => {
-  it('of an elicitation that ended unpaid: 204, and somebody is told once for each call', async () => {
+  it('S68: of an elicitation that ended unpaid: 204, and the payment is reported once', async () => {
     const person = await askPerson(world);
     // A charge exists that nobody was led to; then Stripe will not take it any more.
     world.stripe.loseAnswer('create', 'after');
@@ -207,12 +207,26 @@ describe('S37: money that nothing is given for', () => {
     if (event === undefined) throw new Error('Stripe says nothing');
     for (let n = 1; n <= 3; n += 1) {
       expect(await call(event, n % 2)).toBe(204);
-      expect(refundsOf(person)).toHaveLength(n);
+      expect(refundsOf(person)).toHaveLength(1);
     }
     const [charge] = world.stripe.chargesOf(person.elicitationId);
     for (const line of refundsOf(person))
       expect(line).toMatchObject({ processorReference: charge?.paymentIntentId, reason: 'failed' });
     expect(await person.read()).toEqual(ended);
+  });
+
+  it('S68: of another gateway on the same account: 204, and nothing is reported', async () => {
+    const { person, session } = await atStripe();
+    const unknown = `${person.elicitationId.slice(0, -4)}BBBB`;
+    world.stripe.pay(session.id);
+    for (const metadata of [
+      { ...session.metadata, gateway: 'staging.example', elicitationId: unknown },
+      { elicitationId: unknown },
+    ]) {
+      const event = world.stripe.happenElsewhere('checkout.session.completed', { ...session, metadata });
+      expect(await call(event)).toBe(204);
+    }
+    expect(auditOf(world, unknown)).toEqual([]);
   });
 
   it('of an elicitation that nobody knows', async () => {
@@ -232,7 +246,7 @@ describe('S37: money that nothing is given for', () => {
     ['less', { amount: 1 }],
     ['more', { amount: 2_491 }],
     ['in another currency', { currency: 'usd' }],
-  ])('S36: %s was paid than was approved: it fails, and somebody is told once for each call', async (_, took) => {
+  ])('S36: %s was paid than was approved: it fails, and the payment is reported once', async (_, took) => {
     const { person, session } = await atStripe();
     world.stripe.pay(session.id, took);
     const [event] = eventsOf(person);
@@ -241,7 +255,7 @@ describe('S37: money that nothing is given for', () => {
     expect(await person.read()).toMatchObject({ status: 'failed', failure: { code: 'payment_mismatch' } });
     expect(refundsOf(person)).toMatchObject([{ reason: 'mismatch' }]);
     expect(await call(event)).toBe(204);
-    expect(refundsOf(person)).toHaveLength(2);
+    expect(refundsOf(person)).toHaveLength(1);
     expect((await person.raw.get(person.page)).status).toBe(200);
     expect(await world.api.redeem(person.elicitationId)).toMatchObject({
       status: 409,

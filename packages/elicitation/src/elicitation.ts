@@ -1,4 +1,5 @@
 import type { ElicitationId } from './ids.ts';
+import type { NextElicitation } from './ports.ts';
 import type { Approval, Charge, ElicitationRequest, Kind, Outcome, RequestOf } from './requests.ts';
 import type { Subject } from './subject.ts';
 
@@ -167,6 +168,11 @@ export function isPaidBy(elicitation: Elicitation, processorReference: string): 
     elicitation.outcome.kind === 'payment' &&
     elicitation.outcome.processorReference === processorReference
   );
+}
+
+/** The processor's name for the payment that a move completes an elicitation with. */
+export function paymentIn(next: NextElicitation): string | undefined {
+  return next.status === 'completed' && next.outcome.kind === 'payment' ? next.outcome.processorReference : undefined;
 }
 
 /** Completed, and its result still waits for its MCP server: the person has answered and must not be asked again. */

@@ -144,6 +144,19 @@ export interface ElicitationStore {
 }
 
 /**
+ * What is remembered of payments for longer than their elicitations: a processor repeats its webhooks for days. `counted` is written by
+ * the commit that completes the elicitation with the payment.
+ */
+export interface PaymentStore {
+  /** Undefined for a payment that nothing is remembered of. */
+  read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined>;
+  /** Remembers that somebody was told to pay it back. A payment that counted stays `counted`. */
+  noteReported(elicitationId: ElicitationId, processorReference: string): Promise<void>;
+}
+
+export type PaymentNote = 'counted' | 'reported';
+
+/**
  * The token set a decision was made on. Both must still be stored: the generation counts anew when a person connects again
  * after disconnecting.
  */

@@ -26,6 +26,14 @@ const stripeConfigSchema = z.strictObject({
     .min(1)
     .max(4)
     .describe('The signing secret of the webhook endpoint; during rotation the new one and the old one.'),
+  gateway: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9.:_-]{0,99}$/, { error: '1 to 100 letters, digits, ".", ":", "_" and "-"' })
+    .optional()
+    .describe(
+      'Name of this gateway in what it creates at the processor; events of other names are ignored. Must differ between gateways ' +
+        'that share an account. Default: the host of publicUrl.',
+    ),
   apiUrl: z
     .url()
     .refine(isLoopbackUrl, { error: 'must be a loopback address' })

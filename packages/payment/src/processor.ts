@@ -59,6 +59,8 @@ export interface ChargeRange {
 export interface ChargeEvent {
   readonly reference: string;
   readonly elicitationId: string;
+  /** False for a charge that names no gateway, as releases before made them: whose it is only the elicitation tells. */
+  readonly namesGateway: boolean;
 }
 
 /**
@@ -95,7 +97,7 @@ export interface PaymentProcessor {
    */
   close(reference: string): Promise<ChargeStatus>;
   /**
-   * Which charge a webhook is about; undefined when about none of ours. The signature is checked over the bytes as they came.
+   * Which charge a webhook is about; undefined when about none of ours, such as a charge of another gateway on the same account. The signature is checked over the bytes as they came.
    * @param webhook header names in lower case
    * @throws ProcessorError `signature_invalid`
    */
@@ -117,6 +119,8 @@ export type ProcessorFetch = (
 ) => Promise<Response>;
 
 export interface ProcessorOptions {
+  /** Name of this gateway, the same on all replicas and another one at every other gateway on the same account. */
+  readonly gateway: string;
   /** Default: the global one, which then follows no redirect. */
   readonly fetch?: ProcessorFetch;
   readonly now: Clock;

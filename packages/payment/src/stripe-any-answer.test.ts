@@ -33,7 +33,7 @@ async function startThroughMachine(timeoutMs = 20_000) {
     ...{ type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, webhookSecrets: ['whsec_x'] },
     apiUrl: stripe.origin,
   });
-  const processor = createStripeProcessor(config, { now: Date.now, timeoutMs });
+  const processor = createStripeProcessor(config, { gateway: 'gateway.example', now: Date.now, timeoutMs });
   let count = 0;
   const charge = () => {
     count += 1;

@@ -8,7 +8,7 @@ function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
     ...{ returnUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' },
     terms: { payee: { name: 'Corner Shop' }, reference: 'Order 7', ...terms },
   };
-  const checkout = checkoutOf(charge, ['card']);
+  const checkout = checkoutOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });
   return checkout?.line_items?.map(line => [
     line.price_data?.product_data?.name,
     line.quantity,

@@ -14,11 +14,14 @@ type LineItem = Stripe.Checkout.SessionCreateParams.LineItem;
  * Stripe's own clock at the least: the session has the 24 hours that Stripe gives it, and the gateway closes it when the
  * elicitation ends. And hence `locale: auto`: Stripe looks at the browser itself.
  */
-export function checkoutOf(charge: OpenCharge, paymentMethodTypes: readonly string[]): CreateParams | undefined {
+export function checkoutOf(
+  charge: OpenCharge,
+  { paymentMethodTypes, gateway }: { readonly paymentMethodTypes: readonly string[]; readonly gateway: string },
+): CreateParams | undefined {
   const { terms, digest, elicitationId, mcpServerId } = charge;
   const lineItems = lineItemsOf(terms);
   if (lineItems === undefined) return undefined;
-  const metadata = { elicitationId, digest, mcpServerId };
+  const metadata = { gateway, elicitationId, digest, mcpServerId };
   return {
     mode: 'payment',
     line_items: lineItems,

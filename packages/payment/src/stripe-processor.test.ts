@@ -42,10 +42,11 @@ async function makeStripeWorld(): Promise<StripeWorld> {
   const processorWith: StripeWorld['processorWith'] = (more, options = {}) => {
     const config = { type: 'stripe', name: 'stripe', secretKey: stripe.secretKey, apiUrl: stripe.origin };
     const parsed = processorConfigSchema.parse({ ...config, webhookSecrets: [current, previous], ...more });
-    return createStripeProcessor(parsed, { now: clock.now, timeoutMs: 20_000, ...options });
+    return createStripeProcessor(parsed, { gateway: 'gateway.example', now: clock.now, timeoutMs: 20_000, ...options });
   };
   return {
     ...{ stripe, clock, processorWith, processor: processorWith({}), replica: processorWith({}) },
+    otherGateway: processorWith({ gateway: 'staging.example' }),
     amounts: [
       { currency: 'JPY', minorUnits: 1050 },
       { currency: 'EUR', minorUnits: 1050 },
@@ -123,7 +124,9 @@ describe('Stripe', () => {
     const { reference } = await world.processor.open(ask);
     const [request] = world.stripe.requests('create');
     expect(request).toMatchObject({ idempotencyKey: ask.key, apiVersion: '2026-10-28.endive' });
-    const metadata = { elicitationId: 'el_1', digest: 'digest-1', mcpServerId: 'shop' };
+    const metadata = {
+      ...{ gateway: 'gateway.example', elicitationId: 'el_1', digest: 'digest-1', mcpServerId: 'shop' },
+    };
     expect(world.stripe.checkoutSession(reference)).toMatchObject({
       ...{ metadata, client_reference_id: 'el_1', amount_total: 1050, currency: 'eur', payment_method_types: ['card'] },
       ...{ success_url: ask.returnUrl, cancel_url: ask.cancelUrl, locale: 'auto' },
@@ -329,7 +332,7 @@ describe('Stripe', () => {
     );
     for (const event of events) {
       expect(await world.processor.webhook(world.stripe.signed(event))).toEqual({
-        ...{ reference: event.data.object['id'], elicitationId: 'el_1' },
+        ...{ reference: event.data.object['id'], elicitationId: 'el_1', namesGateway: true },
       });
     }
     const [event] = events;

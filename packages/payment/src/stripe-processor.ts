@@ -40,6 +40,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     ...(config.apiUrl !== undefined && endpointOf(config.apiUrl)),
   });
   const { sessions } = stripe.checkout;
+  const gateway = config.gateway ?? options.gateway;
   const apiHost = config.apiUrl === undefined ? undefined : new URL(config.apiUrl).host;
   const destinationHost = config.checkoutHost ?? apiHost ?? 'checkout.stripe.com';
 
@@ -51,7 +52,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     canTake: terms => answerOfStripe(terms, config.paymentMethodTypes),
 
     async open(charge) {
-      const params = checkoutOf(charge, config.paymentMethodTypes);
+      const params = checkoutOf(charge, { paymentMethodTypes: config.paymentMethodTypes, gateway });
       if (params === undefined) throw new ProcessorError('refused', { processorCode: 'amount_not_representable' });
       const session = await createSession(charge.key, params).catch((error: unknown) => {
         throw processorErrorOf(error);
@@ -75,7 +76,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
       return status;
     },
 
-    webhook: webhook => readWebhook(webhook, { secrets: config.webhookSecrets, now: options.now }),
+    webhook: webhook => readWebhook(webhook, { secrets: config.webhookSecrets, gateway, now: options.now }),
   };
 
   /**

@@ -10,7 +10,10 @@ function read(payload: string | Uint8Array, signature?: string, at = NOW) {
   const time = Math.floor(NOW / 1000);
   const v1 = createHmac('sha256', SECRET).update(`${time}.`).update(body).digest('hex');
   const headers = { 'stripe-signature': signature ?? `t=${time},v1=${v1}` };
-  return readWebhook({ body, headers }, { secrets: ['whsec_b3RoZXI=', SECRET], now: () => at });
+  return readWebhook(
+    { body, headers },
+    { secrets: ['whsec_b3RoZXI=', SECRET], gateway: 'gateway.example', now: () => at },
+  );
 }
 
 const event = (change: object = {}) =>
@@ -21,7 +24,13 @@ const event = (change: object = {}) =>
   });
 
 test('a signed event says which charge it is about', async () => {
-  expect(await read(event())).toEqual({ reference: 'cs_1', elicitationId: 'el_1' });
+  const about = { reference: 'cs_1', elicitationId: 'el_1' };
+  expect(await read(event())).toEqual({ ...about, namesGateway: false });
+  const named = (gateway: string) => ({
+    data: { object: { id: 'cs_1', object: 'checkout.session', metadata: { elicitationId: 'el_1', gateway } } },
+  });
+  expect(await read(event(named('gateway.example')))).toEqual({ ...about, namesGateway: true });
+  expect(await read(event(named('staging.example')))).toBeUndefined();
 });
 
 // The library throws errors of other classes for some of them.

@@ -20,7 +20,7 @@ const eventSchema = z.object({
     object: z.object({
       id: z.string().min(1).max(255),
       object: z.literal('checkout.session'),
-      metadata: z.object({ elicitationId: z.string().min(1).max(128) }),
+      metadata: z.object({ elicitationId: z.string().min(1).max(128), gateway: z.string().optional() }),
     }),
   }),
 });
@@ -31,7 +31,7 @@ const eventSchema = z.object({
  */
 export async function readWebhook(
   { body, headers }: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string | undefined>> },
-  { secrets, now }: { readonly secrets: readonly string[]; readonly now: Clock },
+  { secrets, gateway, now }: { readonly secrets: readonly string[]; readonly gateway: string; readonly now: Clock },
 ): Promise<ChargeEvent | undefined> {
   const signature = headers['stripe-signature'] ?? '';
   for (const secret of secrets) {
@@ -39,7 +39,9 @@ export async function readWebhook(
     const parsed = eventSchema.safeParse(jsonOf(body));
     if (!parsed.success) return undefined;
     const { id, metadata } = parsed.data.data.object;
-    return { reference: id, elicitationId: metadata.elicitationId };
+    // Every gateway on the account is told of every session: the others have their own records of theirs.
+    if (metadata.gateway !== undefined && metadata.gateway !== gateway) return undefined;
+    return { reference: id, elicitationId: metadata.elicitationId, namesGateway: metadata.gateway !== undefined };
   }
   throw new ProcessorError('signature_invalid');
 }

@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs';
 /** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
 export const commandKeys = {
   createElicitation: 8,
-  transitionElicitation: 10,
+  transitionElicitation: 11,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
   openElicitations: 1,
+  notePayment: 1,
   beginRefresh: 1,
   finishRefresh: 1,
   postponeRefresh: 1,

@@ -49,6 +49,9 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // What it is used for commits in the same slot right after it.
   usePasskey: 'never',
 
+  // Lost, the operator is told once more.
+  notePayment: 'never',
+
   // Nobody else knows that this grant is to be ended.
   addRevocation: 'always',
   dueRevocations: 'never',

@@ -50,6 +50,8 @@ export function createKeys(prefix: string) {
     feedFacts: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'fed', plain(mcpServerId)),
     /** Wakes those who watch that feed; not a key. */
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
+    /** Payments of an elicitation, by the processor's name for them. */
+    payments: (id: ElicitationId) => key(shardIn(id), 'paid', secretOf(id)),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
     /** Ids of a subject's connections, of every owner. */
     connectionsOf: (shard: Shard, subject: Subject) =>

@@ -10,6 +10,7 @@ import {
   type NewElicitation,
   type NextElicitation,
   newOperationId,
+  paymentIn,
   type RecordLayout,
   type RedeemElicitation,
   type RedeemResult,
@@ -37,6 +38,8 @@ import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 
 export interface ElicitationStoreOptions {
   readonly retentionMs: number;
+  /** How long a payment is remembered. */
+  readonly paymentRetentionMs: number;
   readonly eventsPerShard: number;
   /** Of what is written; every layout of this release is read. */
   readonly recordLayout: RecordLayout;
@@ -134,6 +137,7 @@ export class RedisElicitationStore implements ElicitationStore {
     const shard = shardIn(elicitationId);
     const none = this.#keys.none(shard);
     const answer = answerPutBy(this.#keys, shard, request);
+    const paidBy = paymentIn(next);
     const reply = await this.#link.run(
       'transitionElicitation',
       [
@@ -147,6 +151,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.openOf(shard, current.subject),
         putResult ? this.#keys.result(elicitationId) : none,
         this.#keys.held(shard),
+        paidBy === undefined ? none : this.#keys.payments(elicitationId),
       ],
       [
         this.#link.clock(),
@@ -168,6 +173,8 @@ export class RedisElicitationStore implements ElicitationStore {
         answer?.record ?? '',
         expiresWithinMs ?? '',
         putResult ? encodeResult(current, putResult.sealed) : '',
+        paidBy ?? '',
+        this.#options.paymentRetentionMs,
         ...this.#recordOf(current, next),
       ],
       { repeatable: true },

@@ -9,6 +9,7 @@ import {
   type Notifier,
   type OneTimeStore,
   type PasskeyStore,
+  type PaymentStore,
   RECORD_LAYOUT,
   type RecordLayout,
   type RevocationStore,
@@ -49,6 +50,7 @@ import { RedisIdempotencyStore } from './redis-idempotency-store.ts';
 import { type CommandObserver, RedisLink } from './redis-link.ts';
 import { RedisOneTimeStore } from './redis-one-time-store.ts';
 import { RedisPasskeyStore } from './redis-passkey-store.ts';
+import { RedisPaymentStore } from './redis-payment-store.ts';
 import { RedisRevocationStore } from './redis-revocation-store.ts';
 import { RedisWebhookEndpointStore } from './redis-webhook-endpoint-store.ts';
 import { SealedRecords } from './sealed-records.ts';
@@ -73,6 +75,8 @@ export type RedisStoresOptions = RedisAddress & {
   readonly prefix?: string;
   /** How long ended elicitations stay readable and their results redeemable, in ms. Default 24 hours. */
   readonly retentionMs?: number;
+  /** How long payments are remembered, in ms. Default 400 days. */
+  readonly paymentRetentionMs?: number;
   /** Events kept per shard, about. Default 4096. */
   readonly eventsPerShard?: number;
   /** Layout in which elicitations are written, see KEYSPACE.md. Default 1, which the release before reads too. */
@@ -103,6 +107,7 @@ export interface RedisStores extends AsyncDisposable {
   readonly connections: ConnectionStore;
   readonly credentials: CredentialStore;
   readonly passkeys: PasskeyStore;
+  readonly payments: PaymentStore;
   readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;
@@ -220,10 +225,12 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   if (lossWatch !== undefined) suspectAfterChanges(redis, lossWatch);
   watch.start();
 
+  const paymentRetentionMs = options.paymentRetentionMs ?? 400 * DAY_MS;
   const retention = { events: 10_000, maxAgeMs: 7 * DAY_MS, ...options.feed };
   return {
     elicitations: new RedisElicitationStore(link, keys, {
       retentionMs: options.retentionMs ?? DAY_MS,
+      paymentRetentionMs,
       eventsPerShard: options.eventsPerShard ?? 4_096,
       recordLayout: options.recordLayout ?? RECORD_LAYOUT,
       committed,
@@ -231,6 +238,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     connections: new RedisConnectionStore(link, keys),
     credentials: new RedisCredentialStore(link, keys),
     passkeys: new RedisPasskeyStore(link, keys),
+    payments: new RedisPaymentStore(link, keys, paymentRetentionMs),
     revocations: new RedisRevocationStore(link, keys),
     oneTime: new RedisOneTimeStore(link, keys),
     browserSessions: new RedisBrowserSessionStore(link, keys),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { digestOf, newRevocationId, type Subject, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
-import { samples } from '@postern/testkit/contract';
+import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,6 +24,7 @@ const {
 
 const HOUR = 60 * MINUTE;
 const RETENTION = 2 * HOUR;
+const PAYMENT_RETENTION = 20 * HOUR;
 const keys = createKeys('postern');
 
 /** What is in Redis afterwards: names, lifetimes, sizes, and nothing that a caller smuggled in. */
@@ -35,7 +36,7 @@ describe('stored records', () => {
   beforeAll(async () => {
     redis = await startRedis();
     operator = new Redis(redis.url);
-    stores = await createRedisStores({ url: redis.url, retentionMs: RETENTION });
+    stores = await createRedisStores({ url: redis.url, retentionMs: RETENTION, paymentRetentionMs: PAYMENT_RETENTION });
   });
   afterAll(async () => {
     operator.disconnect();
@@ -59,6 +60,18 @@ describe('stored records', () => {
     await expectLifetime(key, samples.TTL_MS + RETENTION);
     await moved(stores.elicitations, active, cancel);
     await expectLifetime(key, RETENTION);
+  });
+
+  test('S68: a payment outlives its elicitation by the retention of payments', async () => {
+    const asked = await created(stores.elicitations, kindSamples.askFor('payment', somebody()));
+    const charging = await moved(stores.elicitations, asked, kindSamples.approve, kindSamples.charge);
+    await moved(stores.elicitations, charging, kindSamples.answer(charging));
+    const key = keys.payments(asked.elicitationId);
+    expect(await operator.hgetall(key)).toEqual({ pi_1: 'counted' });
+    await expectLifetime(key, PAYMENT_RETENTION);
+    await operator.pexpire(key, MINUTE);
+    await stores.payments.noteReported(asked.elicitationId, 'pi_2');
+    await expectLifetime(key, PAYMENT_RETENTION);
   });
 
   test('an end leaves neither the index entry nor the open ask', async () => {

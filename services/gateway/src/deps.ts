@@ -175,6 +175,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const target = redisTarget(config.redis, options.redisUrl);
   const stores = await createRedisStores({
     ...target.stores,
+    paymentRetentionMs: config.payment.retentionDays * DAY_MS,
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(options.redisTimeoutMs === undefined ? {} : { commandTimeoutMs: options.redisTimeoutMs }),
@@ -231,7 +232,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const processors = new Map(
     await Promise.all(
       config.processors.map(async processor => {
-        const options = { fetch: fetchFor('processor'), now, timeoutMs: requestLimitMs };
+        const gateway = new URL(config.publicUrl).host;
+        const options = { fetch: fetchFor('processor'), gateway, now, timeoutMs: requestLimitMs };
         return [processor.name, await createProcessor(processor, options)] as const;
       }),
     ),

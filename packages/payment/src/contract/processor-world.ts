@@ -11,6 +11,8 @@ export interface WebhookDelivery {
 /** A processor, or an imitation of one, whose people, network and webhooks a test can move. */
 export interface ProcessorWorld extends AsyncDisposable {
   readonly processor: PaymentProcessor;
+  /** The same account, as configured at another gateway. */
+  readonly otherGateway: PaymentProcessor;
   /** The same processor, as configured on another replica. */
   readonly replica: PaymentProcessor;
   /** Amounts that it takes: one each in a currency with no, two and three decimals (ISO 4217). */

@@ -22,7 +22,7 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
 
     test('says which charge it is about, as often as it comes and on every replica', async () => {
       const delivery = world.webhook(charge);
-      const event = { reference: charge.reference, elicitationId };
+      const event = { reference: charge.reference, elicitationId, namesGateway: true };
       expect(await world.processor.webhook(delivery)).toEqual(event);
       expect(await world.processor.webhook(delivery)).toEqual(event);
       expect(await world.replica.webhook(delivery)).toEqual(event);
@@ -58,6 +58,15 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
       const { body } = world.webhook(charge);
       await expect(world.processor.webhook({ body, headers: {} })).rejects.toMatchObject(refused);
       await expect(world.processor.webhook({ body: new Uint8Array(), headers: {} })).rejects.toMatchObject(refused);
+    });
+
+    test('S68: about a charge of another gateway on the same account is none of ours', async () => {
+      const delivery = world.webhook(charge);
+      expect(await world.otherGateway.webhook(delivery)).toBeUndefined();
+      const foreign = await world.otherGateway.open(chargeOf(world.amounts[0] ?? world.impossible));
+      await world.pay(foreign);
+      expect(await world.processor.webhook(world.webhook(foreign))).toBeUndefined();
+      expect(await world.otherGateway.webhook(world.webhook(foreign))).toMatchObject({ reference: foreign.reference });
     });
 
     test('about something else is none of ours', async () => {

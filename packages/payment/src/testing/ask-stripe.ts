@@ -7,7 +7,7 @@ const processor = createStripeProcessor(
   processorConfigSchema.parse({
     ...{ type: 'stripe', name: 'stripe', secretKey: 'sk_test_x', webhookSecrets: ['whsec_x'], apiUrl },
   }),
-  { now: Date.now, timeoutMs: 20_000 },
+  { gateway: 'gateway.example', now: Date.now, timeoutMs: 20_000 },
 );
 for (let n = 0; n < Number(times); n += 1) {
   const result = await processor.status('cs_test_1').catch((error: { code?: unknown }) => error.code);

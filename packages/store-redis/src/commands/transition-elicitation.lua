@@ -5,6 +5,7 @@ move under its operation id changes nothing and succeeds again.
 KEYS   1 elicitation   2 open asks   3 due index   4 events
        5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
        8 open elicitations of the subject   9 result (unused unless put)   10 held asks
+       11 payments of the elicitation (unused unless paid)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
@@ -13,6 +14,7 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
        13 lifetime of the one-time record in ms, or ''   14 its record   15 its sealed part
        16 id of the connection or credential, or ''   17 its record
        18 ms within which it is over from now on, or ''   19 record of the result, or ''
+       20 name of the payment that counts, or ''   21 how long it is remembered, in ms
        then the fields of the new record, each with what is in it
 returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
@@ -37,9 +39,9 @@ if former and not is_known(former) then return { 'unreadable', former } end
 
 local version = whole(tonumber(known_version) + 1)
 -- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 20))
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 22))
 -- The record before may have taken more fields; those of this one are the first of them.
-local beyond = RECORD + (#ARGV - 19) / 2
+local beyond = RECORD + (#ARGV - 21) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
 if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then
@@ -78,6 +80,11 @@ end
 if ARGV[19] ~= '' then
   redis.call('HSET', KEYS[9], 'record', ARGV[19])
   redis.call('PEXPIRE', KEYS[9], ARGV[8])
+end
+
+if ARGV[20] ~= '' then
+  redis.call('HSET', KEYS[11], ARGV[20], 'counted')
+  redis.call('PEXPIRE', KEYS[11], ARGV[21])
 end
 
 if ARGV[13] ~= '' then

@@ -10,6 +10,7 @@ import type {
   Notifier,
   OneTimeStore,
   PasskeyStore,
+  PaymentStore,
   RecordLayout,
   RevocationStore,
   Shard,
@@ -22,6 +23,7 @@ export interface ContractStores extends AsyncDisposable {
   readonly connections: ConnectionStore;
   readonly credentials: CredentialStore;
   readonly passkeys: PasskeyStore;
+  readonly payments: PaymentStore;
   readonly revocations: RevocationStore;
   readonly oneTime: OneTimeStore;
   readonly browserSessions: BrowserSessionStore;

@@ -10,6 +10,7 @@ import { describeListOpen } from './list-open-contract.ts';
 import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
 import { describePasskeyStore } from './passkey-store-contract.ts';
+import { describePaymentStore } from './payment-store-contract.ts';
 import { describeRedeem } from './redeem-contract.ts';
 import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
@@ -28,6 +29,7 @@ export {
   describeNotifier,
   describeOneTimeStore,
   describePasskeyStore,
+  describePaymentStore,
   describeRefresh,
   describeRevocationStore,
 };
@@ -47,6 +49,7 @@ export function describeStores(name: string, makeStores: MakeStores): void {
   describeRefresh(name, makeStores);
   describeCredentialStore(name, makeStores);
   describePasskeyStore(name, makeStores);
+  describePaymentStore(name, makeStores);
   describeRevocationStore(name, makeStores);
   describeOneTimeStore(name, makeStores);
   describeBrowserSessionStore(name, makeStores);

@@ -17,6 +17,7 @@ import {
   isSameSubject,
   isTerminal,
   isUnredeemed,
+  paymentIn,
   RECORD_LAYOUT,
   type RedeemElicitation,
   type RedeemResult,
@@ -33,6 +34,7 @@ import type { MemoryCredentialStore } from './memory-credential-store.ts';
 import type { MemoryEventOutbox } from './memory-event-outbox.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import type { MemoryOneTimeStore } from './memory-one-time-store.ts';
+import type { MemoryPaymentStore } from './memory-payment-store.ts';
 
 interface Row {
   elicitation: Elicitation;
@@ -53,6 +55,7 @@ export interface MemoryElicitationStoreDeps {
   readonly connections: MemoryConnectionStore;
   readonly credentials: MemoryCredentialStore;
   readonly oneTime: MemoryOneTimeStore;
+  readonly payments: MemoryPaymentStore;
   readonly outbox: MemoryEventOutbox;
 }
 
@@ -146,6 +149,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     if (putResult) row.sealedResult = putResult.sealed;
     if (putOneTime) this.#deps.oneTime.put(shardIn(moved.elicitationId), putOneTime.record, putOneTime.ttlMs);
     if (putConnection) this.#deps.connections.put(putConnection, now);
+    const paidBy = paymentIn(request.next);
+    if (paidBy !== undefined) this.#deps.payments.putCounted(moved.elicitationId, paidBy);
     if (putCredential) this.#deps.credentials.put(putCredential, now);
     this.#announce(moved);
     return { result: 'applied', elicitation: moved };

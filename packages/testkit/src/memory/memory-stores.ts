@@ -9,12 +9,15 @@ import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
 import { MemoryPasskeyStore } from './memory-passkey-store.ts';
+import { MemoryPaymentStore } from './memory-payment-store.ts';
 import { MemoryRevocationStore } from './memory-revocation-store.ts';
 
 export interface MemoryStoresOptions {
   readonly now: Clock;
   /** Default 24 hours, as in Redis. */
   readonly retentionMs?: number;
+  /** Default 400 days, as in Redis. */
+  readonly paymentRetentionMs?: number;
   /** As in Redis, except that exactly so many events are kept. */
   readonly feed?: Partial<MemoryFeedRetention>;
 }
@@ -22,22 +25,29 @@ export interface MemoryStoresOptions {
 const DAY_MS = 24 * 3_600_000;
 
 /** All ports in memory, for tests of the domain. What is about replicas or lost connections is tested on Redis. */
-export function createMemoryStores({ now, retentionMs = DAY_MS, feed }: MemoryStoresOptions) {
+export function createMemoryStores({
+  now,
+  retentionMs = DAY_MS,
+  paymentRetentionMs = 400 * DAY_MS,
+  feed,
+}: MemoryStoresOptions) {
   const notifier = new MemoryNotifier();
   const oneTime = new MemoryOneTimeStore(now);
   const revocations = new MemoryRevocationStore(now);
   const connections = new MemoryConnectionStore({ now, notifier, revocations });
   const credentials = new MemoryCredentialStore(now);
   const feeds = new MemoryEventFeed({ now, notifier, retention: { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed } });
+  const payments = new MemoryPaymentStore(now, paymentRetentionMs);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
   const elicitations = new MemoryElicitationStore({
-    ...{ now, retentionMs, notifier, connections, credentials, oneTime, outbox },
+    ...{ now, retentionMs, notifier, connections, credentials, oneTime, payments, outbox },
   });
   return {
     elicitations,
     connections,
     credentials,
     passkeys: new MemoryPasskeyStore(now),
+    payments,
     revocations,
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),

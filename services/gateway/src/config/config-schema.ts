@@ -238,6 +238,18 @@ export const configSchema = z.strictObject({
   identityProviders: z.array(identityProviderConfigSchema).default([]),
   providers: z.array(providerConfigSchema).default([]),
   processors: z.array(processorConfigSchema).default([]),
+  payment: z
+    .strictObject({
+      retentionDays: z
+        .int()
+        .min(4)
+        .max(4000)
+        .default(400)
+        .describe(
+          'How long the gateway remembers which payments it has dealt with. Processors repeat webhooks for days.',
+        ),
+    })
+    .prefault({}),
   receipts: receiptsConfigSchema.prefault({}),
   outbound: z
     .strictObject({

@@ -249,6 +249,44 @@ describe('a webhook', () => {
     expect(bench.refunds()).toMatchObject([{ processorReference: `pi_${stray}`, reason: 'active' }]);
   });
 
+  test.each(['counted', 'mismatch'] as const)(
+    'S68: asks nobody to pay back again when it is repeated after the elicitation was forgotten (%s)',
+    async what => {
+      const bench = await createBench();
+      const reference = await bench.opened();
+      bench.scripted.pay(reference, what === 'mismatch' ? { minorUnits: 1 } : {});
+      await hear(bench, reference, bench.approved.elicitationId);
+      const before = bench.refunds();
+      expect(before).toHaveLength(what === 'mismatch' ? 1 : 0);
+      bench.stage.clock.advance(3 * 24 * 3_600_000);
+      expect(await bench.stage.service.find(bench.approved.elicitationId)).toBeUndefined();
+      expect(await hear(bench, reference, bench.approved.elicitationId)).toBe(true);
+      expect(bench.refunds()).toEqual(before);
+    },
+  );
+
+  test('S68: reports once a payment for an elicitation that is gone', async () => {
+    const bench = await createBench();
+    const reference = await bench.opened();
+    await bench.flow.cancel(await bench.current());
+    bench.scripted.pay(reference);
+    bench.stage.clock.advance(2 * 24 * 3_600_000);
+    for (let n = 0; n < 3; n += 1) await hear(bench, reference, bench.approved.elicitationId);
+    expect(bench.refunds()).toMatchObject([{ processorReference: `pi_${reference}`, reason: 'unknown_elicitation' }]);
+  });
+
+  test('S68: ignores a charge that names no gateway and no elicitation of this one', async () => {
+    const bench = await createBench();
+    const reference = await bench.opened();
+    bench.scripted.pay(reference);
+    const elicitationId = bench.approved.elicitationId.replace(/.{4}$/, 'AAAA');
+    bench.scripted.calls({ reference, elicitationId, namesGateway: false });
+    const asked = bench.scripted.asked.length;
+    expect(await bench.flow.hear(bench.scripted.processor, { body: new Uint8Array(), headers: {} })).toBe(true);
+    expect(bench.refunds()).toEqual([]);
+    expect(bench.scripted.asked).toHaveLength(asked);
+  });
+
   test('about nothing that is known and nothing that was paid is nobody’s trouble', async () => {
     const bench = await createBench();
     const reference = await bench.opened();

@@ -4,6 +4,7 @@ import {
   type Charge,
   DomainError,
   type Elicitation,
+  type ElicitationId,
   type ElicitationOf,
   type ElicitationService,
   isCharging,
@@ -11,7 +12,14 @@ import {
   isShownBy,
   parseElicitationId,
 } from '@postern/elicitation';
-import { type ChargeStatus, chargeKeyOf, type PaymentProcessor, ProcessorError } from '@postern/payment';
+import {
+  type ChargeEvent,
+  type ChargeStatus,
+  chargeKeyOf,
+  type PaymentProcessor,
+  ProcessorError,
+} from '@postern/payment';
+import type { RedisStores } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import { elicitationUrl } from '../http/api/present.ts';
@@ -42,6 +50,7 @@ export function createPaymentFlow(p: {
   config: Pick<GatewayConfig, 'publicUrl'>;
   service: ElicitationService;
   processors: ReadonlyMap<string, PaymentProcessor>;
+  stores: Pick<RedisStores, 'payments'>;
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   events: Events;
 }) {
@@ -104,7 +113,7 @@ export function createPaymentFlow(p: {
           isAsApproved ? { result: 'paid', processorReference: status.processorReference } : { result: 'mismatch' },
         );
         if (!isPaidBy(settled, status.processorReference))
-          p.events.refundNeeded(elicitation, {
+          await reportRefund(elicitationId, elicitation, {
             processor: request.processor,
             processorReference: status.processorReference,
             reason: isAsApproved ? settled.status : 'mismatch',
@@ -112,6 +121,16 @@ export function createPaymentFlow(p: {
         return { state: 'settled', elicitation: settled, settledBy: charge.reference };
       }
     }
+  }
+
+  /** Said before it is noted: a crash between the two says it once more, and never leaves it unsaid. */
+  async function reportRefund(
+    elicitationId: ElicitationId | undefined,
+    about: { readonly elicitationId: string; readonly mcpServerId?: string },
+    payment: { processor: string; processorReference: string; reason: string },
+  ): Promise<void> {
+    p.events.refundNeeded(about, payment);
+    if (elicitationId !== undefined) await p.stores.payments.noteReported(elicitationId, payment.processorReference);
   }
 
   async function step(
@@ -192,9 +211,11 @@ export function createPaymentFlow(p: {
   /** Something that nobody waits for any more: when it was paid all the same, somebody must pay it back. */
   async function reportStray(
     processor: PaymentProcessor,
-    about: { reference: string; elicitationId: string },
+    about: ChargeEvent,
     elicitation: Elicitation | undefined,
   ): Promise<boolean> {
+    // Whoever made it has named no gateway, and nothing here knows of it: it is taken for another gateway's.
+    if (elicitation === undefined && !about.namesGateway) return true;
     let status: ChargeStatus;
     try {
       status = await processor.status(about.reference);
@@ -205,7 +226,12 @@ export function createPaymentFlow(p: {
     }
     if (status.state !== 'paid' || (elicitation !== undefined && isPaidBy(elicitation, status.processorReference)))
       return true;
-    p.events.refundNeeded(elicitation ?? { elicitationId: about.elicitationId }, {
+    const elicitationId = parseElicitationId(about.elicitationId);
+    // The elicitation is forgotten long before the processor stops to repeat what it has said.
+    const note =
+      elicitationId === undefined ? undefined : await p.stores.payments.read(elicitationId, status.processorReference);
+    if (note !== undefined) return true;
+    await reportRefund(elicitationId, elicitation ?? { elicitationId: about.elicitationId }, {
       processor: processor.name,
       processorReference: status.processorReference,
       reason: elicitation?.status ?? 'unknown_elicitation',

@@ -1,5 +1,6 @@
 import type { Amount, Charge } from '@postern/elicitation';
 import {
+  type ChargeEvent,
   type ChargeStatus,
   type OpenCharge,
   type PaymentProcessor,
@@ -16,7 +17,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
   const byKey = new Map<string, string>();
   const faults: { readonly verb: Verb; readonly fault: Fault; readonly isAfterwards: boolean }[] = [];
   const asked: { readonly verb: Verb; readonly of: string }[] = [];
-  const heard: { reference: string; elicitationId: string }[] = [];
+  const heard: ChargeEvent[] = [];
   let impossible: TermsAnswer | undefined;
   let before: ((verb: Verb) => Promise<void> | void) | undefined;
 
@@ -91,7 +92,8 @@ export function createScriptedProcessor(name = 'stripe-main') {
       before = with_;
     },
     /** What the next webhook turns out to be about. */
-    calls: (about: { reference: string; elicitationId: string }) => void heard.push(about),
+    calls: (about: Omit<ChargeEvent, 'namesGateway'> & Partial<ChargeEvent>) =>
+      void heard.push({ namesGateway: true, ...about }),
   };
 }
 

@@ -198,6 +198,13 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     again: undefined,
     onlyOnce: true,
   },
+  notePayment: {
+    async prepare(stores) {
+      const { elicitationId } = await pending(stores);
+      return again => again.payments.noteReported(elicitationId, 'pi_1');
+    },
+    first: undefined,
+  },
   addPasskey: {
     async prepare() {
       const passkey = newPasskey();

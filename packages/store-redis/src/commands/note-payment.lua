@@ -1,0 +1,11 @@
+--[[
+Remembers that somebody was told to pay a payment back, unless it counted. Repeating the call changes nothing.
+
+KEYS   1 payments of the elicitation
+ARGV   1 name of the payment   2 how long it is remembered, in ms
+returns {'noted'}
+emits  nothing
+]]
+redis.call('HSETNX', KEYS[1], ARGV[1], 'reported')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return { 'noted' }
