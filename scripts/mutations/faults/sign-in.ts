@@ -59,6 +59,14 @@ export const signInFaults: readonly Fault[] = [
     foundBy: ['services/gateway/src/config/load-config.test.ts'],
   },
   {
+    name: 'sign-in: a transaction of another deployment counts',
+    breaks: 'S50',
+    file: 'services/gateway/src/flows/sign-in-flow.ts',
+    original: "{ purpose: 'login-transaction', deployment: p.config.publicUrl }",
+    replacement: "{ purpose: 'login-transaction' }",
+    foundBy: ['services/gateway/src/flows/sign-in-flow.test.ts'],
+  },
+  {
     name: 'sign-in: an answer is accepted twice',
     breaks: 'S08',
     file: 'services/gateway/src/flows/sign-in-flow.ts',

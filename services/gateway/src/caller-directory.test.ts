@@ -101,6 +101,7 @@ describe('S41: signed JWTs', () => {
   it('are accepted with the registered keys', async () => {
     const { who } = world();
     expect(await who(await sign())).toBe('tracker');
+    expect(await who(await sign({ claims: { aud: [AUDIENCE] } }))).toBe('tracker');
     expect(await who(await sign({ alg: 'PS256', kid: 'k2', key: rsa.privateKey }))).toBe('tracker');
     expect(await who(await sign({ key: others.privateKey, claims: { iss: 'other', sub: 'other' } }))).toBe('other');
   });
@@ -114,6 +115,7 @@ describe('S41: signed JWTs', () => {
     ['without subject', { claims: { sub: undefined } }],
     ['without issuer', { claims: { iss: undefined } }],
     ['for another audience', { claims: { aud: 'https://elsewhere.example' } }],
+    ['for another audience too', { claims: { aud: [AUDIENCE, 'https://elsewhere.example'] } }],
     ['without audience', { claims: { aud: undefined } }],
     ['expired', { claims: { iat: seconds - 120, exp: seconds - 31 } }],
     ['without expiry', { claims: { exp: undefined } }],

@@ -62,6 +62,8 @@ export function createCallerDirectory(p: {
         clockTolerance: 30,
         currentDate: new Date(p.now()),
       });
+      // One that is made for others too could be sent on by them.
+      if ([payload.aud].flat().length !== 1) return undefined;
       const lifetime = (payload.exp ?? 0) - (payload.iat ?? 0);
       return lifetime <= MAX_JWT_LIFETIME_SECONDS ? keySet.mcpServer : undefined;
     } catch (error) {

@@ -57,6 +57,18 @@ describe('S10: when the link is opened', () => {
     expect(await flow.redeemTicket(sealed, browser)).toBeUndefined();
   });
 
+  it('S50: a ticket of another deployment with the same vault key signs nobody in', async () => {
+    const { flow, ticket, config, ...stage } = await setUp();
+    const elsewhere = createExternalVerification({
+      ...stage,
+      config: { ...config, publicUrl: 'https://other.example' },
+      authorizationFlow: { finishVerified: stage.finishVerified } as never,
+    });
+    const sealed = await ticket();
+    expect(await elsewhere.redeemTicket(sealed, browser)).toBeUndefined();
+    expect(await flow.redeemTicket(sealed, browser)).toBeDefined();
+  });
+
   it.each([undefined, digestOf('another browser')])('a ticket is used up by another browser: %s', async by => {
     const { flow, ticket } = await setUp();
     const sealed = await ticket();

@@ -70,8 +70,10 @@ export function createExternalVerification(p: {
   now: Clock;
   entropy: Entropy;
 }) {
-  const openContext = (mcpServerId: string) => ({ purpose: 'external-open', mcpServer: mcpServerId });
-  const ticketContext = { purpose: 'external-ticket' };
+  // Deployments may share a vault key: what one has begun counts there alone.
+  const deployment = p.config.publicUrl;
+  const openContext = (mcpServerId: string) => ({ purpose: 'external-open', deployment, mcpServer: mcpServerId });
+  const ticketContext = { purpose: 'external-ticket', deployment };
 
   const unknown = () => new DomainError('verification_unknown', 'The verification is unknown, used or over.');
 

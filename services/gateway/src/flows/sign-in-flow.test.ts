@@ -27,10 +27,15 @@ async function setUp() {
   const signIn = createSignIn({ identityProvider: config, fetch, now: Date.now });
   const identityProvider = { config, signIn };
   const flow = createSignInFlow({ ...stage, identityProviders: [identityProvider] });
+  const elsewhere = createSignInFlow({
+    ...stage,
+    config: { ...stage.config, publicUrl: 'https://other.example' },
+    identityProviders: [identityProvider],
+  });
   const start = () => flow.start({ identityProvider, returnTo: 'me', again: false });
   const { authorizationUrl, cookie } = await start();
   const callbackUrl = await driveAuthorization(authorizationUrl, 'alice');
-  return { ...stage, flow, callbackUrl, cookie, start };
+  return { ...stage, flow, elsewhere, callbackUrl, cookie, start };
 }
 
 it('S08: a replayed answer signs nobody in, although the browser kept the cookie and the code is accepted again', async () => {
@@ -58,6 +63,12 @@ it('S65: a response at the redirect URI of another identity provider is never ex
   });
   expect(await flow.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
   expect(evil.requests('token')).toEqual([]);
+});
+
+it('S50: a transaction of another deployment with the same vault key signs nobody in', async () => {
+  const { flow, callbackUrl, cookie, elsewhere } = await setUp();
+  expect(await elsewhere.finish(callbackUrl, [cookie])).toEqual({ result: 'unknown' });
+  expect(await flow.finish(callbackUrl, [cookie])).toMatchObject({ result: 'signed_in' });
 });
 
 it.each(['no cookie', 'the cookie of another sign-in'])('S08: an answer with %s signs nobody in', async which => {

@@ -21,7 +21,6 @@ import { sessionLifetime } from './session-lifetime.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
 
 export const LOGIN_TRANSACTION_SECONDS = 600;
-const CONTEXT = { purpose: 'login-transaction' };
 
 const loginTransactionSchema = z.object({
   state: z.string(),
@@ -74,7 +73,9 @@ export function createSignInFlow(p: {
   );
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
-  const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, CONTEXT);
+  // Deployments may share a vault key: a transaction counts in the one that began it.
+  const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };
+  const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, context);
 
   /**
    * Many identity providers say when a person signed in only where `max_age` was asked (OpenID Connect Core 3.1.2.1). Where something may
@@ -125,7 +126,7 @@ export function createSignInFlow(p: {
         ...(request.returnTo === undefined ? {} : { returnTo: request.returnTo }),
         ...(maxAge === undefined ? {} : { maxAge }),
       };
-      return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), CONTEXT) };
+      return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), context) };
     },
 
     /**
