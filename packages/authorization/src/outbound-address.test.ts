@@ -70,20 +70,13 @@ describe('isLoopbackHost', () => {
 });
 
 describe('isPrivateAddress', () => {
-  it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', 'fd00::8'])('%s is', address => {
+  it.each(['10.0.0.1', '172.16.0.1', '192.168.1.1', 'fd00::8', '100.64.0.1'])('%s is', address => {
     expect(isPrivateAddress(address)).toBe(true);
   });
-  it.each([
-    '127.0.0.1',
-    '169.254.169.254',
-    '100.64.0.1',
-    '0.0.0.0',
-    '8.8.8.8',
-    '::1',
-    'fe80::1',
-    '::ffff:10.0.0.1',
-    'x',
-  ])('%s is not', address => {
-    expect(isPrivateAddress(address)).toBe(false);
-  });
+  it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '8.8.8.8', '::1', 'fe80::1', '::ffff:10.0.0.1', 'x'])(
+    '%s is not',
+    address => {
+      expect(isPrivateAddress(address)).toBe(false);
+    },
+  );
 });

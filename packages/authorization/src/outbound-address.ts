@@ -15,11 +15,11 @@ export function isPublicAddress(address: string): boolean {
   return parsed.kind() === 'ipv4' || parsed.match(globalUnicastIpv6);
 }
 
-/** Whether an IP address is of a private network (RFC 1918, RFC 4193). Loopback, link-local and shared space are not. */
+/** Whether an IP address is of a private network (RFC 1918, RFC 4193) or of shared space (RFC 6598). Loopback and link-local are not. */
 export function isPrivateAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const range = ipaddr.parse(address).range();
-  return range === 'private' || range === 'uniqueLocal';
+  return range === 'private' || range === 'uniqueLocal' || range === 'carrierGradeNat';
 }
 
 /** Whether an IP address is this machine's own loopback: 127.0.0.0/8 or ::1, in no other notation. */

@@ -77,7 +77,8 @@ describe('S55: what may be reached', () => {
     'data:application/json,%7B%7D',
     'not a url',
   ])('N6: %s is blocked before any connection', async url => {
-    const request = fetchOnce({ extraPorts: [target.port] }, url.replace('PORT', String(target.port)));
+    const address = url.replace('PORT', String(target.port));
+    const request = fetchOnce({ configuredHosts: [URL.parse(address)?.host ?? ''] }, address);
     expect(await codeOf(request)).toBe('outbound_blocked');
     expect(target.connections).toBe(before);
   });
@@ -85,7 +86,6 @@ describe('S55: what may be reached', () => {
   it.each([
     ['loopback', '127.0.0.1'],
     ['link-local', '169.254.169.254'],
-    ['shared space', '100.64.0.1'],
     ['IPv6 loopback', '::1'],
   ])('a host named as private still may not be %s', async (_, address) => {
     const policy = { privateHosts: [`id.corp.example:${target.port}`], resolve: async () => [address] };
@@ -94,7 +94,11 @@ describe('S55: what may be reached', () => {
   });
 
   it('a private address stays blocked for every host but the named one', async () => {
-    const policy = { privateHosts: ['id.corp.example:8443'], extraPorts: [8443], resolve: async () => ['10.0.0.1'] };
+    const policy = {
+      privateHosts: ['id.corp.example:8443'],
+      configuredHosts: ['other.corp.example:8443', 'sub.id.corp.example:8443'],
+      resolve: async () => ['10.0.0.1'],
+    };
     for (const url of [
       'http://id.corp.example:8443/',
       'https://id.corp.example:9443/',
@@ -112,13 +116,16 @@ describe('S55: what may be reached', () => {
     ['the cloud metadata address', ['169.254.169.254']],
     ['something that is no address', ['localhost']],
   ])('N6: a name that resolves to %s is blocked before any connection', async (_, addresses) => {
-    const policy = { extraPorts: [target.port], resolve: async () => addresses };
+    const policy = { configuredHosts: [`rebind.example:${target.port}`], resolve: async () => addresses };
     expect(await codeOf(fetchOnce(policy, `https://rebind.example:${target.port}/`))).toBe('outbound_blocked');
     expect(target.connections).toBe(before);
   });
 
   it('N6: also in development a public name does not lead to loopback', async () => {
-    const policy = { allowLoopback: true, extraPorts: [target.port], resolve: async () => ['127.0.0.1'] };
+    const policy = {
+      ...{ allowLoopback: true, configuredHosts: [`rebind.example:${target.port}`] },
+      resolve: async () => ['127.0.0.1'],
+    };
     expect(await codeOf(fetchOnce(policy, `https://rebind.example:${target.port}/`))).toBe('outbound_blocked');
     expect(await codeOf(fetchOnce(policy, `http://rebind.example:${target.port}/`))).toBe('outbound_blocked');
     expect(await codeOf(fetchOnce(policy, `http://localhost.:${target.port}/`))).toBe('outbound_blocked');
@@ -131,12 +138,13 @@ describe('S55: what may be reached', () => {
     expect(target.connections).toBe(before);
   });
 
-  it('S55: ports are 443 and those listed', async () => {
+  it('S55: ports other than 443 are open at the configured host and at no other', async () => {
     const resolve = async () => [];
     expect(await codeOf(fetchOnce({ resolve }, 'https://example.com:8443/'))).toBe('outbound_blocked');
-    expect(await codeOf(fetchOnce({ resolve, extraPorts: [8443] }, 'https://example.com:8443/'))).toBe(
-      'outbound_unreachable',
-    );
+    const policy = { resolve, configuredHosts: ['example.com:8443'] };
+    expect(await codeOf(fetchOnce(policy, 'https://example.com:8443/'))).toBe('outbound_unreachable');
+    for (const url of ['https://example.com:9443/', 'https://other.example:8443/'])
+      expect(await codeOf(fetchOnce(policy, url))).toBe('outbound_blocked');
   });
 
   it('S57: http is for loopback hosts only', async () => {

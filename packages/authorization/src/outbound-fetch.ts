@@ -106,8 +106,8 @@ function allowedUrl(target: string | URL, policy: OutboundPolicy): URL {
     return url;
   }
   if (url.protocol !== 'https:') throw blocked();
-  const isNamed = policy.privateHosts?.includes(url.host) === true;
-  if (url.port !== '' && !isNamed && !policy.extraPorts?.includes(Number(url.port))) throw blocked();
+  const isConfigured = [...(policy.privateHosts ?? []), ...(policy.configuredHosts ?? [])].includes(url.host);
+  if (url.port !== '' && !isConfigured) throw blocked();
   return url;
 }
 

@@ -8,11 +8,11 @@ export interface OutboundPolicy {
   readonly maxBytes?: number;
   /** Longest time from the call to the last byte, in milliseconds, name resolution included. Default 10 000. */
   readonly timeoutMs?: number;
-  /** Ports allowed beside 443. */
-  readonly extraPorts?: readonly number[];
+  /** Hosts that the operator configured with a port other than 443, as `host:port`. At any other host only 443 is allowed. */
+  readonly configuredHosts?: readonly string[];
   /**
    * Hosts inside the operator's own network, as `host` or `host:port`, whose names may resolve to private addresses. Named
-   * exactly, https only, never loopback or link-local.
+   * exactly, https only, never loopback or link-local. Shared address space (RFC 6598) counts as private.
    */
   readonly privateHosts?: readonly string[];
   /** Replaces the system's name resolution. */

@@ -29,6 +29,7 @@ import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/v
 import { createAuditStream } from './audit-stream.ts';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
+import { configuredHosts } from './config/configured-hosts.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
 import { durabilityReports } from './durability-reports.ts';
 import { type AuditSink, createEvents, type Events } from './events.ts';
@@ -163,6 +164,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       allowLoopback: isLoopbackUrl(config.publicUrl),
       timeoutMs: requestLimitMs,
       privateHosts: config.outbound.privateHosts,
+      configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
     }),
     { perHost: config.overload.outboundPerHost, onFull: () => overload.shed('outbound', 'cap') },
   );

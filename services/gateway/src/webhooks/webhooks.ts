@@ -3,6 +3,7 @@ import { createOutboundFetch, type OutboundFetch } from '@postern/authorization'
 import type { EventFeed } from '@postern/elicitation';
 import { isDataLost, type QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
+import { configuredHosts } from '../config/configured-hosts.ts';
 import { isLoopbackUrl } from '../config/loopback.ts';
 import type { AuditSink } from '../events.ts';
 import type { Logger } from '../logger.ts';
@@ -61,8 +62,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
     timeoutMs: options.timeoutMs ?? DELIVERY_TIMEOUT_MS,
     maxBytes: DISCARDED_BYTES,
     privateHosts: config.outbound.privateHosts,
-    // The operator has written these URLs, port and all.
-    extraPorts: endpoints.flatMap(({ url }) => (new URL(url).port === '' ? [] : [Number(new URL(url).port)])),
+    configuredHosts: configuredHosts(endpoints),
   });
   const fetch = around(guarded);
   const onError = (endpoint: WebhookEndpoint) => (error: unknown) => events.trouble({ endpoint: endpoint.name, error });
