@@ -37,7 +37,7 @@ export const outboundFaults: readonly Fault[] = [
     name: 'SSRF: any port is allowed',
     breaks: 'S55',
     file: 'packages/authorization/src/outbound-fetch.ts',
-    original: "if (url.port !== '' && !isNamed && !policy.extraPorts?.includes(Number(url.port))) throw blocked();",
+    original: "if (url.port !== '' && !isConfigured) throw blocked();",
     replacement: '',
     foundBy: ['packages/authorization/src/outbound-fetch.test.ts'],
   },
