@@ -7,6 +7,7 @@ import { oauthFaults } from './faults/oauth.ts';
 import { operationFaults } from './faults/operation.ts';
 import { outboundFaults } from './faults/outbound.ts';
 import { pagesFaults } from './faults/pages.ts';
+import { passkeysFaults } from './faults/passkeys.ts';
 import { paymentsFaults } from './faults/payments.ts';
 import { samePersonFaults } from './faults/same-person.ts';
 import { secretsFaults } from './faults/secrets.ts';
@@ -26,6 +27,7 @@ export const faults: readonly Fault[] = [
   ...grantsFaults,
   ...outboundFaults,
   ...paymentsFaults,
+  ...passkeysFaults,
   ...secretsFaults,
   ...pagesFaults,
   ...operationFaults,

@@ -1,3 +1,4 @@
+import { RESET_DELAY_MS } from '@postern/elicitation';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
@@ -134,6 +135,27 @@ describe('S67: the person changes their passkeys', () => {
       expect(await answerCeremony(raw, page, authenticator.get(page.options))).toMatchObject(signIn);
     expect(await answerCeremony(raw, adding, created)).toMatchObject(signIn);
     expect(await passkeysOf(user)).toEqual([authenticator.credentialId]);
+  });
+
+  it('after a reset by the operator: the next passkey approves nothing for 24 hours, and the page says from when', async () => {
+    const { raw, user, elicitationId } = await enrolled();
+    const stores = world.gateways[0]?.deps.stores.passkeys;
+    expect(await stores?.reset({ issuer: world.identityProvider.issuer, subject: user })).toBe(1);
+    const adding = await ceremonyOf(raw, elicitationId);
+    expect(adding.mode).toBe('register');
+    const device = newDevice();
+    expect((await answerCeremony(raw, adding, device.create(adding.options))).status).toBe(303);
+    const { body } = await raw.get(`/e/${elicitationId}/passkey`);
+    expect(body).not.toContain('data-passkey');
+    const [, from = ''] = /<time datetime="([^"]+)"/.exec(body) ?? [];
+    expect(Date.parse(from)).toBeGreaterThan(Date.now() + RESET_DELAY_MS - 600_000);
+    expect((await raw.get('/me')).body).toContain(from);
+    // One that it permits waits as long.
+    const permitting = await pageAt(raw, ADD);
+    const another = ceremonyIn(await answerCeremony(raw, permitting, device.get(permitting.options)));
+    expect((await answerCeremony(raw, another, newDevice().create(another.options))).status).toBe(303);
+    expect((await raw.get(`/e/${elicitationId}/passkey`)).body).not.toContain('data-passkey');
+    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
   });
 
   it('only with JavaScript, and the pages say so and name the operator as the last resort', async () => {

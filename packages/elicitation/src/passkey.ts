@@ -22,6 +22,9 @@ export interface Passkey {
 
 export type NewPasskey = Omit<Passkey, 'layout' | 'createdAt' | 'lastUsedAt'>;
 
+/** The first passkey after a reset counts this much later, in milliseconds: time for its person to notice a reset they did not want. */
+export const RESET_DELAY_MS = 24 * 3_600_000;
+
 export interface PasskeyStore {
   /** Oldest first. */
   list(subject: Subject): Promise<readonly Passkey[]>;
@@ -42,4 +45,11 @@ export interface PasskeyStore {
   }): Promise<'used' | 'stale' | 'unknown'>;
   /** False where nothing was there. */
   remove(subject: Subject, passkeyId: string): Promise<boolean>;
+  /**
+   * Removes all of them, by the word of an operator, and returns how many there were. The next passkey of that person counts only
+   * `RESET_DELAY_MS` after it was added, and no earlier than that any passkey that it permits.
+   */
+  reset(subject: Subject): Promise<number>;
+  /** The time before which no passkey of this person approves anything; undefined where each counts at once. */
+  countFrom(subject: Subject): Promise<number | undefined>;
 }

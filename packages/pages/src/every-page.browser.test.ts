@@ -15,7 +15,7 @@ import { sampleBranding } from './sample-views.ts';
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
 const approvals = Object.keys(sampleApprovalPages).filter(
-  name => !/^(?:receipt|confirmed|charge-processing)/.test(name),
+  name => !/^(?:receipt|confirmed|charge-processing|passkey-wait)/.test(name),
 );
 /** Pages that offer two decisions. */
 const decisions = [

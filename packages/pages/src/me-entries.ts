@@ -52,6 +52,8 @@ export interface PasskeyItemView {
   readonly label: string;
   readonly addedAt: Date;
   readonly lastUsedAt?: Date;
+  /** Until then nothing can be approved with it. */
+  readonly countsFrom?: Date;
   /** The page that asks before it is removed. */
   readonly removeHref: string;
 }
@@ -113,9 +115,13 @@ export function fingerprintFact(fingerprint: string, t: Translator): Html {
 export function passkeyEntry(passkey: PasskeyItemView, index: number, t: Translator): Html {
   const heading = `passkey-${index}`;
   const lastUsed = passkey.lastUsedAt === undefined ? t.html('me.neverUsed') : timeText(passkey.lastUsedAt, 'stamp', t);
+  const countsFrom =
+    passkey.countsFrom === undefined
+      ? undefined
+      : fact(t.html('me.passkeyCountsFrom'), timeText(passkey.countsFrom, 'moment', t));
   return html`<li class="entry">
 <h3 id="${heading}" translate="no">${passkey.label}</h3>
-${facts([fact(t.html('me.addedAt'), timeText(passkey.addedAt, 'stamp', t)), fact(t.html('me.lastUse'), lastUsed)])}
+${facts([fact(t.html('me.addedAt'), timeText(passkey.addedAt, 'stamp', t)), fact(t.html('me.lastUse'), lastUsed), countsFrom])}
 ${entryAction({ href: passkey.removeHref, label: t.html('me.removePasskey'), id: `remove-${index}`, describedBy: heading })}</li>
 `;
 }

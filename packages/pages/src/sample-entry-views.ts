@@ -276,7 +276,12 @@ export const samplePasskeys: readonly PasskeyItemView[] = [
     lastUsedAt: new Date('2026-02-27T12:11:00Z'),
     removeHref: '/me/passkeys/1',
   },
-  { label: 'Security key', addedAt: new Date('2026-02-02T07:45:00Z'), removeHref: '/me/passkeys/2' },
+  {
+    label: 'Security key',
+    addedAt: new Date('2026-02-02T07:45:00Z'),
+    countsFrom: new Date('2026-02-03T07:45:00Z'),
+    removeHref: '/me/passkeys/2',
+  },
 ];
 
 export const sampleWaiting = [

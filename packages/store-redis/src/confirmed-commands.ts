@@ -46,6 +46,8 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   removeConnection: 'always',
   removeCredential: 'always',
   addPasskey: 'always',
+  // Forgotten, a passkey that its person has lost counts again, and a new one counts at once.
+  resetPasskeys: 'always',
   // What it is used for commits in the same slot right after it.
   usePasskey: 'never',
 

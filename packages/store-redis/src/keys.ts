@@ -63,6 +63,9 @@ export function createKeys(prefix: string) {
     /** Passkeys of a subject by their WebAuthn credential ids. */
     passkeysOf: (shard: Shard, subject: Subject) =>
       key(shard, 'pks', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** What is known of a subject's passkeys beside themselves: a reset, and from when on they count. */
+    passkeyFactsOf: (shard: Shard, subject: Subject) =>
+      key(shard, 'pkf', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
     revocation: (id: RevocationId) => key(shardIn(id), 'rv', secretOf(id)),
     /** Ids of revocations, by the time they are due. */
     dueRevocations: (shard: Shard) => key(shard, 'rvs'),

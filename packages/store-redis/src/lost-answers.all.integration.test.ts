@@ -195,6 +195,10 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await stores.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true })).toBe('stale');
     expect(await stores.passkeys.add(passkey, 1)).toBe('exists');
     expect(await stores.passkeys.list(subject)).toMatchObject([{ signCount: 8, backedUp: true }]);
+    const whileResetting = proxy.loseAnswerTo('pkf', loss);
+    expect(await stores.passkeys.reset(subject)).toBe(1);
+    await whileResetting;
+    expect(await stores.passkeys.list(subject)).toEqual([]);
   });
 
   test('reserving an idempotency key: the caller holds its own reservation', async () => {

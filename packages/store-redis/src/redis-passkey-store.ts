@@ -3,6 +3,7 @@ import {
   newOperationId,
   type Passkey,
   type PasskeyStore,
+  RESET_DELAY_MS,
   type Subject,
   shardOf,
   systemEntropy,
@@ -37,10 +38,10 @@ export class RedisPasskeyStore implements PasskeyStore {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const reply = await this.#link.run(
       'addPasskey',
-      [this.#keyOf(subject)],
+      [this.#keyOf(subject), this.#factsOf(subject)],
       [
         ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
-        permittedBy,
+        ...[permittedBy, RESET_DELAY_MS],
       ],
       { repeatable: true },
     );
@@ -64,6 +65,25 @@ export class RedisPasskeyStore implements PasskeyStore {
 
   async remove(subject: Subject, passkeyId: string): Promise<boolean> {
     return (await this.#link.callFor('removePasskey', 'hdel', this.#keyOf(subject), passkeyId)) === 1;
+  }
+
+  async reset(subject: Subject): Promise<number> {
+    const reply = await this.#link.run(
+      'resetPasskeys',
+      [this.#keyOf(subject), this.#factsOf(subject)],
+      [this.#link.clock(), newCall()],
+      { repeatable: true },
+    );
+    return Number(listOf(reply)[0]);
+  }
+
+  async countFrom(subject: Subject): Promise<number | undefined> {
+    const from = await this.#link.call('hget', this.#factsOf(subject), 'from');
+    return from === null ? undefined : Number(textOf(from));
+  }
+
+  #factsOf(subject: Subject): string {
+    return this.#keys.passkeyFactsOf(shardOf(subject), subject);
   }
 
   #keyOf(subject: Subject): string {

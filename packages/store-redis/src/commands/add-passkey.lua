@@ -1,10 +1,11 @@
 --[[
 Adds a passkey to those of a person, unless it is there, they have enough, or the passkey that permitted it has gone. Repeating the
-call changes nothing.
+call changes nothing. The first one after a reset counts only later, and with it every one that it permits.
 
-KEYS   1 passkeys of the subject
+KEYS   1 passkeys of the subject   2 facts about them
 ARGV   1 clock   2 passkey id   3 record   4 signature counter   5 '1' when backed up, else '0'   6 name of this call
        7 passkeys at most   8 id of the passkey that permitted it, or empty
+       9 milliseconds after which the first one after a reset counts
 returns {'added'}, {'exists'}, {'not_permitted'} or {'full'}
 emits  nothing
 ]]
@@ -17,6 +18,10 @@ if stored then
 end
 if ARGV[8] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[8]) == 0 then return { 'not_permitted' } end
 if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return { 'full' } end
+
+if redis.call('HDEL', KEYS[2], 'reset') == 1 then
+  redis.call('HSET', KEYS[2], 'from', whole(now + tonumber(ARGV[9])))
+end
 
 redis.call('HSET', KEYS[1], ARGV[2],
   ARGV[4] .. ' ' .. ARGV[5] .. ' ' .. whole(now) .. ' 0 ' .. ARGV[6] .. ' ' .. ARGV[3])

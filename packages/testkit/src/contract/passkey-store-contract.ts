@@ -1,4 +1,4 @@
-import type { NewPasskey, Subject } from '@postern/elicitation';
+import { type NewPasskey, RESET_DELAY_MS, type Subject } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
 import { operation, somebody } from './samples.ts';
@@ -152,6 +152,51 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       await stores.passkeys.remove(made.subject, made.passkeyId);
       expect(await use(made, 100)).toBe('unknown');
       expect(await stores.passkeys.list(made.subject)).toEqual([]);
+    });
+
+    test('a reset removes all passkeys of one person and says how many', async () => {
+      const person = somebody();
+      const [first, other] = [await added({}, person), await added()];
+      await added({}, person);
+      expect(await stores.passkeys.reset(person)).toBe(2);
+      expect(await stores.passkeys.list(person)).toEqual([]);
+      expect(await use(first, 100)).toBe('unknown');
+      expect(await stores.passkeys.reset(person)).toBe(0);
+      expect(await stores.passkeys.list(other.subject)).toHaveLength(1);
+    });
+
+    test('the first passkey after a reset counts later, and so does every passkey that it permits', async () => {
+      const person = somebody();
+      await added({}, person);
+      expect(await stores.passkeys.countFrom(person)).toBeUndefined();
+      await stores.passkeys.reset(person);
+      stores.clock.advance(5_000);
+      const first = await added({}, person);
+      const from = stores.clock.now() + RESET_DELAY_MS;
+      expect(await stores.passkeys.countFrom(person)).toBe(from);
+      stores.clock.advance(5_000);
+      expect(await stores.passkeys.add(passkey(person), MAX, first.passkeyId)).toBe('added');
+      expect(await stores.passkeys.countFrom(person)).toBe(from);
+      // Nor does it help to remove it and to add another one.
+      await stores.passkeys.remove(person, first.passkeyId);
+      await added({}, person);
+      expect(await stores.passkeys.countFrom(person)).toBe(from);
+    });
+
+    test('a reset of a person without passkeys changes nothing', async () => {
+      const person = somebody();
+      expect(await stores.passkeys.reset(person)).toBe(0);
+      await added({}, person);
+      expect(await stores.passkeys.countFrom(person)).toBeUndefined();
+    });
+
+    test('of many passkeys added at once after a reset, none counts at once', async () => {
+      const person = somebody();
+      await added({}, person);
+      await stores.passkeys.reset(person);
+      const results = await crowd(() => stores.passkeys.add(passkey(person), 3));
+      expect(results.filter(result => result === 'added')).toHaveLength(3);
+      expect(await stores.passkeys.countFrom(person)).toBe(stores.clock.now() + RESET_DELAY_MS);
     });
 
     test('removing takes one of this person, once', async () => {

@@ -5,6 +5,7 @@ import {
   type Passkey,
   type PasskeyStore,
   RECORD_LAYOUT,
+  RESET_DELAY_MS,
   type Subject,
 } from '@postern/elicitation';
 
@@ -13,6 +14,8 @@ export class MemoryPasskeyStore implements PasskeyStore {
   readonly #now: Clock;
   /** In the order in which they were added. */
   #rows: readonly Passkey[] = [];
+  readonly #reset = new Set<string>();
+  readonly #from = new Map<string, number>();
 
   constructor(now: Clock) {
     this.#now = now;
@@ -31,6 +34,8 @@ export class MemoryPasskeyStore implements PasskeyStore {
     if (own.some(({ passkeyId }) => passkeyId === passkey.passkeyId)) return 'exists';
     if (permittedBy !== undefined && own.every(({ passkeyId }) => passkeyId !== permittedBy)) return 'not_permitted';
     if (own.length >= max) return 'full';
+    const key = keyOf(passkey.subject);
+    if (this.#reset.delete(key)) this.#from.set(key, this.#now() + RESET_DELAY_MS);
     this.#rows = [...this.#rows, { ...passkey, layout: RECORD_LAYOUT, createdAt: this.#now() }];
     return 'added';
   }
@@ -52,7 +57,20 @@ export class MemoryPasskeyStore implements PasskeyStore {
     return own !== undefined;
   }
 
+  async reset(subject: Subject): Promise<number> {
+    const own = this.#of(subject);
+    this.#rows = this.#rows.filter(passkey => !own.includes(passkey));
+    if (own.length > 0) this.#reset.add(keyOf(subject));
+    return own.length;
+  }
+
+  async countFrom(subject: Subject): Promise<number | undefined> {
+    return this.#from.get(keyOf(subject));
+  }
+
   #of(subject: Subject): readonly Passkey[] {
     return this.#rows.filter(passkey => isSameSubject(passkey.subject, subject));
   }
 }
+
+const keyOf = ({ issuer, subject }: Subject) => JSON.stringify([issuer, subject]);

@@ -2,6 +2,7 @@ import { SHARDS, type Shard } from '@postern/elicitation';
 import { DEPLOYMENT_ID } from '@postern/store-redis';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { openStore } from './open-store.ts';
+import { auditByOperator } from './operator-audit.ts';
 import { deploymentsIn, type InspectedShards, inspected } from './redis-status.ts';
 
 interface AcceptLoss {
@@ -18,7 +19,7 @@ interface AcceptLoss {
  */
 export async function redisAcceptLoss(p: AcceptLoss, io: CliIo): Promise<ExitCode> {
   await using store = await openStore(p.configPath, io);
-  const { epochs, audits } = store.stores;
+  const { epochs } = store.stores;
   const found = await inspected(epochs);
   const deployment = deploymentOf(p, store.config.redis.deployment, found);
   const missing = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);
@@ -47,17 +48,8 @@ export async function redisAcceptLoss(p: AcceptLoss, io: CliIo): Promise<ExitCod
   }
   const epoch = Math.max(Date.now(), ...[...found.values()].map(({ epoch: known }) => (known?.epoch ?? 0) + 1));
   await epochs.begin({ deployment, epoch }, shards, { replaces: p.all });
-  const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length, by: 'operator' };
-  if (store.config.audit.stream)
-    await audits.append(
-      JSON.stringify({
-        level: 'warn',
-        time: new Date().toISOString(),
-        audit: true,
-        ...accepted,
-        message: 'loss accepted',
-      }),
-    );
+  const accepted = { event: 'redis.loss_accepted', deployment, shards: shards.length };
+  await auditByOperator(store, accepted, 'loss accepted');
   io.out(`Accepted in ${shards.length} shards. Gateways become ready within seconds.\n`);
   return exitCodes.fine;
 }

@@ -4,6 +4,7 @@ import { explanationOf } from '../start-error.ts';
 import { audit } from './audit.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
+import { passkeysReset } from './passkeys-reset.ts';
 import { receiptsNewKey } from './receipts-new-key.ts';
 import { redisAcceptLoss } from './redis-accept-loss.ts';
 import { redisStatus } from './redis-status.ts';
@@ -25,6 +26,8 @@ const HELP = `postern: the command beside the gateway
   postern redis accept-loss       go on with a Redis that has lost data, once nothing can be restored
   postern audit                   the audit trail, where audit.stream keeps it: one JSON object per line
   postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
+  postern passkeys reset <issuer> <subject>
+                                  for somebody who has lost all their passkeys; the next one counts a day later
   postern webhooks list           how each endpoint stands, and what waits for it
   postern webhooks dead           deliveries that were given up, with the reason
   postern webhooks redeliver <event id> | --all
@@ -75,6 +78,9 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     const { json } = values;
     if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
     const [noun, verb, id, ...more] = positionals;
+    const [subject, ...rest] = more;
+    if (noun === 'passkeys' && verb === 'reset' && id !== undefined && subject !== undefined && rest.length === 0)
+      return await passkeysReset({ configPath, subject: { issuer: id, subject } }, io);
     if (id !== undefined && more.length === 0) {
       if (noun === 'elicitations' && verb === 'show')
         return await elicitationsShow({ configPath, json, elicitationId: id }, io);

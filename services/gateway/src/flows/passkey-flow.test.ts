@@ -1,4 +1,4 @@
-import type { ElicitationOf, IdentityMode } from '@postern/elicitation';
+import { type ElicitationOf, type IdentityMode, RESET_DELAY_MS } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
@@ -84,6 +84,25 @@ describe('a passkey', () => {
     expect(own.added.result).toBe('verified');
     expect(await bench.use(other, device)).toEqual({ result: 'failed' });
     expect(await bench.use(other, own.device)).toMatchObject({ result: 'verified' });
+  });
+});
+
+describe('S67: a passkey that was added after a reset', () => {
+  test('approves nothing for 24 hours', async () => {
+    const bench = createBench();
+    const asked = await bench.stage.pay();
+    await bench.enrol(asked);
+    await bench.stage.stores.passkeys.reset(bench.stage.subject);
+    const { device } = await bench.enrol(asked);
+    const countsFrom = bench.stage.clock.now() + RESET_DELAY_MS;
+    expect(await bench.flow.countsFrom(asked)).toBe(countsFrom);
+    expect(await bench.use(asked, device)).toEqual({ result: 'too_new', countsFrom });
+    expect(bench.stage.eventsNamed('passkey.refused')).toMatchObject([{ code: 'too_new' }]);
+    bench.stage.clock.advance(RESET_DELAY_MS - 1);
+    expect(await bench.use(asked, device)).toMatchObject({ result: 'too_new' });
+    bench.stage.clock.advance(1);
+    expect(await bench.flow.countsFrom(asked)).toBeUndefined();
+    expect(await bench.use(asked, device)).toEqual({ result: 'verified', passkeyId: device.credentialId });
   });
 });
 

@@ -1,4 +1,4 @@
-import type { BrowserSession, Clock, ElicitationOf, Entropy, Passkey } from '@postern/elicitation';
+import type { BrowserSession, Clock, ElicitationOf, Entropy, Passkey, Subject } from '@postern/elicitation';
 import { PasskeyError, type Passkeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
@@ -15,7 +15,10 @@ type Payment = ElicitationOf<'payment'>;
 
 export type CeremonyResult =
   /** The WebAuthn credential id of the passkey that counts. */
-  { readonly result: 'verified'; readonly passkeyId: string } | { readonly result: 'failed' };
+  | { readonly result: 'verified'; readonly passkeyId: string }
+  /** Valid, and too young: it counts from then on, in epoch milliseconds. */
+  | { readonly result: 'too_new'; readonly countsFrom: number }
+  | { readonly result: 'failed' };
 
 /**
  * Approval with a passkey (WebAuthn level 3). The challenge holds the digest of the terms, so what the authenticator signs is this
@@ -34,7 +37,15 @@ export function createPasskeyFlow(p: {
     ...{ mode, elicitationId, digest: request.digest },
   });
 
+  async function waitOf(holder: Subject): Promise<number | undefined> {
+    const from = await p.stores.passkeys.countFrom(holder);
+    return from !== undefined && from > p.now() ? from : undefined;
+  }
+
   return {
+    /** The time before which no passkey of this person approves this payment, if it is still to come; in epoch milliseconds. */
+    countsFrom: (elicitation: Payment): Promise<number | undefined> => waitOf(passkeyHolderOf(elicitation)),
+
     /** What the page needs: to add the first passkey where the person has none, to use one otherwise. */
     async begin(
       elicitation: Payment,
@@ -101,7 +112,12 @@ export function createPasskeyFlow(p: {
           passkeys,
         });
         const used = await p.stores.passkeys.use({ subject: holder, passkeyId, signCount, backedUp });
-        return used === 'used' ? { result: 'verified', passkeyId } : refused(`counter_${used}`);
+        if (used !== 'used') return refused(`counter_${used}`);
+        // Read after the use: a passkey that was there has brought its time with it.
+        const countsFrom = await waitOf(holder);
+        if (countsFrom === undefined) return { result: 'verified', passkeyId };
+        p.events.passkeyRefused({ subject, elicitationId, code: 'too_new' });
+        return { result: 'too_new', countsFrom };
       } catch (error) {
         if (!(error instanceof PasskeyError)) throw error;
         p.events.passkeyRefused({ subject, elicitationId, ...refusalIn(error) });

@@ -7,7 +7,8 @@ import { dumpRedisNow } from '../../../support/redis-dump.ts';
 import { HANG_MS } from '../../hang.ts';
 import type { FaultRun, Scenario } from '../../scenario.ts';
 import { type CalledScript, calledScripts } from './called-scripts.ts';
-import { type ScriptCase, scriptCases } from './script-cases.ts';
+import type { ScriptCase } from './script-case.ts';
+import { scriptCases } from './script-cases.ts';
 
 /**
  * Timeout of a command, and of the connection to come back, in ms. Where the connection stays away every script waits for it, all at

@@ -12,21 +12,8 @@ import {
 import type { RedisStores } from '@postern/store-redis';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import type { CalledScript } from './called-scripts.ts';
-
-/** What calls a script, once somebody has brought about what it needs. */
-export interface ScriptCase {
-  prepare(stores: RedisStores): Promise<(stores: RedisStores) => Promise<unknown>>;
-  /** What the caller gets; some of its members. */
-  readonly first: unknown;
-  /** What a caller gets who calls again because no answer came. Default: the same. */
-  readonly again?: unknown;
-  /** What a caller gets whose stores repeated the call by themselves. Default: the same as the first time. */
-  readonly resent?: unknown;
-  /** The stores do not repeat it by themselves, because the second answer would not be that of the first. */
-  readonly onlyOnce?: true;
-  /** Nouns of the keys in which a caller's repeat begins a time anew. Default none: it changes nothing at all. */
-  readonly renews?: readonly string[];
-}
+import { passkeyScriptCases } from './passkey-script-cases.ts';
+import type { ScriptCase } from './script-case.ts';
 
 const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
   samples;
@@ -62,11 +49,6 @@ async function refreshing(stores: RedisStores) {
   await stores.connections.beginRefresh({ current, holder, leaseMs: MINUTE });
   return { current, holder };
 }
-
-const newPasskey = () => ({
-  ...{ passkeyId: operation(), subject: somebody(), publicKey: 'pQEC', signCount: 7, transports: [] },
-  ...{ backedUp: false, label: 'Key' },
-});
 
 const lifetime = { idleMs: 30 * MINUTE, absoluteMs: 60 * MINUTE };
 const signIn = () => ({
@@ -205,25 +187,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: undefined,
   },
-  addPasskey: {
-    async prepare() {
-      const passkey = newPasskey();
-      return stores => stores.passkeys.add(passkey, 1);
-    },
-    first: 'added',
-    // Every call has a name of its own, and this is another call.
-    again: 'exists',
-  },
-  usePasskey: {
-    async prepare(stores) {
-      const passkey = newPasskey();
-      await stores.passkeys.add(passkey, 1);
-      const { subject, passkeyId } = passkey;
-      return again => again.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true });
-    },
-    first: 'used',
-    again: 'stale',
-  },
+  ...passkeyScriptCases,
   addRevocation: {
     async prepare(stores) {
       const revocation = await revocable(stores);

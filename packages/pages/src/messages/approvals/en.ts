@@ -60,6 +60,12 @@ export const approvalsEn = {
   'passkey.notice.failed': 'The passkey could not be checked. Nothing was approved. You can try again, or decline.',
   'passkey.notice.not_added': 'The passkey could not be added. Nothing was approved. You can try again, or decline.',
 
+  'passkeyWait.heading': 'Your passkey does not count yet',
+  'passkeyWait.from':
+    'Your passkeys were reset, and then you added a new one. You can approve payments of this size with it from {time} on.',
+  'passkeyWait.why':
+    'This gives you time to notice a reset that you did not ask for. If you did not ask for it, tell the operator of {brand}.',
+
   'charge.heading': 'You approved. Now pay {amount} at {processor}',
   'charge.headingProcessing': '{processor} is working on your payment',
   'charge.text': '{processor} takes the payment for {payee}. Afterwards you come back here.',

@@ -93,6 +93,7 @@ export const entriesEn = {
   'me.passkeysText': 'With these you approve larger payments.',
   'me.addedAt': 'Added',
   'me.removePasskey': 'Remove',
+  'me.passkeyCountsFrom': 'Counts from',
   'me.addPasskey': 'Add another passkey',
 
   'deleteCredential.heading': 'Delete these access details?',

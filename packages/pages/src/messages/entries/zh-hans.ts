@@ -90,6 +90,7 @@ export const entriesZhHans: Readonly<Record<keyof typeof entriesEn, string>> = {
   'me.passkeysText': '您可以用它们批准较大金额的付款。',
   'me.addedAt': '添加时间',
   'me.removePasskey': '移除',
+  'me.passkeyCountsFrom': '生效时间',
   'me.addPasskey': '再添加一个通行密钥',
 
   'deleteCredential.heading': '要删除此访问凭据吗？',

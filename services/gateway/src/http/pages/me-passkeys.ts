@@ -16,12 +16,13 @@ export const removePasskeyPath = (passkey: Passkey): string => `/me/passkeys/${n
 export function createMePasskeys({ deps }: Pick<PageDeps, 'deps'>) {
   const { passkeys } = deps.stores;
 
-  function view(passkey: Passkey): PasskeyItemView {
+  function view(passkey: Passkey, countsFrom?: number): PasskeyItemView {
     const { label, createdAt, lastUsedAt } = passkey;
     return {
       label,
       addedAt: new Date(createdAt),
       ...(lastUsedAt === undefined ? {} : { lastUsedAt: new Date(lastUsedAt) }),
+      ...(countsFrom !== undefined && countsFrom > deps.now() ? { countsFrom: new Date(countsFrom) } : {}),
       removeHref: removePasskeyPath(passkey),
     };
   }
@@ -42,9 +43,13 @@ export function createMePasskeys({ deps }: Pick<PageDeps, 'deps'>) {
       browserSession: BrowserSession,
     ): Promise<{ readonly passkeys: PasskeyItemView[]; readonly addPasskeyHref?: string }> {
       const found = await ofPerson(browserSession);
+      const countsFrom = found.length === 0 ? undefined : await passkeys.countFrom(passkeyHolderIn(browserSession));
       // The first one is added where it is needed, for a payment.
       const canAdd = found.length > 0 && found.length < MAX_PASSKEYS;
-      return { passkeys: found.map(view), ...(canAdd ? { addPasskeyHref: addPasskeyPath } : {}) };
+      return {
+        passkeys: found.map(passkey => view(passkey, countsFrom)),
+        ...(canAdd ? { addPasskeyHref: addPasskeyPath } : {}),
+      };
     },
 
     /** @throws NotFoundError */

@@ -1,5 +1,12 @@
 import { isCharging, isOfKind, NotFoundError, RequestChangedError } from '@postern/elicitation';
-import { type ChargeNotice, chargePage, passkeyPage, passkeyPageHeaders, passkeyScript } from '@postern/pages';
+import {
+  type ChargeNotice,
+  chargePage,
+  passkeyPage,
+  passkeyPageHeaders,
+  passkeyScript,
+  passkeyWaitPage,
+} from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import type { ChargeState } from '../../flows/payment-flow.ts';
 import type { PageRequest, PresentOf } from './kinds/kind-pages.ts';
@@ -33,6 +40,8 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
     const { mode, optionsJson, ceremony } = await passkeyFlow.begin(elicitation, { browserSession, secret });
     if (mode === 'register' && approvalPolicy.mustSignInToAddPasskey(elicitation, browserSession))
       return reply.redirect(views.freshSignInHref(elicitation), 303);
+    const countsFrom = mode === 'assert' ? await passkeyFlow.countsFrom(elicitation) : undefined;
+    if (countsFrom !== undefined) return sendPasskeyWait(request, reply, present, countsFrom);
     return reply.headers(passkeyPageHeaders).send(
       passkeyPage(views.context(request), {
         mcpServer: views.mcpServer(elicitation),
@@ -48,6 +57,27 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
         ceremony,
         scriptPath: passkeyScript.path,
         ...(notice === undefined ? {} : { notice }),
+      }),
+    );
+  }
+
+  /** The person has added their passkey after a reset, and it is too young. */
+  function sendPasskeyWait(
+    request: PageRequest,
+    reply: FastifyReply,
+    present: PresentOf<'payment'>,
+    countsFrom: number,
+  ): FastifyReply {
+    const { elicitation, browserSession, secret } = present;
+    return reply.send(
+      passkeyWaitPage(views.context(request), {
+        mcpServer: views.mcpServer(elicitation),
+        payment: factsOf(elicitation),
+        ...(browserSession === undefined ? {} : { person: views.person(browserSession) }),
+        countsFrom: new Date(countsFrom),
+        declineAction: `${pageOf(present)}/decline`,
+        backHref: pageOf(present),
+        csrfToken: browser.csrfToken(secret),
       }),
     );
   }
@@ -100,6 +130,7 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
       if (elicitation.status !== 'pending' || approvalPolicy.mustSignInAgain(elicitation, browserSession))
         return reply.redirect(pageOf(asked), 303);
       const verified = await passkeyFlow.verify(elicitation, { ...answerIn(form), secret });
+      if (verified.result === 'too_new') return sendPasskeyWait(request, reply.code(403), asked, verified.countsFrom);
       if (verified.result === 'failed') return sendPasskey(request, reply.code(422), asked, 'failed');
       try {
         const approver = { visitor, browserSession, shown: form.shown ?? '' };

@@ -1,0 +1,108 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RESET_DELAY_MS, type Subject } from '@postern/elicitation';
+import { createRedisStores, type RedisStores } from '@postern/store-redis';
+import { samples } from '@postern/testkit/contract';
+import { type RedisServer, startRedis } from '@postern/testkit/redis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pseudonym } from '../events.ts';
+import { passkeyHolderOf } from '../flows/passkey-holder.ts';
+import { sampleConfig } from '../testing/sample-config.ts';
+import { runCli } from './run-cli.ts';
+
+const { operation, somebody } = samples;
+
+let redis: RedisServer;
+let stores: RedisStores;
+let folder: string;
+let configPath: string;
+let vouching: string;
+beforeAll(async () => {
+  redis = await startRedis();
+  stores = await createRedisStores({ url: redis.url, prefix: 'passkeys' });
+  folder = await mkdtemp(join(tmpdir(), 'postern-passkeys-'));
+  configPath = join(folder, 'config.yaml');
+  const config = sampleConfig({ redis: { url: redis.url, prefix: 'passkeys' }, audit: { stream: true } });
+  const [first, ...others] = config.mcpServers;
+  if (first === undefined) throw new Error('no MCP server');
+  const identity = { mode: 'external' as const, verifyUrl: 'https://app.example.com/verify' };
+  const app = { ...first, id: 'app', apiKeys: [{ hash: `sha256:${'a'.repeat(64)}` }], identity };
+  vouching = app.id;
+  await writeFile(configPath, JSON.stringify({ ...config, mcpServers: [first, ...others, app] }));
+});
+afterAll(async () => {
+  await stores?.close();
+  await redis?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+async function reset(...args: string[]) {
+  let out = '';
+  let err = '';
+  const io = {
+    env: {},
+    isTerminal: false,
+    signal: new AbortController().signal,
+    out: (text: string) => {
+      out += text;
+    },
+    err: (text: string) => {
+      err += text;
+    },
+  };
+  return { code: await runCli(['passkeys', 'reset', ...args, '-c', configPath], io), out, err };
+}
+
+const add = (subject: Subject) =>
+  stores.passkeys.add(
+    {
+      ...{ passkeyId: operation(), publicKey: 'pQEC', signCount: 0 },
+      transports: [],
+      backedUp: false,
+      label: 'K',
+      subject,
+    },
+    10,
+  );
+const trail = async () => (await stores.audits.read({ limit: 100 })).map(({ line }) => JSON.parse(line));
+
+describe('S67: postern passkeys reset', () => {
+  test('removes every passkey of the person, however they are recognised, and of nobody else', async () => {
+    const [subject, other] = [somebody(), somebody()];
+    const vouched = passkeyHolderOf({ identityMode: 'external', mcpServerId: vouching, subject });
+    for (const holder of [subject, subject, vouched, other]) expect(await add(holder)).toBe('added');
+    const { code, out } = await reset(subject.issuer, subject.subject);
+    expect(code).toBe(0);
+    expect(out).not.toContain(subject.subject);
+    for (const holder of [subject, vouched]) expect(await stores.passkeys.list(holder)).toEqual([]);
+    expect(await stores.passkeys.list(other)).toHaveLength(1);
+    expect(await trail()).toContainEqual(
+      expect.objectContaining({
+        ...{ audit: true, event: 'passkey.reset', subject: pseudonym(subject), removed: 3, by: 'operator' },
+      }),
+    );
+  });
+
+  test('makes the next passkey count a day after it was added', async () => {
+    const subject = somebody();
+    await add(subject);
+    await reset(subject.issuer, subject.subject);
+    await add(subject);
+    const [added] = await stores.passkeys.list(subject);
+    expect(await stores.passkeys.countFrom(subject)).toBe((added?.createdAt ?? 0) + RESET_DELAY_MS);
+  });
+
+  test('ends with 1 and changes nothing where the person has no passkey', async () => {
+    const subject = somebody();
+    const before = (await trail()).length;
+    expect(await reset(subject.issuer, subject.subject)).toMatchObject({ code: 1, out: '' });
+    await add(subject);
+    expect(await stores.passkeys.countFrom(subject)).toBeUndefined();
+    expect(await trail()).toHaveLength(before);
+  });
+
+  test.each([[['https://id.example.com']], [['a', 'b', 'c']]])('is misuse with %j', async args => {
+    expect((await reset(...args)).code).toBe(2);
+  });
+});

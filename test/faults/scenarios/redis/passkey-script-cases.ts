@@ -1,0 +1,41 @@
+import { samples } from '@postern/testkit/contract';
+import type { ScriptCase } from './script-case.ts';
+
+const { operation, somebody } = samples;
+
+const newPasskey = () => ({
+  ...{ passkeyId: operation(), subject: somebody(), publicKey: 'pQEC', signCount: 7, transports: [] },
+  ...{ backedUp: false, label: 'Key' },
+});
+
+/** Those of passkeys. */
+export const passkeyScriptCases = {
+  addPasskey: {
+    async prepare() {
+      const passkey = newPasskey();
+      return stores => stores.passkeys.add(passkey, 1);
+    },
+    first: 'added',
+    // Every call has a name of its own, and this is another call.
+    again: 'exists',
+  },
+  usePasskey: {
+    async prepare(stores) {
+      const passkey = newPasskey();
+      await stores.passkeys.add(passkey, 1);
+      const { subject, passkeyId } = passkey;
+      return again => again.passkeys.use({ subject, passkeyId, signCount: 8, backedUp: true });
+    },
+    first: 'used',
+    again: 'stale',
+  },
+  resetPasskeys: {
+    async prepare(stores) {
+      const passkey = newPasskey();
+      await stores.passkeys.add(passkey, 1);
+      return again => again.passkeys.reset(passkey.subject);
+    },
+    first: 1,
+    again: 0,
+  },
+} satisfies Record<string, ScriptCase>;
