@@ -69,6 +69,7 @@ const covered = [
   'S66 no input takes more than 20 ms of one turn of the event loop',
   'S67 no browser session alone changes the passkeys of its person',
   'S68 no payment is reported to be paid back that another gateway made or that was dealt with before',
+  'S69 test money is marked, and refused unless told',
   'S70 a payment that the processor cannot take is refused at issue',
   'S71 a restricted key learns of every card payment, and the log names what the processor refused',
   'L6 fifty approvals at once on three processes, a thousand rounds',

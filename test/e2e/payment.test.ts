@@ -79,16 +79,22 @@ describe('S25: GET /e/{id}/charge, the one page that may write', () => {
     expect(await storedElicitation(world, elicitationId)).toEqual(before);
   });
 
-  it('records for its person what the processor says: paid', async () => {
+  it('S69: records what the processor says: paid, in test mode, on every page and in the outcome', async () => {
     const { elicitationId, session, raw } = await charging();
-    expect((await raw.get(`/e/${elicitationId}`)).body).toContain(session.id);
+    const page = (await raw.get(`/e/${elicitationId}`)).body;
+    expect(page).toContain(session.id);
+    expect(page).toContain('test-mode');
     expect((await world.api.read(elicitationId)).body).toMatchObject({ status: 'active' });
     world.stripe.pay(session.id);
     expect(await raw.get(`/e/${elicitationId}/charge`)).toMatchObject({ status: 303, location: `/e/${elicitationId}` });
     expect((await world.api.read(elicitationId)).body).toMatchObject({
       status: 'completed',
-      outcome: { kind: 'payment', processor: 'stripe-main', processorReference: expect.stringMatching(/^pi_/) },
+      outcome: {
+        ...{ kind: 'payment', processor: 'stripe-main', mode: 'test' },
+        processorReference: expect.stringMatching(/^pi_/),
+      },
     });
+    expect((await raw.get(`/e/${elicitationId}`)).body).toContain('test-mode');
     expect(world.stripe.chargesOf(elicitationId)).toMatchObject([{ amount: 2490, currency: 'eur' }]);
   });
 

@@ -11,7 +11,7 @@ let receipts: ReceiptVerifier;
 beforeAll(async () => {
   world = await startVerbWorld();
   // The keys are fetched from the gateway.
-  receipts = createReceiptVerifier({ issuer: world.publicUrl, mcpServerId: 'tracker' });
+  receipts = createReceiptVerifier({ issuer: world.publicUrl, mcpServerId: 'tracker', allowTestPayments: true });
 });
 afterAll(() => world[Symbol.asyncDispose]());
 

@@ -68,6 +68,10 @@ export const paymentOutcomeSchema = z.object({
   approval: approvalSchema,
   processor: z.string(),
   processorReference: z.string().optional().describe("The processor's own name for the payment."),
+  mode: z
+    .enum(['live', 'test'])
+    .optional()
+    .describe('As the processor says. `test`: no money has moved. Absent without a processor.'),
 });
 
 export type PaymentRequestInput = z.input<typeof paymentRequestSchema>;

@@ -4,7 +4,7 @@ import { type Elicitation, type ElicitationOf, isCharging, isOfKind, isTerminal 
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
 import type { Decision, Moves } from './moves.ts';
-import type { Approval, Charge } from './requests.ts';
+import type { Approval, Charge, PaymentMode } from './requests.ts';
 import type { SamePersonCheck } from './same-person-check.ts';
 import type { Visitor } from './visitor.ts';
 
@@ -16,7 +16,7 @@ export interface ApprovalsDeps extends Pick<Moves, 'move'> {
 /** What became of a charge, according to the processor. */
 export type Settlement =
   /** `processorReference` is the processor's own name for the payment. */
-  | { readonly result: 'paid'; readonly processorReference: string }
+  | { readonly result: 'paid'; readonly processorReference: string; readonly mode?: PaymentMode }
   /**
    * Not paid, and it cannot be paid any more. `as`: why it was closed. Whether the person may try again or their time is over is
    * the store's word, so `retry` and `expire` come to the same.
@@ -111,8 +111,11 @@ function settled({ request, approval }: Charging, settlement: Settlement, isOver
   switch (settlement.result) {
     case 'paid': {
       const { kind, digest, processor } = request;
-      const { processorReference } = settlement;
-      const outcome = { kind, digest, approval, processor, processorReference };
+      const { processorReference, mode } = settlement;
+      const outcome = {
+        ...{ kind, digest, approval, processor, processorReference },
+        ...(mode === undefined ? {} : { mode }),
+      };
       return { events: ['complete'], next: { status: 'completed', outcome }, auditedAs: { type: 'completed' } };
     }
     case 'closed':

@@ -147,6 +147,9 @@ export interface AuthorizationOutcome {
   readonly scopes: readonly string[];
 }
 
+/** `test`: the processor only pretended, and no money has moved. */
+export type PaymentMode = 'live' | 'test';
+
 export interface PaymentOutcome {
   readonly kind: 'payment';
   /** Of the terms that were approved. */
@@ -155,6 +158,8 @@ export interface PaymentOutcome {
   readonly processor: string;
   /** The processor's own name for the payment; absent for `none`. */
   readonly processorReference?: string;
+  /** As the processor says; absent for `none`, and for payments of releases before. */
+  readonly mode?: PaymentMode;
 }
 
 export interface ConfirmationOutcome {
@@ -184,4 +189,6 @@ export interface Charge {
   readonly reference: string;
   /** https; holds no secret of ours. */
   readonly url: string;
+  /** As the processor says; absent for charges of releases before. */
+  readonly mode?: PaymentMode;
 }

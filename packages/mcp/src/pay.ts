@@ -15,6 +15,8 @@ export interface PaymentAccepted extends Approved {
   readonly processor: string;
   /** The processor's own name for the payment. */
   readonly processorReference: string | undefined;
+  /** As the processor says. `test`: no money has moved. Undefined without a processor. */
+  readonly mode: 'live' | 'test' | undefined;
 }
 
 export type Payment = AnswerTo<PaymentAccepted>;
@@ -25,8 +27,8 @@ export async function pay(run: Run, terms: PaymentTerms, options: AskOptions = {
     const answered = await answer(run, await openInquiry(run, ask, options));
     if (answered.action !== 'accept') return toRefusal(run, ask, answered.resolution);
     const outcome = outcomeOf('payment', answered.elicitation);
-    const { processor, processorReference } = outcome;
-    return { ...approvedOf(answered, outcome, digest), processor, processorReference };
+    const { processor, processorReference, mode } = outcome;
+    return { ...approvedOf(answered, outcome, digest), processor, processorReference, mode };
   });
 }
 

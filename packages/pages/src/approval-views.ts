@@ -26,6 +26,8 @@ export interface PaymentFactsView {
   readonly items?: readonly PaymentItemView[];
   /** The MCP server's own name for what is paid. */
   readonly reference: string;
+  /** The processor is in its test mode: no money moves. */
+  readonly isTest?: boolean;
   /** Who takes the money after the approval; absent where the MCP server collects it itself. */
   readonly processor?: {
     readonly name: string;

@@ -7,13 +7,19 @@ import type { Translator } from './translator.ts';
 /** The terms of a payment in their fixed order: payee, amount, items with their total, reference. */
 export function paymentFacts(payment: PaymentFactsView, t: Translator, more: readonly Html[] = []): Html {
   const { payeeName, amount, items = [], reference } = payment;
-  return html`<dl class="facts bill">
+  return html`${payment.isTest ? testNotice(t) : undefined}
+<dl class="facts bill">
 ${fact(t.html('payment.payee'), html`<span class="value" translate="no">${payeeName}</span>`)}
 ${fact(t.html('payment.amount'), html`<strong class="sum">${amountHtml(amount, t)}</strong>`)}
 ${items.length === 0 ? undefined : fact(t.html('payment.items'), itemTable(items, payment, t))}
 ${factBeside(t.html('payment.reference'), html`<span class="value" translate="no">${reference}</span>`)}
 ${joinHtml(more)}
 </dl>`;
+}
+
+/** On every page that shows the terms, so that nobody takes a test for a payment. */
+function testNotice(t: Translator): Html {
+  return html`<div class="notice test-mode"><p>${t.html('payment.testMode')}</p></div>`;
 }
 
 function itemTable(items: readonly PaymentItemView[], { amount }: PaymentFactsView, t: Translator): Html {

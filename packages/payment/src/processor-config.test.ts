@@ -10,6 +10,7 @@ describe('configuration of a processor', () => {
     expect(processorConfigSchema.parse(least)).toEqual({
       ...least,
       displayName: 'Stripe',
+      testMode: false,
       paymentMethodTypes: ['card'],
     });
   });

@@ -21,6 +21,10 @@ const stripeConfigSchema = z.strictObject({
     .describe(
       'A restricted key needs to write Checkout Sessions and, for methods that settle later, to read PaymentIntents.',
     ),
+  testMode: z
+    .boolean()
+    .default(false)
+    .describe('The key is a test key, and no payment moves money. Needed for a test key on a public https gateway.'),
   webhookSecrets: z
     .array(z.string().regex(/^whsec_[A-Za-z0-9+/=]+$/, { error: 'the signing secret of a webhook endpoint' }))
     .min(1)

@@ -1,4 +1,4 @@
-import type { Amount, Charge, Clock, PaymentTerms } from '@postern/elicitation';
+import type { Amount, Charge, Clock, PaymentMode, PaymentTerms } from '@postern/elicitation';
 
 export interface OpenCharge {
   /** @see chargeKeyOf */
@@ -28,6 +28,8 @@ export type ChargeStatus =
       readonly processorReference: string;
       /** What was paid, which the caller compares with what was approved. */
       readonly amount: Amount;
+      /** From the processor's answer, never from the configuration. */
+      readonly mode: PaymentMode;
     }
   | { readonly state: 'closed' };
 
@@ -75,6 +77,8 @@ export interface PaymentProcessor {
   readonly displayName: string;
   /** Where the person pays, for the page that leads there: a host, with its port if that is not the usual one. */
   readonly destinationHost: string;
+  /** As configured: what pages say before the processor has answered. Receipts and outcomes say what it answered. */
+  readonly expectedMode: PaymentMode;
   /**
    * Decides at issue, by published limits and without a request, so that nobody approves a payment that cannot be made. `possible` is
    * no promise: the processor has the last word in `open`.

@@ -71,6 +71,14 @@ describe('a receipt', () => {
     expect(await replica.sign({ mcpServerId: MCP_SERVER, elicitation: later })).toBe(first);
   });
 
+  it('S69: says whether the processor took the payment live or in test mode, and nothing without a processor', async () => {
+    const { outcome } = approvedPayment;
+    if (outcome.kind !== 'payment') throw new Error('unreachable');
+    for (const mode of ['live', 'test'] as const)
+      expect(await claimsOf(await sign({ ...approvedPayment, outcome: { ...outcome, mode } }))).toMatchObject({ mode });
+    expect(await claimsOf(await sign(approvedPayment))).not.toHaveProperty('mode');
+  });
+
   it('says nothing of the passkey, the message or the return URL', async () => {
     const receipt = await sign({ ...approvedPayment, message: 'canary-message', returnUrl: 'https://canary.example/' });
     expect(JSON.stringify(await claimsOf(receipt))).not.toMatch(/canary|cGFzc2tleQ/);

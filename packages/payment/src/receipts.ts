@@ -5,6 +5,7 @@ import {
   type ConfirmationOutcome,
   type ConfirmationRequest,
   type ConfirmationTerms,
+  type PaymentMode,
   type PaymentOutcome,
   type PaymentRequest,
   type PaymentTerms,
@@ -37,6 +38,7 @@ export type ReceiptClaims = {
       readonly terms: PaymentTerms;
       readonly processor: string;
       readonly processorReference?: string;
+      readonly mode?: PaymentMode;
     }
   | { readonly kind: 'confirmation'; readonly terms: ConfirmationTerms }
 );
@@ -86,13 +88,14 @@ function claimsOf(p: { issuer: string; mcpServerId: string; elicitation: Complet
     approval: approvalOf(outcome.approval),
   } as const;
   if (approved.kind === 'confirmation') return { ...claims, kind: 'confirmation', terms: approved.request.terms };
-  const { processor, processorReference } = approved.outcome;
+  const { processor, processorReference, mode } = approved.outcome;
   return {
     ...claims,
     kind: 'payment',
     terms: approved.request.terms,
     processor,
     ...(processorReference === undefined ? {} : { processorReference }),
+    ...(mode === undefined ? {} : { mode }),
   };
 }
 

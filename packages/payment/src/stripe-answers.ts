@@ -1,3 +1,4 @@
+import type { PaymentMode } from '@postern/elicitation';
 import { z } from 'zod';
 import { type ChargeStatus, ProcessorError } from './processor.ts';
 import { fromStripeAmount } from './stripe-amounts.ts';
@@ -14,6 +15,7 @@ const sessionSchema = z.object({
   url: z.string().max(8192).nullish(),
   amount_total: z.int().min(0).nullable(),
   currency: z.string().nullable(),
+  livemode: z.boolean(),
   payment_intent: z.union([stripeId, z.object({ id: stripeId, status: z.string() })]).nullish(),
 });
 
@@ -56,12 +58,15 @@ export function chargeStatusOf(session: CheckoutSession): ChargeStatus {
   }
 }
 
-function paid({ id, amount_total, currency, payment_intent }: CheckoutSession): ChargeStatus {
+/** What Stripe says about itself; the prefix of the key is no proof. */
+export const modeOf = ({ livemode }: Pick<CheckoutSession, 'livemode'>): PaymentMode => (livemode ? 'live' : 'test');
+
+function paid({ id, amount_total, currency, payment_intent, livemode }: CheckoutSession): ChargeStatus {
   const amount = amount_total === null || currency === null ? undefined : fromStripeAmount(amount_total, currency);
   // It was paid; that what was paid cannot be read does not make it unpaid.
   if (amount === undefined) throw new ProcessorError('unavailable', { processorCode: 'unreadable_amount' });
   const paymentIntentId = typeof payment_intent === 'string' ? payment_intent : payment_intent?.id;
-  return { state: 'paid', processorReference: paymentIntentId ?? id, amount };
+  return { state: 'paid', processorReference: paymentIntentId ?? id, amount, mode: modeOf({ livemode }) };
 }
 
 /** Payment methods that are settled later leave the session complete and unpaid, for good when they fail. */

@@ -137,7 +137,9 @@ describe('Stripe', () => {
       headers: { authorization: `Bearer ${world.stripe.secretKey}` },
     });
     expect(await answer.json()).toMatchObject({ metadata, description: 'Order 7', amount_received: 1050 });
-    expect(await world.processor.status(reference)).toEqual({ state: 'paid', processorReference: intentId, amount });
+    expect(await world.processor.status(reference)).toEqual({
+      ...{ state: 'paid', processorReference: intentId, amount, mode: 'test' },
+    });
   });
 
   test.each([
@@ -241,7 +243,11 @@ describe('Stripe', () => {
       await expect(restricted().status(reference)).resolves.toEqual({ state: 'open' });
       world.stripe.pay(reference);
       const processorReference = world.stripe.checkoutSession(reference).payment_intent;
-      await expect(restricted().status(reference)).resolves.toEqual({ state: 'paid', processorReference, amount });
+      await expect(restricted().status(reference)).resolves.toMatchObject({
+        state: 'paid',
+        processorReference,
+        amount,
+      });
       expect(await restricted().close(reference)).toMatchObject({ state: 'paid' });
       const second = await restricted().open({ ...ask, key: 'second' });
       expect(await restricted().close(second.reference)).toEqual({ state: 'closed' });
@@ -259,6 +265,22 @@ describe('Stripe', () => {
       expect(await restricted().status(reference)).toMatchObject({ state: 'paid', amount });
     });
   });
+
+  test.each([
+    [true, 'live'],
+    [false, 'test'],
+  ] as const)(
+    'S69: says what Stripe says of itself (livemode: %s), whatever the key looks like',
+    async (livemode, mode) => {
+      await using stripe = await startFakeStripe({ now: world.clock.now, livemode });
+      const processor = world.processorWith({ apiUrl: stripe.origin, secretKey: stripe.secretKey });
+      expect(processor.expectedMode).toBe('test');
+      const charge = await processor.open(ask);
+      expect(charge).toMatchObject({ mode });
+      stripe.pay(charge.reference);
+      expect(await processor.status(charge.reference)).toMatchObject({ state: 'paid', mode });
+    },
+  );
 
   test('an answer that does not come in time is given up, and the charge is found afterwards', async () => {
     const hold = world.stripe.hold('create', 'after');

@@ -14,6 +14,7 @@ import {
   type CheckoutSession,
   chargeStatusOf,
   isToldByIntent,
+  modeOf,
   parseSession,
   unreadableAnswer,
 } from './stripe-answers.ts';
@@ -48,6 +49,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     name: config.name,
     displayName: config.displayName,
     destinationHost,
+    expectedMode: config.secretKey.includes('_test_') ? 'test' : 'live',
 
     canTake: terms => answerOfStripe(terms, config.paymentMethodTypes),
 
@@ -106,7 +108,8 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
   }
 
   /** Nobody is led to a page that is not where we said, or that asks for another sum. */
-  function chargeOf({ id, url, amount_total, currency }: CheckoutSession, { terms }: OpenCharge): Charge {
+  function chargeOf(session: CheckoutSession, { terms }: OpenCharge): Charge {
+    const { id, url, amount_total, currency } = session;
     if (typeof url !== 'string' || amount_total === null || currency === null) throw unreadableAnswer();
     const isSum = amount_total === toStripeAmount(terms.amount) && currency.toUpperCase() === terms.amount.currency;
     if (!isSum) throw new ProcessorError('refused', { processorCode: 'other_amount' });
@@ -115,7 +118,7 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     if (target === null || !isSafe || target.host !== destinationHost) {
       throw new ProcessorError('refused', { processorCode: 'other_checkout_host' });
     }
-    return { reference: id, url: target.href };
+    return { reference: id, url: target.href, mode: modeOf(session) };
   }
 }
 

@@ -2,6 +2,39 @@ import type { Fault } from '../fault.ts';
 
 export const paymentsFaults: readonly Fault[] = [
   {
+    name: 'test money is said to be live',
+    breaks: 'S69',
+    file: 'packages/payment/src/stripe-answers.ts',
+    original: "(livemode ? 'live' : 'test')",
+    replacement: "(livemode === undefined ? 'test' : 'live')",
+    foundBy: ['packages/payment/src/stripe-processor.test.ts'],
+    only: 'S69',
+  },
+  {
+    name: 'a receipt does not say that it is for test money',
+    breaks: 'S69',
+    file: 'packages/payment/src/receipts.ts',
+    original: '    ...(mode === undefined ? {} : { mode }),\n',
+    replacement: '',
+    foundBy: ['packages/payment/src/receipts.test.ts'],
+  },
+  {
+    name: 'the verifier accepts test money',
+    breaks: 'S69',
+    file: 'packages/mcp/src/receipt/receipt-verifier.ts',
+    original: "verified.mode === 'test' && !allowTestPayments",
+    replacement: "verified.mode === 'live' && !allowTestPayments && issuer === ''",
+    foundBy: ['packages/mcp/src/receipt/receipt-verifier.test.ts'],
+  },
+  {
+    name: 'a public gateway starts with a test key unasked',
+    breaks: 'S69, S62',
+    file: 'services/gateway/src/config/cross-faults.ts',
+    original: 'if (isTestKey && !testMode && !isLoopbackUrl(config.publicUrl))',
+    replacement: "if (isTestKey && !testMode && config.publicUrl === '')",
+    foundBy: ['services/gateway/src/config/load-config.test.ts'],
+  },
+  {
     name: 'a charge of another gateway is taken for ours',
     breaks: 'S68',
     file: 'packages/payment/src/stripe-webhook.ts',

@@ -15,7 +15,7 @@ const values: readonly (readonly [name: RegExp, value: () => string])[] = [
   [/KEY_HASH$/, () => `sha256:${randomBytes(32).toString('hex')}`],
   [/PUBLIC_URL$/, () => 'http://localhost:8080'],
   [/ISSUER$/, () => 'https://login.example.com'],
-  [/STRIPE_SECRET_KEY$/, () => 'rk_test_51abc'],
+  [/STRIPE_SECRET_KEY$/, () => 'rk_live_51abc'],
   [/WEBHOOK_SECRET$/, () => `whsec_${key()}`],
 ];
 

@@ -50,6 +50,7 @@ export const receiptClaimsSchema = z.discriminatedUnion('kind', [
     terms: paymentTerms,
     processor: text,
     processorReference: text.optional(),
+    mode: z.enum(['live', 'test']).optional(),
   }),
   z.object({ ...common, kind: z.literal('confirmation'), terms: confirmationTerms }),
 ]);

@@ -27,6 +27,8 @@ export type ReceiptErrorCode =
   | 'wrong_payee'
   | 'wrong_reference'
   | 'wrong_processor'
+  /** Paid in the test mode of the processor: no money has moved. `allowTestPayments` accepts it. */
+  | 'test_payment'
   /** Approved in a weaker way than was expected. */
   | 'weak_approval'
   /** Approved too long ago, or in the future. */

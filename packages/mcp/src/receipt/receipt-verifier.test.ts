@@ -35,6 +35,20 @@ describe('a receipt as it should be', () => {
     expect(await verifier.verify(await sign(claims))).toEqual(claims);
   });
 
+  it('S69: is refused for a payment in test mode, unless the verifier accepts those', async () => {
+    const test = await sign({ ...payment, mode: 'test' });
+    await expect(verifier.verify(test)).rejects.toMatchObject(refusal('test_payment'));
+    await expect(verifier.verify(test, { kind: 'payment' })).rejects.toMatchObject(refusal('test_payment'));
+    const lenient = createReceiptVerifier({
+      ...{ issuer: ISSUER, mcpServerId: MCP_SERVER, keys, allowTestPayments: true },
+      now: () => APPROVED_AT + 1000,
+    });
+    expect(await lenient.verify(test)).toMatchObject({ mode: 'test' });
+    expect(await verifier.verify(await sign({ ...payment, mode: 'live' }))).toMatchObject({ mode: 'live' });
+    const unknown = await sign({ ...payment, mode: 'practice' });
+    await expect(lenient.verify(unknown)).rejects.toMatchObject(refusal('invalid_claims'));
+  });
+
   it('is typed by the kind that was expected', async () => {
     const { terms, processor } = await verifier.verify(await sign(payment), { kind: 'payment' });
     expect([terms.amount.minorUnits, processor]).toEqual([2490, 'stripe']);

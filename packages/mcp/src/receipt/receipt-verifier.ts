@@ -20,6 +20,8 @@ export interface ReceiptVerifierOptions {
   readonly timeoutMs?: number;
   /** Allow fetching keys over plain HTTP from hosts other than loopback. Who can alter them can forge receipts. Default false. */
   readonly allowHttp?: boolean;
+  /** Accept payments that a processor took in its test mode, where no money moves. Never in production. Default false. */
+  readonly allowTestPayments?: boolean;
   /** For tests and proxies. */
   readonly fetch?: typeof fetch;
   /** Epoch milliseconds; for tests. */
@@ -53,7 +55,7 @@ const headerSchema = z.object({
 
 /** @throws {PosternUsageError} `invalid_options` */
 export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptVerifier {
-  const { issuer, mcpServerId, now = Date.now } = options;
+  const { issuer, mcpServerId, allowTestPayments = false, now = Date.now } = options;
   if (issuer === '' || mcpServerId === '')
     throw new PosternUsageError('invalid_options', 'issuer and mcpServerId are needed.');
   const keySource = keySourceOf(options);
@@ -82,6 +84,8 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
     const verified = claimsOf(await authenticate(receipt));
     if (verified.iss !== issuer) throw new ReceiptError('wrong_issuer');
     if (verified.aud !== mcpServerId) throw new ReceiptError('wrong_audience');
+    if (verified.kind === 'payment' && verified.mode === 'test' && !allowTestPayments)
+      throw new ReceiptError('test_payment');
     return checkExpectations(verified, expected, now());
   }
   return { verify };

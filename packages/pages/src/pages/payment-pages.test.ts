@@ -62,6 +62,15 @@ describe('the payment page', () => {
     expect(markup).not.toContain('stripe');
   });
 
+  test('S69: says that no money is taken in test mode, in every language', () => {
+    for (const context of [en, { ...en, locale: 'zh-Hans' as const }]) {
+      expect(paymentPage(context, { ...atStripe, payment: { ...atStripe.payment, isTest: true } })).toContain(
+        'test-mode',
+      );
+      expect(paymentPage(context, atStripe)).not.toContain('test-mode');
+    }
+  });
+
   test('brings the digest back with approval only', () => {
     const markup = paymentPage(en, { ...atStripe, shown: 'a"b' });
     expect(actionsWith(markup, 'name="shown" value="a&#34;b"')).toEqual(['/e/0a.sample/accept']);

@@ -89,7 +89,9 @@ export const approvalSchema = z.object({
   passkey: text.exactOptional(),
 });
 
-export const chargeSchema = z.object({ reference: text, url: text });
+const mode = z.enum(['live', 'test']).exactOptional();
+
+export const chargeSchema = z.object({ reference: text, url: text, mode });
 
 export const outcomeSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('authorization'), connectionId, provider: text, scopes: z.array(text) }),
@@ -99,6 +101,7 @@ export const outcomeSchema = z.discriminatedUnion('kind', [
     approval: approvalSchema,
     processor: text,
     processorReference: text.exactOptional(),
+    mode,
   }),
   z.object({ kind: z.literal('confirmation'), digest, approval: approvalSchema }),
   z.object({ kind: z.literal('credential'), name: text, credentialId: credentialId.exactOptional() }),

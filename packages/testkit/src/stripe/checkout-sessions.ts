@@ -26,26 +26,28 @@ export interface PayOptions {
 export class CheckoutSessions {
   readonly #now: Clock;
   readonly #origin: () => string;
+  readonly #livemode: boolean;
   readonly #onEvent: (event: StripeEvent) => void;
   readonly #sessions = new Map<string, { readonly session: StripeSession; readonly request: SessionRequest }>();
   readonly #intents = new Map<string, StripePaymentIntent>();
   readonly events: StripeEvent[] = [];
   readonly charges: StripeCharge[] = [];
 
-  constructor(p: { now: Clock; origin: () => string; onEvent: (event: StripeEvent) => void }) {
+  constructor(p: { now: Clock; livemode: boolean; origin: () => string; onEvent: (event: StripeEvent) => void }) {
     this.#now = p.now;
     this.#origin = p.origin;
+    this.#livemode = p.livemode;
     this.#onEvent = p.onEvent;
   }
 
   create(request: SessionRequest): StripeSession {
-    const id = `cs_test_${randomBytes(24).toString('hex')}`;
+    const id = `cs_${this.#livemode ? 'live' : 'test'}_${randomBytes(24).toString('hex')}`;
     const session: StripeSession = {
       ...{ id, object: 'checkout.session', mode: 'payment', status: 'open', payment_status: 'unpaid' },
       url: `${this.#origin()}/c/pay/${id}`,
       ...{ amount_subtotal: request.total, amount_total: request.total, currency: request.currency },
       client_reference_id: request.clientReferenceId,
-      ...{ created: this.#seconds(), expires_at: request.expiresAt, livemode: false, locale: request.locale },
+      ...{ created: this.#seconds(), expires_at: request.expiresAt, livemode: this.#livemode, locale: request.locale },
       ...{ metadata: request.metadata, payment_intent: null, payment_method_types: request.methods },
       ...{ success_url: request.successUrl, cancel_url: request.cancelUrl, submit_type: request.submitType },
       ui_mode: 'hosted_page',
@@ -91,7 +93,7 @@ export class CheckoutSessions {
     const intent: StripePaymentIntent = {
       ...{ id: `pi_${randomBytes(12).toString('hex')}`, object: 'payment_intent', status: 'processing' },
       ...{ amount: options.amount ?? session.amount_total, amount_received: 0 },
-      ...{ currency: options.currency ?? session.currency, created: this.#seconds(), livemode: false },
+      ...{ currency: options.currency ?? session.currency, created: this.#seconds(), livemode: this.#livemode },
       ...request.intent,
     };
     this.#intents.set(intent.id, intent);
@@ -146,7 +148,7 @@ export class CheckoutSessions {
   #happen(type: StripeEventType, object: object): StripeEvent {
     const event: StripeEvent = {
       ...{ id: `evt_${randomBytes(12).toString('hex')}`, object: 'event', api_version: '2026-10-28.endive' },
-      ...{ created: this.#seconds(), livemode: false, pending_webhooks: 1, type },
+      ...{ created: this.#seconds(), livemode: this.#livemode, pending_webhooks: 1, type },
       data: { object: structuredClone(object) as Readonly<Record<string, unknown>> },
     };
     this.events.push(event);

@@ -17,6 +17,8 @@ export interface FakeStripeOptions {
   /** Port in its own URLs, where something stands before it. Default: its own. */
   readonly publicPort?: number;
   readonly secretKey?: string;
+  /** What its answers say of themselves, whatever the key looks like. Default false. */
+  readonly livemode?: boolean;
   /** Accepted as well: a restricted key that may write Checkout Sessions and read no PaymentIntents. */
   readonly restrictedKey?: string;
   readonly webhookSecrets?: readonly string[];
@@ -79,7 +81,12 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
   const secretKey = options.secretKey ?? `sk_test_${randomBytes(12).toString('hex')}`;
   const keys = new IdempotencyLedger();
   const faults = new StripeFaults();
-  const checkout = new CheckoutSessions({ now, origin: () => origin, onEvent: event => options.onEvent?.(event) });
+  const checkout = new CheckoutSessions({
+    now,
+    livemode: options.livemode ?? false,
+    origin: () => origin,
+    onEvent: event => options.onEvent?.(event),
+  });
   const api = new StripeApi({ secretKey, restrictedKey: options.restrictedKey, now, checkout, keys, faults });
   const listener = await listenHttp(
     (request, response) => {

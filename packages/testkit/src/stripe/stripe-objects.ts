@@ -12,7 +12,7 @@ export interface StripeSession {
   readonly client_reference_id: string | null;
   readonly created: number;
   readonly expires_at: number;
-  readonly livemode: false;
+  readonly livemode: boolean;
   readonly locale: string | null;
   readonly metadata: Readonly<Record<string, string>>;
   payment_intent: string | null;
@@ -32,7 +32,7 @@ export interface StripePaymentIntent {
   readonly currency: string;
   readonly created: number;
   readonly description: string | null;
-  readonly livemode: false;
+  readonly livemode: boolean;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -48,7 +48,7 @@ export interface StripeEvent {
   readonly object: 'event';
   readonly api_version: string;
   readonly created: number;
-  readonly livemode: false;
+  readonly livemode: boolean;
   readonly pending_webhooks: number;
   readonly type: StripeEventType;
   /** As the object was when it happened. */

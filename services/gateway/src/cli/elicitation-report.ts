@@ -82,8 +82,12 @@ function outcomeOf(outcome: Outcome) {
     case 'authorization':
       return { connectionId: outcome.connectionId, scopes: outcome.scopes };
     case 'payment': {
-      const { processor, processorReference: reference } = outcome;
-      const paid = { processor, ...(reference === undefined ? {} : { processorReference: reference }) };
+      const { processor, processorReference: reference, mode } = outcome;
+      const paid = {
+        processor,
+        ...(reference === undefined ? {} : { processorReference: reference }),
+        ...(mode === undefined ? {} : { mode }),
+      };
       return { approval: approvalOf(outcome.approval), ...paid };
     }
     case 'confirmation':

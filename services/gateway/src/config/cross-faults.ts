@@ -34,6 +34,17 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
     fault('metrics.port', 'must not be the public port');
   faults.push(...redisFaults(config.redis));
 
+  config.processors.forEach(({ secretKey, testMode }, at) => {
+    const isTestKey = secretKey.includes('_test_');
+    // Whoever pays at a public gateway believes that it is real.
+    if (isTestKey && !testMode && !isLoopbackUrl(config.publicUrl))
+      fault(
+        `processors[${at}].secretKey`,
+        'is a test key on a public gateway: set testMode if no payment is to move money',
+      );
+    if (!isTestKey && testMode) fault(`processors[${at}].testMode`, 'is on, and the key is a live one');
+  });
+
   const recognitionOf = new Map<string, string>();
   const providers = new Map(config.providers.map(provider => [provider.name, provider]));
   const processors = new Set(['none', ...config.processors.map(processor => processor.name)]);

@@ -94,12 +94,14 @@ describe('what the processor says', () => {
     expect(await bench.status()).toBe(status);
   });
 
-  test('paid, once, however often it is asked', async () => {
+  test('S69: paid, once and in the mode of the processor, however often it is asked', async () => {
     const bench = await createBench();
     bench.scripted.pay(await bench.opened());
     const charging = await bench.current();
     await Promise.all(Array.from({ length: 20 }, () => bench.flow.check(charging)));
-    expect(await bench.current()).toMatchObject({ status: 'completed', outcome: { processorReference: 'pi_cs_1' } });
+    expect(await bench.current()).toMatchObject({
+      ...{ status: 'completed', outcome: { processorReference: 'pi_cs_1', mode: 'test' } },
+    });
     expect(bench.stage.eventsNamed('elicitation.completed')).toHaveLength(1);
     expect(bench.refunds()).toEqual([]);
   });

@@ -110,7 +110,9 @@ export function createPaymentFlow(p: {
         const settled = await p.service.settle(
           elicitationId,
           attempt,
-          isAsApproved ? { result: 'paid', processorReference: status.processorReference } : { result: 'mismatch' },
+          isAsApproved
+            ? { result: 'paid', processorReference: status.processorReference, mode: status.mode }
+            : { result: 'mismatch' },
         );
         if (!isPaidBy(settled, status.processorReference))
           await reportRefund(elicitationId, elicitation, {

@@ -70,7 +70,7 @@ export function createAsksStage(
       },
       config: {
         processors: [
-          { type: 'stripe', name: 'stripe-main', secretKey: 'sk_test_1', webhookSecrets: ['whsec_dGVzdA=='] },
+          { type: 'stripe', name: 'stripe-main', secretKey: 'sk_live_1', webhookSecrets: ['whsec_dGVzdA=='] },
         ],
       },
     },

@@ -30,7 +30,7 @@ function withWebhooks(...webhooks: readonly object[]) {
 }
 
 const limits = 'mcpServers[0].payment.maxAmount';
-const stripe = { type: 'stripe', name: 'stripe-main', secretKey: 'sk_test_1', webhookSecrets: ['whsec_1'] };
+const stripe = { type: 'stripe', name: 'stripe-main', secretKey: 'sk_live_1', webhookSecrets: ['whsec_1'] };
 /** Payments by Stripe alone, within these limits. */
 const withStripe = (maxAmount: Readonly<Record<string, number>>) => ({
   ...withServer({ payment: { processors: [stripe.name], maxAmount } }),
@@ -175,6 +175,16 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     'a processor that is not there',
     withServer({ payment: { maxAmount: { EUR: 1 }, processors: ['none', 'cash'] } }),
     ['mcpServers[0].payment.processors'],
+  ],
+  [
+    'a test key on a public gateway',
+    { ...sampleConfig(), processors: [{ ...stripe, secretKey: 'rk_test_1' }] },
+    ['processors[0].secretKey'],
+  ],
+  [
+    'test mode with a live key',
+    { ...sampleConfig(), processors: [{ ...stripe, testMode: true }] },
+    ['processors[0].testMode'],
   ],
   ['a currency that the processor does not take', withStripe({ EUR: 50, CUP: 1000 }), [`${limits}.CUP`]],
   ['a limit below what the processor takes', withStripe({ EUR: 49, JPY: 50 }), [`${limits}.EUR`]],

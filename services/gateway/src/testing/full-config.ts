@@ -59,6 +59,7 @@ export function fullConfig(): Record<string, unknown> {
         name: 'stripe-main',
         displayName: 'Stripe',
         secretKey: 'rk_test_abc',
+        testMode: true,
         webhookSecrets: ['whsec_abc'],
         apiUrl: 'http://127.0.0.1:12111',
         checkoutHost: 'pay.example',

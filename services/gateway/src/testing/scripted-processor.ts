@@ -45,13 +45,14 @@ export function createScriptedProcessor(name = 'stripe-main') {
     name,
     displayName: 'Stripe',
     destinationHost: 'checkout.example',
+    expectedMode: 'test',
     canTake: () => impossible ?? { result: 'possible' },
     open: ({ key, terms }: OpenCharge) =>
       step('open', key, () => {
         const reference = byKey.get(key) ?? `cs_${charges.size + 1}`;
         const known = charges.get(reference);
         if (known !== undefined) return known.charge;
-        const charge = { reference, url: `https://checkout.example/${reference}` };
+        const charge = { reference, url: `https://checkout.example/${reference}`, mode: 'test' as const };
         charges.set(reference, { charge, amount: terms.amount, status: { state: 'open' } });
         byKey.set(key, reference);
         return charge;
@@ -74,7 +75,7 @@ export function createScriptedProcessor(name = 'stripe-main') {
     pay(reference: string, change: Partial<Amount> = {}): void {
       const found = chargeAt(reference);
       const amount = { ...found.amount, ...change };
-      found.status = { state: 'paid', processorReference: `pi_${reference}`, amount };
+      found.status = { state: 'paid', processorReference: `pi_${reference}`, amount, mode: 'test' };
     },
     becomes(reference: string, state: 'open' | 'processing' | 'closed'): void {
       chargeAt(reference).status = { state };

@@ -19,6 +19,7 @@ export const approvalsEn = {
   'payment.quantity': '{quantity} × {unit}',
   'payment.total': 'Total',
   'payment.reference': 'Reference',
+  'payment.testMode': 'Test mode: no money is taken. Do not treat this as a payment.',
   'payment.accept': 'Approve',
   'payment.acceptWithPasskey': 'Approve with passkey',
   'payment.passkeyWhy':

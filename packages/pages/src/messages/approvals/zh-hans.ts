@@ -18,6 +18,7 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'payment.quantity': '{quantity} 件，每件 {unit}',
   'payment.total': '合计',
   'payment.reference': '参考编号',
+  'payment.testMode': '测试模式：不会扣款，请勿视为实际付款。',
   'payment.accept': '批准',
   'payment.acceptWithPasskey': '用通行密钥批准',
   'payment.passkeyWhy': '下一步将使用您的通行密钥：它保存在您的设备上，通过指纹、面容或设备密码解锁。',

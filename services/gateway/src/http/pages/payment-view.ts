@@ -22,7 +22,10 @@ export function createPaymentView({ deps, browser, views }: PageDeps) {
   function factsOf({ request, ...elicitation }: ElicitationOf<'payment'>): PaymentFactsView {
     const { payee, amount, items, reference } = request.terms;
     const processor = deps.processors.get(request.processor);
-    const url = elicitation.status === 'active' ? elicitation.charge?.url : undefined;
+    const charge = elicitation.status === 'active' ? elicitation.charge : undefined;
+    const paid =
+      elicitation.status === 'completed' && elicitation.outcome.kind === 'payment' ? elicitation.outcome : undefined;
+    const mode = paid?.mode ?? charge?.mode ?? (paid === undefined ? processor?.expectedMode : undefined);
     return {
       payeeName: payee.name,
       amount: amountView(amount),
@@ -37,13 +40,14 @@ export function createPaymentView({ deps, browser, views }: PageDeps) {
             })),
           }),
       reference,
+      ...(mode === 'test' ? { isTest: true } : {}),
       ...(processor === undefined
         ? {}
         : {
             processor: {
               name: processor.displayName,
               // Once there is an address, the page names where it leads, whatever was expected before.
-              host: url === undefined ? processor.destinationHost : displayHost(new URL(url)),
+              host: charge === undefined ? processor.destinationHost : displayHost(new URL(charge.url)),
             },
           }),
     };
