@@ -36,7 +36,14 @@ const base = {
   status: 'completed',
   endedAt: APPROVED_AT,
 } as const;
-const approval = { method: 'passkey', identity: 'login', at: APPROVED_AT, authTime: APPROVED_AT - 1000 } as const;
+const approval: Approval = {
+  method: 'passkey',
+  identity: 'login',
+  at: APPROVED_AT,
+  authTime: APPROVED_AT - 1000,
+  passkey: 'passkey-1',
+  passkeyAddedAt: APPROVED_AT - 2000,
+};
 
 function paid(terms: PaymentTerms): CompletedElicitation {
   const digest = askDigest({ kind: 'payment', terms, processor: 'none' });
@@ -100,6 +107,7 @@ describe('whatever was approved', () => {
           identity: 'login',
           at: new Date(APPROVED_AT).toISOString(),
           authTime: new Date(APPROVED_AT - 1000).toISOString(),
+          passkeyAddedAt: new Date(APPROVED_AT - 2000).toISOString(),
         });
       }),
       { numRuns: 50 },

@@ -110,7 +110,9 @@ describe('S67: the person changes their passkeys', () => {
 
     const approving = await ceremonyOf(raw, elicitationId);
     await answerCeremony(raw, approving, second.get(approving.options));
-    expect((await world.api.read(elicitationId)).body.outcome).toMatchObject({ approval: { method: 'passkey' } });
+    expect((await world.api.read(elicitationId)).body.outcome).toMatchObject({
+      approval: { method: 'passkey', passkeyAddedAt: expect.any(String) },
+    });
 
     const removal = await removalOf(raw);
     const removing = await pageAt(raw, removal);

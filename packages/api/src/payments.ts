@@ -60,6 +60,7 @@ export const approvalSchema = z.object({
   identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway knew who it was.'),
   at: z.iso.datetime(),
   authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
+  passkeyAddedAt: z.iso.datetime().optional().describe('When the passkey was added, with method `passkey`.'),
 });
 
 export const paymentOutcomeSchema = z.object({

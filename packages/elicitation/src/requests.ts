@@ -137,6 +137,8 @@ export interface Approval {
   readonly authTime?: number;
   /** Which passkey (its WebAuthn credential id), with method `passkey`. */
   readonly passkey?: string;
+  /** When that passkey was added; epoch milliseconds. */
+  readonly passkeyAddedAt?: number;
 }
 
 export interface AuthorizationOutcome {

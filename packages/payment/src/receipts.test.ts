@@ -40,6 +40,7 @@ describe('a receipt', () => {
         identity: 'login',
         at: '2026-10-01T12:00:30.250Z',
         authTime: '2026-10-01T11:58:00.000Z',
+        passkeyAddedAt: '2026-09-01T09:30:00.000Z',
       },
       processor: 'stripe',
       processorReference: 'pi_3TestReference',

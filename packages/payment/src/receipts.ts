@@ -31,6 +31,7 @@ export type ReceiptClaims = {
     readonly identity: Approval['identity'];
     readonly at: string;
     readonly authTime?: string;
+    readonly passkeyAddedAt?: string;
   };
 } & (
   | {
@@ -113,12 +114,13 @@ function approvedOf(elicitation: CompletedElicitation): Approved {
   throw unsuitable(elicitation);
 }
 
-function approvalOf({ method, identity, at, authTime }: Approval): ReceiptClaims['approval'] {
+function approvalOf({ method, identity, at, authTime, passkeyAddedAt }: Approval): ReceiptClaims['approval'] {
   return {
     method,
     identity,
     at: new Date(at).toISOString(),
     ...(authTime === undefined ? {} : { authTime: new Date(authTime).toISOString() }),
+    ...(passkeyAddedAt === undefined ? {} : { passkeyAddedAt: new Date(passkeyAddedAt).toISOString() }),
   };
 }
 

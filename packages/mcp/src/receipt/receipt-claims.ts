@@ -40,6 +40,7 @@ const common = {
     identity: z.enum(['login', 'external', 'loopback']),
     at: z.iso.datetime(),
     authTime: z.iso.datetime().optional(),
+    passkeyAddedAt: z.iso.datetime().optional(),
   }),
 };
 

@@ -37,6 +37,7 @@ const approval: Approval = {
   at: Date.UTC(2026, 9, 1, 12, 0, 30, 250),
   authTime: Date.UTC(2026, 9, 1, 11, 58),
   passkey: 'cGFzc2tleQ',
+  passkeyAddedAt: Date.UTC(2026, 8, 1, 9, 30),
 };
 
 const base = {

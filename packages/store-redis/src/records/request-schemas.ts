@@ -87,6 +87,7 @@ export const approvalSchema = z.object({
   at: time,
   authTime: time.exactOptional(),
   passkey: text.exactOptional(),
+  passkeyAddedAt: time.exactOptional(),
 });
 
 const mode = z.enum(['live', 'test']).exactOptional();

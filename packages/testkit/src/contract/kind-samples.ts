@@ -91,6 +91,7 @@ export const approval: Approval = {
   at: Date.UTC(2026, 0, 1),
   authTime: Date.UTC(2025, 11, 31),
   passkey: 'passkey-1',
+  passkeyAddedAt: Date.UTC(2025, 10, 30),
 };
 export const chargeAt: Charge = { reference: 'cs_1', url: 'https://checkout.example.com/c/cs_1?a=b' };
 

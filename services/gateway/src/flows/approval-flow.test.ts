@@ -6,6 +6,8 @@ import { signedInAs } from '../testing/flow-stage.ts';
 
 const MINUTE = 60_000;
 
+const passkey = { passkeyId: 'passkey-1', addedAt: 1000 };
+
 async function approver(stage: AsksStage, shown: string, authTime?: number | 'unknown') {
   return { visitor: stage.visitor, browserSession: await stage.browserSession(authTime), shown };
 }
@@ -66,15 +68,17 @@ describe('what is still to be proved', () => {
     const asked = await stage.pay({ processor: 'none' });
     const person = await approver(stage, asked.request.digest);
     expect(await stage.approvalFlow(asked, person)).toEqual({ result: 'passkey_needed' });
-    const { elicitation } = await approved(stage, asked, person, 'passkey-1');
-    expect(elicitation).toMatchObject({ outcome: { approval: { method: 'passkey', passkey: 'passkey-1' } } });
+    const { elicitation } = await approved(stage, asked, person, passkey);
+    expect(elicitation).toMatchObject({
+      outcome: { approval: { method: 'passkey', passkey: 'passkey-1', passkeyAddedAt: 1000 } },
+    });
   });
 
   test('a payment that comes back from its processor while the button is pressed is not approved by the button alone', async () => {
     const stage = createAsksStage({ payment: { passkeyAbove: { EUR: 0 } } });
     const asked = await stage.pay();
     const person = await approver(stage, asked.request.digest);
-    const { elicitation: charging } = await approved(stage, asked, person, 'passkey-1');
+    const { elicitation: charging } = await approved(stage, asked, person, passkey);
     const seen = await stage.again(charging, 'payment');
     // Read while it was charging; then the processor says that nothing was paid.
     if (seen.status !== 'active') throw new Error('not charging');

@@ -1,5 +1,6 @@
 import type { Approval, BrowserSession, Clock, Elicitation, ElicitationService, Visitor } from '@postern/elicitation';
 import type { Approvable, ApprovalPolicy } from './approval-policy.ts';
+import type { VerifiedPasskey } from './passkey-flow.ts';
 
 export interface Approver {
   readonly visitor: Visitor;
@@ -20,7 +21,7 @@ export function createApprovalFlow(p: { service: ElicitationService; approvalPol
     elicitation: Approvable,
     { visitor, browserSession, shown }: Approver,
     /** The passkey that was verified for these very terms. */
-    passkey?: string,
+    passkey?: VerifiedPasskey,
   ): Promise<ApprovalResult> {
     p.service.assertSamePerson(elicitation, visitor);
     // A repeat of what is decided needs no new proof, and is answered with the stored decision. It is not handed on: a payment that has
@@ -34,7 +35,7 @@ export function createApprovalFlow(p: { service: ElicitationService; approvalPol
       identity: elicitation.identityMode,
       at: p.now(),
       ...(browserSession?.authTime === undefined ? {} : { authTime: browserSession.authTime }),
-      ...(passkey === undefined ? {} : { passkey }),
+      ...(passkey === undefined ? {} : { passkey: passkey.passkeyId, passkeyAddedAt: passkey.addedAt }),
     };
     const approved = await p.service.approve(elicitation.elicitationId, visitor, { shown, approval });
     return { result: 'approved', elicitation: approved };

@@ -13,9 +13,20 @@ import { passkeyHolderOf } from './passkey-holder.ts';
 
 type Payment = ElicitationOf<'payment'>;
 
-export type CeremonyResult =
-  /** The WebAuthn credential id of the passkey that counts. */
-  | { readonly result: 'verified'; readonly passkeyId: string }
+export type RegistrationResult =
+  /** The WebAuthn credential id of the passkey that was added. */
+  { readonly result: 'verified'; readonly passkeyId: string } | { readonly result: 'failed' };
+
+/** A passkey that was verified for exactly these terms. */
+export interface VerifiedPasskey {
+  /** WebAuthn credential id. */
+  readonly passkeyId: string;
+  /** Epoch milliseconds. */
+  readonly addedAt: number;
+}
+
+export type VerificationResult =
+  | ({ readonly result: 'verified' } & VerifiedPasskey)
   /** Valid, and too young: it counts from then on, in epoch milliseconds. */
   | { readonly result: 'too_new'; readonly countsFrom: number }
   | { readonly result: 'failed' };
@@ -68,9 +79,9 @@ export function createPasskeyFlow(p: {
     },
 
     /** Adds the person's first passkey. Further ones are not added here: whoever has one proves it is them with that. */
-    async register(elicitation: Payment, form: CeremonyForm): Promise<CeremonyResult> {
+    async register(elicitation: Payment, form: CeremonyForm): Promise<RegistrationResult> {
       const { subject, elicitationId } = elicitation;
-      const refused = (code: string, reason?: string): CeremonyResult => {
+      const refused = (code: string, reason?: string): RegistrationResult => {
         p.events.passkeyRefused({ subject, elicitationId, code, ...(reason === undefined ? {} : { reason }) });
         return { result: 'failed' };
       };
@@ -95,9 +106,9 @@ export function createPasskeyFlow(p: {
     },
 
     /** Verifies the person's assertion over the digest of the terms. */
-    async verify(elicitation: Payment, form: CeremonyForm): Promise<CeremonyResult> {
+    async verify(elicitation: Payment, form: CeremonyForm): Promise<VerificationResult> {
       const { subject, elicitationId } = elicitation;
-      const refused = (code: string): CeremonyResult => {
+      const refused = (code: string): VerificationResult => {
         p.events.passkeyRefused({ subject, elicitationId, code });
         return { result: 'failed' };
       };
@@ -111,11 +122,12 @@ export function createPasskeyFlow(p: {
           challenge: ceremony.challenge,
           passkeys,
         });
+        const addedAt = passkeys.find(passkey => passkey.passkeyId === passkeyId)?.createdAt ?? p.now();
         const used = await p.stores.passkeys.use({ subject: holder, passkeyId, signCount, backedUp });
         if (used !== 'used') return refused(`counter_${used}`);
         // Read after the use: a passkey that was there has brought its time with it.
         const countsFrom = await waitOf(holder);
-        if (countsFrom === undefined) return { result: 'verified', passkeyId };
+        if (countsFrom === undefined) return { result: 'verified', passkeyId, addedAt };
         p.events.passkeyRefused({ subject, elicitationId, code: 'too_new' });
         return { result: 'too_new', countsFrom };
       } catch (error) {

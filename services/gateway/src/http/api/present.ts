@@ -89,8 +89,12 @@ function presentOutcome(outcome: Outcome): OutcomeBody {
 }
 
 /** Which passkey it was is the person's own business. */
-function presentApproval({ method, identity, at, authTime }: Approval) {
-  return { method, identity, at: iso(at), ...(authTime === undefined ? {} : { authTime: iso(authTime) }) };
+function presentApproval({ method, identity, at, authTime, passkeyAddedAt }: Approval) {
+  return {
+    ...{ method, identity, at: iso(at) },
+    ...(authTime === undefined ? {} : { authTime: iso(authTime) }),
+    ...(passkeyAddedAt === undefined ? {} : { passkeyAddedAt: iso(passkeyAddedAt) }),
+  };
 }
 
 export function presentConnection(connection: Connection, now: number): ConnectionBody {

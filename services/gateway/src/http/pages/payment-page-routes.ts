@@ -134,7 +134,7 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
       if (verified.result === 'failed') return sendPasskey(request, reply.code(422), asked, 'failed');
       try {
         const approver = { visitor, browserSession, shown: form.shown ?? '' };
-        const approved = await approvalFlow(elicitation, approver, verified.passkeyId);
+        const approved = await approvalFlow(elicitation, approver, verified);
         if (approved.result === 'approved') await paymentFlow.open(approved.elicitation);
       } catch (error) {
         // The page shows what is asked, and the person decides again.
