@@ -1,7 +1,13 @@
 /** What packages/payment signs, packages/mcp verifies: they share nothing but docs/receipts.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { askDigest, type CompletedElicitation, type ConfirmationTerms, type PaymentTerms } from '@postern/elicitation';
+import {
+  type Approval,
+  askDigest,
+  type CompletedElicitation,
+  type ConfirmationTerms,
+  type PaymentTerms,
+} from '@postern/elicitation';
 import { createReceiptVerifier, type ReceiptVerifier, termsDigest } from '@postern/mcp';
 import { createReceiptKeys, createReceipts, newReceiptKey, type ReceiptKey } from '@postern/payment';
 import fc from 'fast-check';
