@@ -108,4 +108,18 @@ describe('the acceptance list', () => {
     expect(citing).not.toEqual([]);
     expect(citing.every(({ path }) => isSlow(path))).toBe(onlyInFull.includes(id));
   });
+
+  it('every row of "What a theft gives" in SECURITY.md names a test that cites its id', () => {
+    const [, table = ''] = readFileSync(join(root, 'SECURITY.md'), 'utf8').split('## What a theft gives');
+    const rows = table.split('\n## ', 1)[0]?.match(/^\| (?!stolen).*$/gm) ?? [];
+    expect(rows.length).toBeGreaterThan(5);
+    for (const row of rows) {
+      const named = [...(row.split(' | ').at(-1) ?? '').matchAll(/\[(S\d\d)\]\(([^)]+)\)/g)];
+      expect(named, row).not.toEqual([]);
+      for (const [, id = '', path = ''] of named) {
+        const found = titles.filter(title => title.path === join(root, path) && title.title.includes(id));
+        expect(found, `${id} ${path}`).not.toEqual([]);
+      }
+    }
+  });
 });
