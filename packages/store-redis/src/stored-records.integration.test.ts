@@ -7,20 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 import { askOf, createKeys } from './keys.ts';
 
-const {
-  ask,
-  browserSessionIdOf,
-  cancel,
-  connectionIdFor,
-  created,
-  engage,
-  MINUTE,
-  moved,
-  oneTimeFor,
-  operation,
-  secretDigest,
-  somebody,
-} = samples;
+const { ask, browserSessionIdOf, cancel, connectionIdFor, created, engage, MINUTE, moved } = samples;
+const { oneTimeFor, operation, secretDigest, somebody } = samples;
 
 const HOUR = 60 * MINUTE;
 const RETENTION = 2 * HOUR;
