@@ -6,6 +6,7 @@ ARGV   1 name of the payment   2 how long it is remembered, in ms
 returns {'noted'}
 emits  nothing
 ]]
-redis.call('HSETNX', KEYS[1], ARGV[1], 'reported')
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if redis.call('HSETNX', KEYS[1], ARGV[1], 'reported') == 1 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
 return { 'noted' }
