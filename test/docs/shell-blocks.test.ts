@@ -75,6 +75,10 @@ beforeAll(async () => {
   gateway = await startDocumentedGateway(parseConfig(config));
   // The modules that were just transformed have kept this process busy for longer than Redis may be silent.
   await vi.waitFor(async () => expect(await issue()).toBe(201), { timeout: 300_000 });
+  // Of the person whom the example of `passkeys reset` names.
+  const subject = { issuer, subject: '248289761001' };
+  const passkey = { passkeyId: 'lost', subject, publicKey: 'pQECAyYgASFYIA', signCount: 0, transports: [] };
+  await gateway.deps.stores.passkeys.add({ ...passkey, backedUp: false, label: 'Lost phone' }, 1);
 });
 afterAll(async () => {
   await gateway?.[Symbol.asyncDispose]();
