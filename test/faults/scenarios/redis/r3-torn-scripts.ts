@@ -95,6 +95,10 @@ const killedUnderLoad: Scenario = {
       await redis.kill();
       await redis.restart();
       await load;
+      await until('the stores to be connected', async () => {
+        await stores.ping();
+        return true;
+      });
       await expectWhole(stores, known);
     }
     run.measure('kills', rounds, '');
