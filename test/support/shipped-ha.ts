@@ -142,7 +142,8 @@ export async function startShippedHa(): Promise<ShippedHa> {
       masterName: 'postern',
       username: 'postern',
       password: PASSWORDS.REDIS_PASSWORD,
-      durability: { profile: 'ha', replicas: 1 },
+      // A busy machine may take longer than the 500 ms of the product.
+      durability: { profile: 'ha', replicas: 1, timeoutMs: 10_000 },
       startTimeoutMs: 30_000,
     },
     master,
