@@ -29,7 +29,7 @@ export interface PasskeyStore {
   /** Oldest first. */
   list(subject: Subject): Promise<readonly Passkey[]>;
   /**
-   * `full` when the person has `max` already; `exists` when the id is taken, whoever's it is among this person's; `not_permitted` when
+   * `full` when the person has `max` already; `exists` when this person has a passkey with that id; `not_permitted` when
    * `permittedBy`, the passkey that has permitted this one, is no longer there.
    */
   add(passkey: NewPasskey, max: number, permittedBy?: string): Promise<'added' | 'exists' | 'full' | 'not_permitted'>;

@@ -17,7 +17,7 @@ ${joinHtml(more)}
 </dl>`;
 }
 
-/** On every page that shows the terms, so that nobody takes a test for a payment. */
+/** Shown on every page with the terms, so that people do not take a test for a payment. */
 function testNotice(t: Translator): Html {
   return html`<div class="notice test-mode"><p>${t.html('payment.testMode')}</p></div>`;
 }

@@ -80,7 +80,7 @@ export interface PaymentProcessor {
   /** As configured: what pages say before the processor has answered. Receipts and outcomes say what it answered. */
   readonly expectedMode: PaymentMode;
   /**
-   * Decides at issue, by published limits and without a request, so that nobody approves a payment that cannot be made. `possible` is
+   * Decides at issue, by published limits and without a request, so that people are not asked to approve an impossible payment. `possible` is
    * no promise: the processor has the last word in `open`.
    */
   canTake(terms: Pick<PaymentTerms, 'amount' | 'items'>): TermsAnswer;

@@ -39,7 +39,7 @@ export async function readWebhook(
     const parsed = eventSchema.safeParse(jsonOf(body));
     if (!parsed.success) return undefined;
     const { id, metadata } = parsed.data.data.object;
-    // Every gateway on the account is told of every session: the others have their own records of theirs.
+    // Stripe sends every webhook to every gateway on the account. Each gateway has records of its own sessions only.
     if (metadata.gateway !== undefined && metadata.gateway !== gateway) return undefined;
     return { reference: id, elicitationId: metadata.elicitationId, namesGateway: metadata.gateway !== undefined };
   }

@@ -51,7 +51,7 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   // What it is used for commits in the same slot right after it.
   usePasskey: 'never',
 
-  // Lost, the operator is told once more.
+  // If the note is lost, the gateway reports the payment again.
   notePayment: 'never',
 
   // Nobody else knows that this grant is to be ended.
