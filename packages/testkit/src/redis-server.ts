@@ -57,6 +57,8 @@ const MOST_PORTS = 10;
 const MOST_LINES = 200;
 /** Where every look is a process of its own. */
 const CLI_PAUSE_MS = 100;
+/** Until a signal is sent once more. */
+const AGAIN_MS = 500;
 /** A test process that ends without disposing must not leave a server behind. */
 const running = new Set<() => void>();
 process.on('exit', () => {
@@ -144,7 +146,10 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = once(ending, 'exit');
     ending.kill(signal);
+    // A Redis that writes its first append-only file, as after a full copy from its master, refuses SIGTERM and goes on for good.
+    const again = setInterval(() => ending.kill(signal), AGAIN_MS);
     await exited;
+    clearInterval(again);
   }
 
   async function dispose(): Promise<void> {

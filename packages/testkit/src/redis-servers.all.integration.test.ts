@@ -20,6 +20,18 @@ test('a server speaks TLS only, to those with a certificate', patient, async () 
   expect(await redis.ask('PING')).toBe('PONG\n');
 });
 
+test(
+  'a server that refuses SIGTERM while it writes its first append-only file stops all the same',
+  patient,
+  async () => {
+    await using redis = await startRedis({ appendonly: 'no', args: ['--rdb-key-save-delay', '10000'] });
+    await redis.ask('EVAL', "for at = 1, 200 do redis.call('set', 'key' .. at, '') end", '0');
+    await redis.ask('CONFIG', 'SET', 'appendonly', 'yes');
+    await redis.stop();
+    await expect(redis.ask('PING')).rejects.toThrow();
+  },
+);
+
 test('Sentinels put a replica in the place of a sound master', patient, async () => {
   await using redis = await startRedisSentinel({ replicas: 1 });
   const before = await redis.masterNow();
