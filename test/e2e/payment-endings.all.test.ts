@@ -30,6 +30,18 @@ const requestsAbout = (id: string, kind: 'expire' | 'retrieve') =>
   world.stripe.requests(kind).filter(({ path }) => path.includes(id)).length;
 const chargesOf = ({ elicitationId }: AskedPerson) => world.stripe.chargesOf(elicitationId);
 
+describe('S86: paid, and neither the person nor a webhook says so', () => {
+  it('the gateway asks while there is time', { timeout: SWEPT_MS }, async () => {
+    const { person, session } = await atStripe();
+    world.stripe.pay(session.id);
+    expect(await statusOf(person)).toBe('active');
+    world.clock.pass(ASKED_AGAIN_SECONDS);
+    expect(await ended(person)).toMatchObject({ status: 'completed' });
+    expect(requestsAbout(session.id, 'expire')).toBe(0);
+    expect(chargesOf(person)).toHaveLength(1);
+  });
+});
+
 describe('S40: the time of an approved payment is over', () => {
   it('it is closed at the processor first, and cannot be paid any more', { timeout: SWEPT_MS }, async () => {
     const { person, session } = await atStripe({ ttlSeconds: TTL_SECONDS });

@@ -152,6 +152,12 @@ export interface PaymentStore {
   read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined>;
   /** Remembers that somebody was told to pay it back. A payment that counted stays `counted`. */
   noteReported(elicitationId: ElicitationId, processorReference: string): Promise<void>;
+  /** Has it come up in `dueChecks` after this delay, and not before. */
+  checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void>;
+  /** Payments of a shard whose processor is to be asked, those that waited longest first. They stay due until put off or dropped. */
+  dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]>;
+  /** Nothing is to be asked any more. */
+  dropCheck(elicitationId: ElicitationId): Promise<void>;
 }
 
 export type PaymentNote = 'counted' | 'reported';

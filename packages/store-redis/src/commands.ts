@@ -10,6 +10,8 @@ export const commandKeys = {
   dueElicitations: 3,
   openElicitations: 1,
   notePayment: 1,
+  checkCharge: 1,
+  dueCharges: 1,
   beginRefresh: 1,
   finishRefresh: 1,
   postponeRefresh: 1,

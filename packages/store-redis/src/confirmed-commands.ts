@@ -53,6 +53,9 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
 
   // If the note is lost, the gateway reports the payment again.
   notePayment: 'never',
+  // What is not asked about meanwhile is asked about at the end of its time.
+  checkCharge: 'never',
+  dueCharges: 'never',
 
   // Nobody else knows that this grant is to be ended.
   addRevocation: 'always',

@@ -52,6 +52,8 @@ export function createKeys(prefix: string) {
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
     /** Payments of an elicitation, by the processor's name for them. */
     payments: (id: ElicitationId) => key(shardIn(id), 'paid', secretOf(id)),
+    /** Ids of elicitations whose charge is under way, by the time at which the processor is asked. */
+    chargeChecks: (shard: Shard) => key(shard, 'charges'),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
     /** Ids of a subject's connections, of every owner. */
     connectionsOf: (shard: Shard, subject: Subject) =>

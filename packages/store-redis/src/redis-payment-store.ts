@@ -1,7 +1,14 @@
-import type { ElicitationId, PaymentNote, PaymentStore } from '@postern/elicitation';
+import {
+  type ElicitationId,
+  type PaymentNote,
+  type PaymentStore,
+  parseElicitationId,
+  type Shard,
+  shardIn,
+} from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { isAbsent, textOf } from './reply.ts';
+import { isAbsent, listOf, textOf } from './reply.ts';
 
 /** Payments in the shard of their subject, where the commit that completes the elicitation writes them. */
 export class RedisPaymentStore implements PaymentStore {
@@ -26,4 +33,24 @@ export class RedisPaymentStore implements PaymentStore {
     const key = this.#keys.payments(elicitationId);
     await this.#link.run('notePayment', [key], [processorReference, this.#retentionMs], { repeatable: true });
   }
+
+  async checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void> {
+    const key = this.#keys.chargeChecks(shardIn(elicitationId));
+    await this.#link.run('checkCharge', [key], [this.#link.clock(), elicitationId, delayMs], { repeatable: true });
+  }
+
+  async dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
+    const key = this.#keys.chargeChecks(shard);
+    return listOf(await this.#link.run('dueCharges', [key], [this.#link.clock(), limit])).map(idOf);
+  }
+
+  async dropCheck(elicitationId: ElicitationId): Promise<void> {
+    await this.#link.call('zrem', this.#keys.chargeChecks(shardIn(elicitationId)), elicitationId);
+  }
+}
+
+function idOf(value: unknown): ElicitationId {
+  const id = parseElicitationId(textOf(value));
+  if (id === undefined) throw new TypeError('Redis answered with something other than an elicitation id.');
+  return id;
 }

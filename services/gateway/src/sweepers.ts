@@ -6,6 +6,8 @@ import { createEndingByTime } from './flows/ending-by-time.ts';
 const SWEEP_MS = 1000;
 /** How often a replica looks for revocations that are due. */
 const REVOCATION_MS = 2000;
+/** And for charges to ask about. */
+const CHARGE_MS = 2000;
 
 /**
  * Starts the work that a gateway process does without a request.
@@ -31,10 +33,17 @@ export function startSweepers(deps: GatewayDeps, pauseMs?: number): readonly Pic
     onError,
     onRound: tookMs => metrics?.swept('revocation', tookMs),
   });
+  const charges = startSweeper({
+    due: (shard, limit) => stores.payments.dueChecks(shard, limit),
+    handle: elicitationId => endingByTime.check(elicitationId),
+    intervalMs: pauseMs ?? CHARGE_MS,
+    onError,
+    onRound: tookMs => metrics?.swept('charge', tookMs),
+  });
   return [
     {
       async stop() {
-        await elicitations.stop();
+        await Promise.all([elicitations.stop(), charges.stop()]);
         await endingByTime.idle();
       },
     },

@@ -1,8 +1,8 @@
-import type { Elicitation } from '@postern/elicitation';
+import { type Elicitation, shardOf } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { answer, approve, askFor, charge } from './kind-samples.ts';
-import { created, moved, operation, somebody } from './samples.ts';
+import { created, MINUTE, moved, operation, somebody } from './samples.ts';
 
 /** PaymentStore: what is remembered of a payment after its elicitation has gone. */
 export function describePaymentStore(name: string, makeStores: MakeStores): void {
@@ -38,6 +38,30 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       const current = await created(stores.elicitations, askFor('confirmation', somebody()));
       await moved(stores.elicitations, current, answer(current));
       expect(await noted(current, '')).toBeUndefined();
+    });
+
+    test('lists a payment once its delay is over, longest first, until it is put off or dropped', async () => {
+      const person = somebody();
+      const [first, second] = [askFor('payment', person).elicitation, askFor('payment', person).elicitation];
+      const due = async () => {
+        const ours: readonly string[] = [first.elicitationId, second.elicitationId];
+        const found = await stores.payments.dueChecks(shardOf(person), 1_000);
+        return found.filter(elicitationId => ours.includes(elicitationId));
+      };
+      await stores.payments.checkLater(second.elicitationId, 2 * MINUTE);
+      await stores.payments.checkLater(first.elicitationId, MINUTE);
+      expect(await due()).toEqual([]);
+      stores.clock.advance(MINUTE);
+      expect(await due()).toEqual([first.elicitationId]);
+      stores.clock.advance(MINUTE);
+      expect(await due()).toEqual([first.elicitationId, second.elicitationId]);
+      expect(await stores.payments.dueChecks(shardOf(person), 1)).toHaveLength(1);
+      await stores.payments.checkLater(first.elicitationId, MINUTE);
+      expect(await due()).toEqual([second.elicitationId]);
+      await stores.payments.dropCheck(second.elicitationId);
+      await stores.payments.dropCheck(second.elicitationId);
+      stores.clock.advance(MINUTE);
+      expect(await due()).toEqual([first.elicitationId]);
     });
 
     test('remembers a payment that was reported, and never instead of one that counts', async () => {

@@ -1,9 +1,18 @@
-import type { Clock, ElicitationId, PaymentNote, PaymentStore } from '@postern/elicitation';
+import {
+  type Clock,
+  type ElicitationId,
+  type PaymentNote,
+  type PaymentStore,
+  type Shard,
+  shardIn,
+} from '@postern/elicitation';
 
 export class MemoryPaymentStore implements PaymentStore {
   readonly #now: Clock;
   readonly #retentionMs: number;
   readonly #notes = new Map<ElicitationId, { readonly notes: Map<string, PaymentNote>; keepUntil: number }>();
+
+  readonly #checks = new Map<ElicitationId, number>();
 
   constructor(now: Clock, retentionMs: number) {
     this.#now = now;
@@ -22,6 +31,22 @@ export class MemoryPaymentStore implements PaymentStore {
   async noteReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
     const notes = this.#written(elicitationId);
     if (!notes.has(processorReference)) notes.set(processorReference, 'reported');
+  }
+
+  async checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void> {
+    this.#checks.set(elicitationId, this.#now() + delayMs);
+  }
+
+  async dueChecks(shard: Shard, limit: number): Promise<readonly ElicitationId[]> {
+    return [...this.#checks]
+      .filter(([elicitationId, at]) => shardIn(elicitationId) === shard && at <= this.#now())
+      .sort(([, a], [, b]) => a - b)
+      .slice(0, limit)
+      .map(([elicitationId]) => elicitationId);
+  }
+
+  async dropCheck(elicitationId: ElicitationId): Promise<void> {
+    this.#checks.delete(elicitationId);
   }
 
   #kept(elicitationId: ElicitationId): Map<string, PaymentNote> | undefined {

@@ -1,4 +1,4 @@
-import type { ElicitationId } from '@postern/elicitation';
+import { type ElicitationId, shardIn } from '@postern/elicitation';
 import { describe, expect, test, vi } from 'vitest';
 import { type AsksStage, createAsksStage } from '../testing/asks-stage.ts';
 import { createEndingByTime } from './ending-by-time.ts';
@@ -16,6 +16,12 @@ function createBench(stage: AsksStage = createAsksStage()) {
       await ending.end(elicitationId);
       await ending.idle();
     },
+    async check(elicitationId: ElicitationId): Promise<void> {
+      await ending.check(elicitationId);
+      await ending.idle();
+    },
+    due: ({ elicitationId }: { readonly elicitationId: ElicitationId }) =>
+      stage.stores.payments.dueChecks(shardIn(elicitationId), 10),
     async charging(reference?: string) {
       const asked = await stage.pay(reference === undefined ? {} : { reference });
       const browserSession = await stage.browserSession();
@@ -69,6 +75,53 @@ describe('whose time is over', () => {
     stage.scripted.pay(reference);
     await end(asked.elicitationId);
     expect(await stage.again(asked, 'payment')).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('S86: a charge in time, whose person has closed the window and of which no webhook comes', () => {
+  test('is asked about from half a minute after it was opened, more and more seldom', async () => {
+    const { stage, check, due, charging } = createBench();
+    const asked = await charging();
+    await stage.paymentFlow.open(asked);
+    expect(await due(asked)).toEqual([]);
+    const gaps: number[] = [];
+    for (let last = stage.clock.now(); gaps.length < 8; stage.clock.advance(1_000)) {
+      if ((await due(asked)).length === 0) continue;
+      gaps.push(Math.round((stage.clock.now() - last) / 1_000));
+      last = stage.clock.now();
+      await check(asked.elicitationId);
+    }
+    expect(gaps).toEqual([30, 30, 30, 30, 30, 38, 47, 59]);
+    expect(stage.scripted.asked.filter(({ verb }) => verb === 'status')).toHaveLength(8);
+    stage.scripted.pay(stage.scripted.references()[0] ?? '');
+    await check(asked.elicitationId);
+    expect(await stage.again(asked, 'payment')).toMatchObject({ status: 'completed' });
+    await check(asked.elicitationId);
+    stage.clock.advance(TTL_MS);
+    expect(await due(asked)).toEqual([]);
+  });
+
+  test('is asked about no more once it is over: it is closed instead', async () => {
+    const { stage, check, due, charging } = createBench();
+    const asked = await charging();
+    await stage.paymentFlow.open(asked);
+    stage.clock.advance(TTL_MS);
+    expect(await due(asked)).toEqual([asked.elicitationId]);
+    await check(asked.elicitationId);
+    expect(await due(asked)).toEqual([]);
+    expect(stage.scripted.asked.map(({ verb }) => verb)).toEqual(['open']);
+  });
+
+  test('is written down to be asked about before the processor hears of it', async () => {
+    const { stage, due, charging } = createBench();
+    const asked = await charging();
+    stage.losesNext(stage.stores.payments, 'checkLater');
+    await expect(stage.paymentFlow.open(asked)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(stage.scripted.asked).toEqual([]);
+    stage.scripted.failsNext('open');
+    await stage.paymentFlow.open(asked);
+    stage.clock.advance(MINUTE);
+    expect(await due(asked)).toEqual([asked.elicitationId]);
   });
 });
 

@@ -1,10 +1,10 @@
 import { type Clock, type ElicitationId, type ElicitationService, isCharging } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
-import type { PaymentFlow } from './payment-flow.ts';
+import { FIRST_CHECK_MS, type PaymentFlow } from './payment-flow.ts';
 
 /** How long a processor that does not know yet, or does not answer, is left alone: longer, the longer it has not known. */
-const ASK_AGAIN_MS = { least: 30_000, most: 3_600_000 };
-/** Of how much is over a part of it passes before it is asked again. */
+const ASK_AGAIN_MS = { least: FIRST_CHECK_MS, most: 3_600_000 };
+/** Of the time since the approval, or since the end of the time to live, a part passes before it is asked again. */
 const ASK_AGAIN_SHARE = 4;
 /** Questions to processors under way at once. */
 const MAX_ASKING = 16;
@@ -12,6 +12,11 @@ const MAX_ASKING = 16;
 export interface EndingByTime {
   /** Ends what is over. What a processor has to be asked about goes on after this. */
   end(elicitationId: ElicitationId): Promise<void>;
+  /**
+   * Asks the processor how a charge stands that is still in time: its person may have closed the window, and no webhook may come. The
+   * question goes on after this.
+   */
+  check(elicitationId: ElicitationId): Promise<void>;
   /** Resolves when no processor is being asked any more. */
   idle(): Promise<void>;
 }
@@ -24,12 +29,24 @@ export interface EndingByTime {
  */
 export function createEndingByTime(p: {
   service: Pick<ElicitationService, 'find' | 'expire'>;
-  stores: { readonly elicitations: Pick<RedisStores['elicitations'], 'postpone'> };
-  paymentFlow: Pick<PaymentFlow, 'close'>;
+  stores: {
+    readonly elicitations: Pick<RedisStores['elicitations'], 'postpone'>;
+    readonly payments: Pick<RedisStores['payments'], 'checkLater' | 'dropCheck'>;
+  };
+  paymentFlow: Pick<PaymentFlow, 'close' | 'check'>;
   now: Clock;
   onError: (error: unknown) => void;
 }): EndingByTime {
   const asking = new Set<Promise<void>>();
+
+  function ask(question: () => Promise<unknown>): void {
+    // Too many wait for an answer already: its turn comes again.
+    if (asking.size >= MAX_ASKING) return;
+    const asked = question()
+      .then(() => undefined, p.onError)
+      .finally(() => asking.delete(asked));
+    asking.add(asked);
+  }
 
   return {
     async end(elicitationId) {
@@ -39,13 +56,18 @@ export function createEndingByTime(p: {
         return;
       }
       await p.stores.elicitations.postpone(elicitationId, askAgainMs(p.now() - elicitation.expiresAt));
-      // Too many wait for an answer already: its turn comes again.
-      if (asking.size >= MAX_ASKING) return;
-      const question = p.paymentFlow
-        .close(elicitation, 'expire')
-        .then(() => undefined, p.onError)
-        .finally(() => asking.delete(question));
-      asking.add(question);
+      ask(() => p.paymentFlow.close(elicitation, 'expire'));
+    },
+
+    async check(elicitationId) {
+      const elicitation = await p.service.find(elicitationId);
+      // Decided, given back to its person, or over: then it is closed instead, by `end`.
+      if (elicitation === undefined || !isCharging(elicitation) || p.now() >= elicitation.expiresAt) {
+        await p.stores.payments.dropCheck(elicitationId);
+        return;
+      }
+      await p.stores.payments.checkLater(elicitationId, askAgainMs(p.now() - elicitation.approval.at));
+      ask(() => p.paymentFlow.check(elicitation));
     },
 
     async idle() {
@@ -54,6 +76,6 @@ export function createEndingByTime(p: {
   };
 }
 
-function askAgainMs(overMs: number): number {
-  return Math.round(Math.min(Math.max(overMs / ASK_AGAIN_SHARE, ASK_AGAIN_MS.least), ASK_AGAIN_MS.most));
+function askAgainMs(sinceMs: number): number {
+  return Math.round(Math.min(Math.max(sinceMs / ASK_AGAIN_SHARE, ASK_AGAIN_MS.least), ASK_AGAIN_MS.most));
 }

@@ -30,6 +30,9 @@ import { isOvertaken } from './unless-overtaken.ts';
 /** An approved payment that a processor takes. */
 type Charging = ActiveElicitation & ElicitationOf<'payment'>;
 
+/** After so long the processor is asked how a charge stands, unless somebody has asked before; in milliseconds. */
+export const FIRST_CHECK_MS = 30_000;
+
 export type ChargeState =
   /** To be paid at `charge.url`. */
   | { readonly state: 'open' | 'processing'; readonly charge: Charge }
@@ -61,6 +64,8 @@ export function createPaymentFlow(p: {
     // Terms that somebody has changed in the store were approved by nobody. That is for the operator to look into, not to be settled here.
     if (!isShownBy(request.digest, request)) throw new TypeError('The terms are not those that were approved.');
     const page = elicitationUrl(p.config.publicUrl, elicitationId);
+    // Before anybody can pay: a window that is closed and a webhook that never comes are made up for by asking.
+    await p.stores.payments.checkLater(elicitationId, FIRST_CHECK_MS);
     let charge: Charge;
     try {
       charge = await processor.open({

@@ -39,7 +39,7 @@ export interface Metrics {
   readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
   readonly inFlight: (change: 1 | -1) => void;
   readonly connectionDropped: () => void;
-  readonly swept: (task: 'expiry' | 'revocation', tookMs: number) => void;
+  readonly swept: (task: 'expiry' | 'revocation' | 'charge', tookMs: number) => void;
   readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
   readonly service: (service: ElicitationService) => ElicitationService;
   /** Where webhooks that wait are read. */

@@ -187,6 +187,22 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
     },
     first: undefined,
   },
+  checkCharge: {
+    async prepare(stores) {
+      const { elicitationId } = await pending(stores);
+      return again => again.payments.checkLater(elicitationId, MINUTE);
+    },
+    first: undefined,
+    renews: ['charges'],
+  },
+  dueCharges: {
+    async prepare() {
+      const where = shard();
+      return stores => stores.payments.dueChecks(where, 10);
+    },
+    first: [],
+    onlyOnce: true,
+  },
   ...passkeyScriptCases,
   addRevocation: {
     async prepare(stores) {

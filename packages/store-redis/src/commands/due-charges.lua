@@ -1,0 +1,9 @@
+--[[
+Lists elicitations of a shard whose processor is to be asked, those that waited longest first. They stay due.
+
+KEYS   1 charges to be asked about
+ARGV   1 clock   2 limit
+returns {elicitation id, ...}
+emits  nothing
+]]
+return redis.call('ZRANGE', KEYS[1], '-inf', whole(store_clock(ARGV[1])), 'BYSCORE', 'LIMIT', '0', ARGV[2])
