@@ -137,7 +137,7 @@ export type ProcessorErrorCode = 'refused' | 'unavailable' | 'signature_invalid'
 export interface ProcessorErrorDetails {
   readonly processorCode?: string;
   readonly processorStatus?: number;
-  readonly requestId?: string;
+  readonly processorRequestId?: string;
 }
 
 const messages: Record<ProcessorErrorCode, string> = {
@@ -158,14 +158,14 @@ export class ProcessorError extends Error {
   /** HTTP status that the processor answered with. */
   readonly processorStatus?: number;
   /** Name that the processor gave the request, for a question to its support. */
-  readonly requestId?: string;
+  readonly processorRequestId?: string;
 
   constructor(code: ProcessorErrorCode, details: ProcessorErrorDetails = {}) {
     super(messages[code]);
     this.code = code;
     if (details.processorCode !== undefined) this.processorCode = details.processorCode;
     if (details.processorStatus !== undefined) this.processorStatus = details.processorStatus;
-    if (details.requestId !== undefined) this.requestId = details.requestId;
+    if (details.processorRequestId !== undefined) this.processorRequestId = details.processorRequestId;
   }
 
   /** Short names only, fit for a log. */
@@ -173,7 +173,7 @@ export class ProcessorError extends Error {
     return {
       ...(this.processorCode !== undefined && { processorCode: this.processorCode }),
       ...(this.processorStatus !== undefined && { processorStatus: this.processorStatus }),
-      ...(this.requestId !== undefined && { requestId: this.requestId }),
+      ...(this.processorRequestId !== undefined && { processorRequestId: this.processorRequestId }),
     };
   }
 }

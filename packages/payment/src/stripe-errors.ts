@@ -52,6 +52,6 @@ function detailsOf(error: Stripe.errors.StripeError): ProcessorErrorDetails {
   return {
     ...(/^[a-z][a-z0-9_]{0,63}$/.test(name) && { processorCode: name }),
     ...(typeof error.statusCode === 'number' && { processorStatus: error.statusCode }),
-    ...(/^req_[A-Za-z0-9]{1,64}$/.test(requestId) && { requestId }),
+    ...(/^req_[A-Za-z0-9]{1,64}$/.test(requestId) && { processorRequestId: requestId }),
   };
 }

@@ -197,7 +197,7 @@ describe('Stripe', () => {
     const { reference } = await world.processor.open(ask);
     const stranger = world.processorWith({ secretKey: 'sk_test_another' });
     const error = await failureOf(stranger.open({ ...ask, key: 'another' }));
-    expect(error).toMatchObject({ code: 'refused', requestId: expect.stringMatching(/^req_/) });
+    expect(error).toMatchObject({ code: 'refused', processorRequestId: expect.stringMatching(/^req_/) });
     await expect(stranger.status(reference)).rejects.toMatchObject({ code: 'unavailable' });
     await expect(stranger.close(reference)).rejects.toMatchObject({ code: 'unavailable' });
   });
@@ -259,7 +259,7 @@ describe('Stripe', () => {
       world.stripe.pay(reference, { settles: 'later' });
       await expect(restricted().status(reference)).rejects.toMatchObject({
         ...{ code: 'unavailable', processorCode: 'invalid_request_error', processorStatus: 403 },
-        requestId: expect.stringMatching(/^req_/),
+        processorRequestId: expect.stringMatching(/^req_/),
       });
       world.stripe.settleLater(reference, 'succeeded');
       expect(await restricted().status(reference)).toMatchObject({ state: 'paid', amount });

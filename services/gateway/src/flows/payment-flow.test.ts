@@ -127,7 +127,7 @@ describe('what the processor says', () => {
 
   test('S71: names the error code, status and request of the processor in the log', async () => {
     const bench = await createBench();
-    const details = { processorCode: 'told_to', processorStatus: 403, requestId: 'req_told' };
+    const details = { processorCode: 'told_to', processorStatus: 403, processorRequestId: 'req_told' };
     const reference = await bench.opened();
     bench.scripted.failsNext('status');
     await bench.flow.check(await bench.current());

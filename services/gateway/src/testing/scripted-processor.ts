@@ -34,7 +34,11 @@ export function createScriptedProcessor(name = 'stripe-main') {
     const at = faults.findIndex(fault => fault.verb === verb);
     const [fault] = at === -1 ? [] : faults.splice(at, 1);
     if (fault !== undefined && !fault.isAfterwards) {
-      throw new ProcessorError(fault.fault, { processorCode: 'told_to', processorStatus: 403, requestId: 'req_told' });
+      throw new ProcessorError(fault.fault, {
+        processorCode: 'told_to',
+        processorStatus: 403,
+        processorRequestId: 'req_told',
+      });
     }
     const result = effect();
     if (fault !== undefined) throw new ProcessorError('unavailable');
