@@ -51,7 +51,10 @@ export function createAccessTokenVerifier(p: {
   fetch: OutboundFetch;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** Wraps what may ask an identity provider for its keys. */
+  around?: <T>(identityProvider: IdentityProviderConfig, work: () => Promise<T>) => Promise<T>;
 }): AccessTokenVerifier {
+  const { around = (_identityProvider, work) => work() } = p;
   const metadata = createMetadataCache(p);
   /** By issuer, those of the place where they were last. */
   const known = new Map<string, { readonly uri: string; readonly keys: JWTVerifyGetKey }>();
@@ -77,16 +80,18 @@ export function createAccessTokenVerifier(p: {
       const audiences = [config.accessTokens.audience ?? [], audience].flat().filter(name => name !== config.clientId);
       if (audiences.length === 0) throw new AuthorizationError('invalid_access_token');
 
-      const verified = await jwtVerify(token, await keys(config), {
-        issuer: config.issuer,
-        audience: audiences,
-        algorithms,
-        clockTolerance: clockToleranceSeconds,
-        currentDate: new Date(p.now()),
-        requiredClaims: ['exp', 'iss', 'aud'],
-      }).catch((error: unknown) => {
-        throw fromLibraryError(error, isAboutToken(error) ? 'invalid_access_token' : 'provider_unavailable');
-      });
+      const verified = await around(config, async () =>
+        jwtVerify(token, await keys(config), {
+          issuer: config.issuer,
+          audience: audiences,
+          algorithms,
+          clockTolerance: clockToleranceSeconds,
+          currentDate: new Date(p.now()),
+          requiredClaims: ['exp', 'iss', 'aud'],
+        }).catch((error: unknown) => {
+          throw fromLibraryError(error, isAboutToken(error) ? 'invalid_access_token' : 'provider_unavailable');
+        }),
+      );
 
       const type = verified.protectedHeader.typ?.toLowerCase();
       const subject = subjectFromClaims(verified.payload, config.accessTokens.subjectClaim ?? config.subjectClaim);

@@ -21,7 +21,7 @@ export function accountFrom(
   { from, idClaim, nameClaim }: NonNullable<ProviderConfig['account']>,
 ): Account {
   const id = identifier(claimOf(members, idClaim));
-  if (id === undefined) throw new AuthorizationError(faultOf[from]);
+  if (id === undefined) throw new AuthorizationError(faultOf[from], { claim: idClaim });
   const name = nameClaim === undefined ? undefined : displayText(claimOf(members, nameClaim));
   return { id, ...(name !== undefined && { name }) };
 }

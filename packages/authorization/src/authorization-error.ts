@@ -1,3 +1,5 @@
+import type { OutboundError } from './outbound-error.ts';
+
 /**
  * Every stable error code of this package.
  *
@@ -96,6 +98,12 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
 };
 
+export const authorizationErrorCodes = Object.keys(meanings) as readonly AuthorizationErrorCode[];
+
+export type AuthorizationErrorDetails = Partial<
+  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim'>
+>;
+
 /**
  * The error of this package. Its text is fixed per code and it never has a `cause`: the errors of the libraries below
  * carry codes, states, verifiers and tokens in their own fields and causes.
@@ -106,11 +114,17 @@ export class AuthorizationError extends Error {
   readonly retryable: boolean;
   /** The registered OAuth error code the provider sent; `unregistered` for any other text. */
   readonly providerError?: string;
+  /** The outbound failure behind it. */
+  readonly outbound?: OutboundError;
+  /** Name of the claim at fault, from the configuration or from the specification of ID tokens; never its value. */
+  readonly claim?: string;
 
-  constructor(code: AuthorizationErrorCode, details: { retryable?: boolean; providerError?: string } = {}) {
+  constructor(code: AuthorizationErrorCode, details: AuthorizationErrorDetails = {}) {
     super(meanings[code].message);
     this.code = code;
     this.retryable = details.retryable ?? meanings[code].retryable;
     if (details.providerError !== undefined) this.providerError = details.providerError;
+    if (details.outbound !== undefined) this.outbound = details.outbound;
+    if (details.claim !== undefined) this.claim = details.claim;
   }
 }

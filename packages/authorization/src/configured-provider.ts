@@ -67,7 +67,8 @@ export function createProvider(p: {
     }
     const userinfo = await oauthClient.userinfo(at, response.access_token, dpopKey);
     // OpenID Connect Core 5.3.2: both must speak of the same person.
-    if (claims !== undefined && userinfo['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo');
+    if (claims !== undefined && userinfo['sub'] !== claims.sub)
+      throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
     return accountFrom(userinfo, config.account);
   }
 

@@ -3,7 +3,7 @@ export {
   createAccessTokenVerifier,
 } from './access-token-verifier.ts';
 export type { Account } from './account.ts';
-export { AuthorizationError, type AuthorizationErrorCode } from './authorization-error.ts';
+export { AuthorizationError, type AuthorizationErrorCode, authorizationErrorCodes } from './authorization-error.ts';
 export { type CallbackExpectations, validateCallback } from './callback.ts';
 export type {
   ClientRegistration,

@@ -16,15 +16,30 @@ export function fromLibraryError(error: unknown, fallback: AuthorizationErrorCod
   }
   if (error instanceof client.ResponseBodyError) return errorFromProvider(error.error);
   if (error instanceof client.WWWAuthenticateChallengeError) return errorFromProvider('invalid_client');
-  return new AuthorizationError(fallback);
+  const claim = fallback === 'invalid_id_token' ? claimIn(error) : undefined;
+  return new AuthorizationError(fallback, claim === undefined ? {} : { claim });
 }
 
 function fromOutboundError(error: OutboundError): AuthorizationError {
   switch (error.code) {
     case 'outbound_timeout':
     case 'outbound_unreachable':
-      return new AuthorizationError('provider_unavailable');
+      return new AuthorizationError('provider_unavailable', { outbound: error });
     default:
-      return new AuthorizationError(error.code);
+      return new AuthorizationError(error.code, { outbound: error });
   }
+}
+
+/** Claims of an ID token that oauth4webapi checks. */
+const checkedClaims = ['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'auth_time', 'nonce', 'azp'];
+
+/** oauth4webapi names the claim at fault in its message, in quotes, and nowhere else if the claim is missing or of another type. */
+function claimIn(error: unknown): string | undefined {
+  for (let link: unknown = error; link instanceof Error; link = link.cause) {
+    const { message } = link;
+    const claim = checkedClaims.find(name => message.includes(`"${name}"`));
+    if (claim !== undefined) return claim;
+    if (message.startsWith('too much time has elapsed since the last End-User')) return 'auth_time';
+  }
+  return undefined;
 }

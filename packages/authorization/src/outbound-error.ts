@@ -16,17 +16,20 @@ const messages: Record<OutboundErrorCode, string> = {
 
 /**
  * A guarded outbound request failed. Carries the host and nothing else of the request: no path, query, header or body,
- * and no `cause`, because URLs and bodies of OAuth requests hold codes and secrets.
+ * and no `cause`, because URLs and bodies of OAuth requests hold codes and secrets. Of the error below only its code remains.
  */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   readonly code: OutboundErrorCode;
   readonly host: string;
+  /** Code of the error below: of the system (`ENOTFOUND`), of TLS (`CERT_HAS_EXPIRED`), or of the HTTP library. */
+  readonly systemCode?: string;
 
-  constructor(code: OutboundErrorCode, host: string) {
+  constructor(code: OutboundErrorCode, host: string, systemCode?: string) {
     super(messages[code]);
     this.code = code;
     this.host = host;
+    if (systemCode !== undefined) this.systemCode = systemCode;
   }
 }
 
@@ -34,9 +37,17 @@ const timeoutErrors = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEO
 
 /** The one place where undici's errors, which may quote what was sent, are replaced. */
 export function asOutboundError(error: unknown, host: string, signal?: AbortSignal): OutboundError {
+  let systemCode: string | undefined;
   for (let link: unknown = error; link instanceof Error; link = link.cause) {
     if (link instanceof OutboundError) return link;
-    if ('code' in link && timeoutErrors.has(String(link.code))) return new OutboundError('outbound_timeout', host);
+    systemCode ??= systemCodeOf(link);
   }
-  return new OutboundError(signal?.aborted ? 'outbound_timeout' : 'outbound_unreachable', host);
+  const isTimeout = signal?.aborted === true || (systemCode !== undefined && timeoutErrors.has(systemCode));
+  return new OutboundError(isTimeout ? 'outbound_timeout' : 'outbound_unreachable', host, systemCode);
+}
+
+/** Codes of Node.js, OpenSSL and undici are constants. Anything that does not look like one is not repeated. */
+function systemCodeOf(error: Error): string | undefined {
+  const code = 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) ? code : undefined;
 }

@@ -210,6 +210,23 @@ describe('N4: ID tokens', () => {
   });
 
   it.each([
+    ['iss', () => ({ iss: 'https://other.example' })],
+    ['aud', () => ({ aud: 'somebody else' })],
+    ['aud', () => ({ aud: undefined })],
+    ['azp', () => ({ aud: ['postern', 'x'], azp: 'x' })],
+    ['nonce', () => ({ nonce: 'another' })],
+    ['exp', () => ({ exp: seconds() - 120 })],
+    ['exp', () => ({ exp: undefined })],
+    ['iat', () => ({ iat: seconds() - 7 * 24 * 3600 })],
+    ['nbf', () => ({ nbf: seconds() + 3600 })],
+    ['sub', () => ({ sub: undefined })],
+    ['auth_time', () => ({ auth_time: -1 })],
+    ['auth_time', () => ({ auth_time: 'yesterday' })],
+  ])('S78: names the claim %s at fault', async (claim, changes) => {
+    expect(await failureOf(signInWith(changes() as JWTPayload))).toMatchObject({ code: 'invalid_id_token', claim });
+  });
+
+  it.each([
     ['not signed (alg none)', (claims: JWTPayload) => `${encode({ alg: 'none' })}.${encode(claims)}.`],
     [
       'signed by another key',
@@ -293,9 +310,10 @@ describe('N4: ID tokens', () => {
   it('S10: an old or absent auth_time → refused when max_age was asked for', async () => {
     const { idTokenClaims } = evil;
     const at = signInAt(evil.issuer);
-    expect(await failureCodeOf(signIn(at, { maxAge: 60 }))).toBe('invalid_id_token');
+    const refused = { code: 'invalid_id_token', claim: 'auth_time' };
+    expect(await failureOf(signIn(at, { maxAge: 60 }))).toMatchObject(refused);
     evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: seconds() - 3600 });
-    expect(await failureCodeOf(signIn(at, { maxAge: 60 }))).toBe('invalid_id_token');
+    expect(await failureOf(signIn(at, { maxAge: 60 }))).toMatchObject(refused);
     expect(await signIn(at, { maxAge: 7200 })).toMatchObject({ subject: 'alice' });
   });
 

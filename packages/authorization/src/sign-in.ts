@@ -110,7 +110,7 @@ export function createSignIn(p: {
       });
       if (claims === undefined) throw new AuthorizationError('invalid_id_token');
       const subject = subjectFromClaims(claims, config.subjectClaim);
-      if (subject === undefined) throw new AuthorizationError('invalid_id_token');
+      if (subject === undefined) throw new AuthorizationError('invalid_id_token', { claim: config.subjectClaim });
 
       return {
         issuer: config.issuer,
@@ -127,7 +127,7 @@ export function createSignIn(p: {
     let profile: Record<string, unknown> = claims;
     if (firstText(profile, config.displayNameClaims) === undefined && server.userinfo_endpoint !== undefined) {
       profile = await oauthClient.userinfo(registered(server), accessToken);
-      if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo');
+      if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
     }
     const displayName = firstText(profile, config.displayNameClaims) ?? displayText(claims.sub) ?? config.clientId;
     const detail = firstText(profile, ['email', 'preferred_username']);

@@ -101,5 +101,6 @@ const clockToleranceSeconds = 30;
 /** OpenID Connect Core 3.1.3.7 item 10: this ID token was asked for just now, so it was issued just now. */
 function assertRecent(claims: client.IDToken, now: number): void {
   const age = now / 1000 - claims.iat;
-  if (age > maxIdTokenAgeSeconds || age < -clockToleranceSeconds) throw new AuthorizationError('invalid_id_token');
+  if (age > maxIdTokenAgeSeconds || age < -clockToleranceSeconds)
+    throw new AuthorizationError('invalid_id_token', { claim: 'iat' });
 }

@@ -4,7 +4,7 @@ import { displayHost, isDisplayHost } from './display-host.ts';
 import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
 import { icons } from './icons.ts';
 import type { Translator } from './translator.ts';
-import type { McpServerView, PersonView, RequestedByView, ScopeView } from './views.ts';
+import type { McpServerView, PageContext, PersonView, RequestedByView, ScopeView } from './views.ts';
 
 /** Who asks: logo, registered name, host. */
 export function asker(mcpServer: McpServerView, t: Translator): Html {
@@ -56,6 +56,13 @@ export function factBeside(label: Html, value: Html, hint?: Html): Html {
     return html`<div class="fact beside"><dt>${label}</dt><dd class="given">${value}</dd></div>`;
   }
   return html`<div class="fact beside hinted"><dt>${label}</dt><dd class="given">${value}</dd><dd class="hint">${hint}</dd></div>`;
+}
+
+/** Says that another attempt is of no use, where that is so. */
+export function operatorNotice({ operatorReference, branding }: PageContext, t: Translator): Html | undefined {
+  if (operatorReference === undefined) return undefined;
+  const reference = html`<code class="request-id" dir="ltr" translate="no">${operatorReference}</code>`;
+  return t.html('fault.operator', { brand: branding.name, reference });
 }
 
 /** A group of facts. */

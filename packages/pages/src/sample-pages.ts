@@ -56,6 +56,11 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   },
   'connect-denied': context => connectPage(context, { ...sampleConnect, notice: 'provider_denied' }),
   'connect-unavailable': context => connectPage(context, { ...sampleConnect, notice: 'provider_unavailable' }),
+  'connect-misconfigured': context =>
+    connectPage(
+      { ...context, operatorReference: 'rq_8f2c1d00aa11bb22' },
+      { ...sampleConnect, notice: 'provider_unavailable' },
+    ),
   'connect-refused': context => connectPage(context, { ...sampleConnect, notice: 'provider_refused' }),
   'connect-wrong-account': context => connectPage(context, { ...sampleConnect, notice: 'wrong_account' }),
   'connect-start-again': context => connectPage(context, { ...sampleConnect, notice: 'start_again' }),
@@ -187,6 +192,8 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
   'signed-out': signedOutPage,
   'not-found': notFoundPage,
   'sign-in-failed': context => signInFailedPage(context, { retryHref: '/login' }),
+  'sign-in-misconfigured': context =>
+    signInFailedPage({ ...context, operatorReference: 'rq_8f2c1d00aa11bb22' }, { retryHref: '/login' }),
   'error-bad-request': context => errorPage(context, { requestId: 'req-8f2c1d', kind: 'bad_request' }),
   'error-forbidden': context => errorPage(context, { requestId: 'req-8f2c1d', kind: 'forbidden' }),
   'error-too-many-requests': context => errorPage(context, { requestId: 'req-8f2c1d', kind: 'too_many_requests' }),

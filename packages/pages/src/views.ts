@@ -20,6 +20,11 @@ export interface PageContext {
   readonly branding: Branding;
   /** From {@link stylesheet}. */
   readonly stylesheetPath: string;
+  /**
+   * Request id of a failure that only the operator can mend. Pages that say why something failed say so, and name it, instead of
+   * sending the person into another attempt.
+   */
+  readonly operatorReference?: string;
 }
 
 /** The registered identity of the MCP server that asks. */

@@ -10,6 +10,7 @@ import { handlerTimeoutPlugin } from './http/plugins/handler-timeout-plugin.ts';
 import { healthPlugin } from './http/plugins/health-plugin.ts';
 import { metricsPlugin } from './http/plugins/metrics-plugin.ts';
 import { overloadPlugin } from './http/plugins/overload-plugin.ts';
+import { requestContextPlugin } from './http/plugins/request-context-plugin.ts';
 import { requestIdOf } from './http/plugins/request-id.ts';
 import { requestLogPlugin } from './http/plugins/request-log-plugin.ts';
 import { securityHeaders, securityHeadersPlugin } from './http/plugins/security-headers-plugin.ts';
@@ -47,6 +48,7 @@ export async function buildApp(deps: GatewayDeps): Promise<FastifyInstance> {
     clientErrorHandler: createClientErrorHandler(headers),
   });
 
+  await app.register(requestContextPlugin);
   await app.register(handlerTimeoutPlugin, { timeoutMs: HANDLER_MS });
   await app.register(overloadPlugin, { overload: deps.overload });
   await app.register(gracefulClosePlugin, { stopping: deps.stopping });

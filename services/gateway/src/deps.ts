@@ -39,7 +39,7 @@ import { type ApprovalPolicy, createApprovalPolicy } from './flows/approval-poli
 import { type AuthorizationFlow, createAuthorizationFlow } from './flows/authorization-flow.ts';
 import { createClientPresentation } from './flows/client-presentation.ts';
 import { createClientRegistrations } from './flows/client-registrations.ts';
-import { createCredentialCheck } from './flows/credential-check.ts';
+import { createCredentialCheck, isUnavailable } from './flows/credential-check.ts';
 import { type CredentialFlow, createCredentialFlow } from './flows/credential-flow.ts';
 import { createDeviceFlow, type DeviceFlow } from './flows/device-flow.ts';
 import { createDisconnection, type Disconnection } from './flows/disconnection.ts';
@@ -63,6 +63,7 @@ import type { Logger } from './logger.ts';
 import { lossReports } from './loss-reports.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
 import { createObservation, type Observation } from './observation.ts';
+import { identityProviderAt, watchedProviders } from './outbound/watched-parts.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
 import { redisTarget } from './redis-target.ts';
@@ -154,7 +155,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const { logger } = options;
   const now = options.now ?? Date.now;
   const entropy = options.entropy ?? systemEntropy;
-  const { metrics, telemetry, ...observe } = await createObservation(config);
+  const { metrics, telemetry, ...observe } = await createObservation(config, logger);
+  const { outboundLog } = observe;
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
   const overload = createOverload({ limits: config.overload, logger, metrics });
@@ -171,7 +173,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const fetchFor = (target: OutboundTarget) => observe.fetch(fetch, target);
   const identityProviders = config.identityProviders.map(identityProvider => ({
     config: identityProvider,
-    signIn: createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
+    signIn: outboundLog.watched(
+      identityProviderAt(identityProvider),
+      createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
+    ),
   }));
   const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
   const target = redisTarget(config.redis, options.redisUrl);
@@ -198,7 +203,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const events = createEvents(logger, auditSinks);
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
-  const providers = createProviderRegistry({
+  const registry = createProviderRegistry({
     providers: config.providers,
     fetch: fetchFor('provider'),
     now,
@@ -210,6 +215,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       now,
     }),
   });
+  const providers = watchedProviders(registry, config.providers, outboundLog);
 
   const defaultScopes = new Map(
     config.providers.map(provider => [provider.name, { defaultScopes: provider.defaultScopes }]),
@@ -236,7 +242,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       config.processors.map(async processor => {
         const gateway = new URL(config.publicUrl).host;
         const options = { fetch: fetchFor('processor'), gateway, now, timeoutMs: requestLimitMs };
-        return [processor.name, await createProcessor(processor, options)] as const;
+        const whose = { target: 'processor', name: processor.name } as const;
+        return [processor.name, outboundLog.watched(whose, await createProcessor(processor, options))] as const;
       }),
     ),
   );
@@ -253,7 +260,9 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     identityProviders: config.identityProviders,
     fetch: fetchFor('identity_provider'),
     now,
+    around: (identityProvider, work) => outboundLog.run(identityProviderAt(identityProvider), work),
   });
+  const credentialCheck = createCredentialCheck({ fetch: fetchFor('credential_check') });
   const authorizationFlow = createAuthorizationFlow(parts);
 
   return {
@@ -286,7 +295,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     paymentFlow: createPaymentFlow({ ...parts, processors }),
     submissionFlow: createSubmissionFlow({
       ...parts,
-      credentialCheck: createCredentialCheck({ fetch: fetchFor('credential_check') }),
+      credentialCheck: (check, values, name) =>
+        outboundLog.run({ target: 'credential_check', name }, () => credentialCheck(check, values), isUnavailable),
     }),
     redemptionFlow: createRedemptionFlow({ ...parts, receipts }),
     credentialFlow: createCredentialFlow(parts),

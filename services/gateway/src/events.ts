@@ -13,6 +13,7 @@ import {
 import type { ProcessorErrorDetails } from '@postern/payment';
 import type { VaultErrorCode } from '@postern/vault';
 import type { Logger } from './logger.ts';
+import { requestFields } from './request-context.ts';
 
 /** A person in the audit trail: always the same for the same subject, without naming them. */
 export function pseudonym(subject: Subject): string {
@@ -233,7 +234,7 @@ export function auditTrail(logger: Logger, sinks: readonly AuditSink[]) {
   const log = logger.child({ audit: true });
   const write = (level: 'info' | 'warn' | 'error') => (record: AuditRecord, text: string) => {
     log[level](record, text);
-    for (const sink of sinks) sink(record, { level, text });
+    for (const sink of sinks) sink({ ...requestFields(), ...record }, { level, text });
   };
   return { info: write('info'), warn: write('warn'), error: write('error') };
 }

@@ -1,5 +1,6 @@
 import { VaultError } from '@postern/vault';
 import { type Logger, pino } from 'pino';
+import { requestFields } from './request-context.ts';
 
 export type { Logger };
 
@@ -9,6 +10,7 @@ export function createLogger(p: { level: string; destination?: NodeJS.WritableSt
     level: p.level,
     base: null,
     messageKey: 'message',
+    mixin: requestFields,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: safeError, err: safeError },

@@ -109,6 +109,8 @@ export const en = {
   'signInFailed.text':
     'The sign-in service did not answer, or it turned the sign-in down. Wait a moment, then try again.',
   'signInFailed.retry': 'Try again',
+  'fault.operator':
+    'This does not work until the people who run {brand} change something. Give them this number: {reference}',
   'signedOut.heading': 'You are signed out',
   'signedOut.text': 'You can close this window.',
 

@@ -101,6 +101,7 @@ export const zhHans: Messages = {
   'signInFailed.heading': '登录未成功',
   'signInFailed.text': '登录服务没有响应，或拒绝了此次登录。请稍等片刻再试。',
   'signInFailed.retry': '重试',
+  'fault.operator': '在 {brand} 的运营方作出更改之前，这一步无法完成。请把此编号告诉他们：{reference}',
   'signedOut.heading': '您已退出登录',
   'signedOut.text': '您可以关闭此窗口。',
 

@@ -3,7 +3,7 @@ import type { PaymentFactsView } from '../approval-views.ts';
 import { displayHost } from '../display-host.ts';
 import { type Html, html, webUrl } from '../html.ts';
 import { layout } from '../layout.ts';
-import { asker, destination, facts, linkButton, personFact, postForm, submitButton } from '../parts.ts';
+import { asker, destination, facts, linkButton, operatorNotice, personFact, postForm, submitButton } from '../parts.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
@@ -64,7 +64,7 @@ export function chargePage(context: PageContext, view: ChargeView): string {
   const lead = isProcessing
     ? t.html('charge.textProcessing')
     : t.html('charge.text', { processor: processor.name, payee: payment.payeeName });
-  const main = html`${noticeBlock(view.notice, processor.name, t)}
+  const main = html`${noticeBlock(context, view.notice, processor.name, t)}
 ${asker(view.mcpServer, t)}
 <h1>${heading.html}</h1>
 <div class="lead"><p>${lead}</p></div>
@@ -78,9 +78,15 @@ ${actions(view, processor, t)}
   return layout(context, t, { title: heading.title, main });
 }
 
-function noticeBlock(notice: ChargeNotice | undefined, processor: string, t: Translator): Html | undefined {
+function noticeBlock(
+  context: PageContext,
+  notice: ChargeNotice | undefined,
+  processor: string,
+  t: Translator,
+): Html | undefined {
   if (notice === undefined || notice === 'processing') return undefined;
-  return html`<div class="notice"><p>${t.html(`charge.notice.${notice}`, { processor })}</p></div>`;
+  const fault = notice === 'processor_unavailable' ? operatorNotice(context, t) : undefined;
+  return html`<div class="notice"><p>${fault ?? t.html(`charge.notice.${notice}`, { processor })}</p></div>`;
 }
 
 /** Two buttons while there is something to decide, only the look at the result while the processor works. */

@@ -1,6 +1,6 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { type Html, html } from '../html.ts';
-import { knownScopeList, paragraphs, scopeList } from '../parts.ts';
+import { knownScopeList, operatorNotice, paragraphs, scopeList } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { AuthorizationView, PageContext, ScopeView } from '../views.ts';
@@ -34,7 +34,7 @@ export function connectPage(context: PageContext, view: ConnectView): string {
     title: t.plain('connect.heading', { mcpServer, provider }),
     heading: t.html('connect.heading', { mcpServer, provider }),
     ...(reconnect === undefined ? {} : { lead: reconnectText(reconnect, { mcpServer, provider }, t) }),
-    ...(view.notice === undefined ? {} : { notice: noticeBlock(view.notice, view, t) }),
+    ...(view.notice === undefined ? {} : { notice: noticeBlock(context, view.notice, view, t) }),
     facts: permissions(view.authorization, t),
     destinationHost: view.authorization.destinationHost,
     acceptLabel: t.html('connect.accept'),
@@ -73,11 +73,14 @@ ${knownScopeList(known, t)}
 }
 
 function noticeBlock(
+  context: PageContext,
   notice: ConnectNotice,
   { mcpServer, authorization, missing = [] }: ConnectView,
   t: Translator,
 ): Html {
-  const text = paragraphs([noticeText(notice, { mcpServer: mcpServer.name, provider: authorization.providerName }, t)]);
+  const isFailure = notice === 'provider_unavailable' || notice === 'provider_refused';
+  const names = { mcpServer: mcpServer.name, provider: authorization.providerName };
+  const text = paragraphs([(isFailure ? operatorNotice(context, t) : undefined) ?? noticeText(notice, names, t)]);
   if (notice !== 'fewer_scopes' || missing.length === 0) return text;
   return html`${text}<p class="missing">${t.html('connect.missing')}</p>${scopeList(missing, t)}`;
 }

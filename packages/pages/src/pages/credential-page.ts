@@ -11,7 +11,7 @@ import {
   labelledField,
 } from '../fields.ts';
 import { type Html, html } from '../html.ts';
-import { hostText, paragraphs } from '../parts.ts';
+import { hostText, operatorNotice, paragraphs } from '../parts.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -59,6 +59,7 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
       ? {}
       : {
           notice: noticeBlock(
+            context,
             notice,
             view,
             fields.map(({ notes }) => notes),
@@ -123,6 +124,7 @@ function input(field: CredentialFieldView, notes: FieldNotes, { credential }: Cr
 }
 
 function noticeBlock(
+  context: PageContext,
   notice: CredentialNotice,
   { credential: { fields, checkedAt } }: CredentialView,
   notes: readonly FieldNotes[],
@@ -142,9 +144,10 @@ function noticeBlock(
       ]);
     case 'check_unavailable':
       return paragraphs([
-        checkedAt === undefined
-          ? t.html('credential.notice.unavailableUnnamed')
-          : t.html('credential.notice.unavailable', { host: hostText(checkedAt) }),
+        operatorNotice(context, t) ??
+          (checkedAt === undefined
+            ? t.html('credential.notice.unavailableUnnamed')
+            : t.html('credential.notice.unavailable', { host: hostText(checkedAt) })),
       ]);
   }
 }

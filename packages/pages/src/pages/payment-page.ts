@@ -2,6 +2,7 @@ import { amountText } from '../amounts.ts';
 import type { PaymentFactsView, SignInAgain } from '../approval-views.ts';
 import { type DecisionKind, type DecisionView, decisionPage } from '../decision-page.ts';
 import { type Html, html } from '../html.ts';
+import { operatorNotice } from '../parts.ts';
 import { paymentFacts } from '../payment-facts.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
@@ -34,7 +35,7 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
   return decisionPage(context, t, view, {
     title: t.plain('payment.heading', values),
     heading: t.html('payment.heading', values),
-    ...(view.notice === undefined ? {} : { notice: html`<p>${noticeText(view.notice, payment, t)}</p>` }),
+    ...(view.notice === undefined ? {} : { notice: html`<p>${noticeText(context, view.notice, payment, t)}</p>` }),
     facts: paymentFacts(payment, t),
     ...(processor === undefined ? {} : { destinationHost: processor.host }),
     ...acceptance(view.approval, t),
@@ -63,15 +64,18 @@ function acceptance(
   }
 }
 
-function noticeText(notice: PaymentNotice, { processor }: PaymentFactsView, t: Translator): Html {
+function noticeText(context: PageContext, notice: PaymentNotice, { processor }: PaymentFactsView, t: Translator): Html {
   switch (notice) {
     case 'sign_in_again':
     case 'terms_changed':
       return t.html(`approval.notice.${notice}`);
     case 'processor_unavailable':
-      return processor === undefined
-        ? t.html('payment.notice.processor_unavailableUnnamed')
-        : t.html('payment.notice.processor_unavailable', { processor: processor.name });
+      return (
+        operatorNotice(context, t) ??
+        (processor === undefined
+          ? t.html('payment.notice.processor_unavailableUnnamed')
+          : t.html('payment.notice.processor_unavailable', { processor: processor.name }))
+      );
     case 'payment_not_finished':
     case 'passkey_failed':
       return t.html(`payment.notice.${notice}`);

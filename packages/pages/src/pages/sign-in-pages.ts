@@ -2,7 +2,7 @@
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
-import { destination, facts, linkButton } from '../parts.ts';
+import { destination, facts, linkButton, operatorNotice } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
@@ -59,7 +59,7 @@ export function signInFailedPage(context: PageContext, view: SignInFailedView): 
     icon: icons.alert,
     tone: 'caution',
     heading: t.html('signInFailed.heading'),
-    texts: [t.html('signInFailed.text')],
+    texts: [operatorNotice(context, t) ?? t.html('signInFailed.text')],
     ...(view.retryHref === undefined
       ? {}
       : { actions: [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')] }),

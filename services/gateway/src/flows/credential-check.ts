@@ -26,7 +26,14 @@ export function createCredentialCheck(p: { fetch: OutboundFetch }) {
   };
 }
 
-export type CredentialCheck = ReturnType<typeof createCredentialCheck>;
+/** Of the credential that is configured as `name`. */
+export type CredentialCheck = (
+  config: CredentialCheckConfig,
+  values: CredentialValues,
+  name: string,
+) => Promise<CheckResult>;
+
+export const isUnavailable = (result: CheckResult): boolean => result === 'unavailable';
 
 /** The fields of a credential whose values the check sends. */
 export function fieldsSentBy({ bearer, basic, header }: CredentialCheckConfig): readonly string[] {

@@ -107,7 +107,7 @@ export function createSubmissionFlow(p: {
       await takeCheck(elicitation);
       const attempt = digestOf(newOperationId(p.entropy));
       await service.beginCheck(elicitationId, submitter.visitor, attempt);
-      const checked = await p.credentialCheck(check, values);
+      const checked = await p.credentialCheck(check, values, `${mcpServerId}.${request.name}`);
       p.events.credentialChecked(elicitation, checked);
       if (checked === 'accepted') return store(elicitation, { ...submitter, attempt }, values);
       const trouble = checked === 'rejected' ? 'credential_rejected' : 'check_unavailable';

@@ -88,9 +88,9 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
 
   app.get('/login/callback/:identityProvider', { exposeHeadRoute: false }, async (request, reply) => {
     if (isPrefetch(request)) throw new PageError('forbidden');
-    const context = views.context(request);
     const callbackUrl = new URL(request.url, deps.config.publicUrl);
     const signedIn = await signInFlow.finish(callbackUrl, browser.loginCookies(request));
+    const context = views.context(request);
     switch (signedIn.result) {
       case 'unknown':
         events.signInFailed({ code: 'unknown_transaction' });

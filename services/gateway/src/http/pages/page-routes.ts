@@ -16,6 +16,7 @@ import { loginRoutes } from './login-routes.ts';
 import { mePasskeyRoutes } from './me-passkey-routes.ts';
 import { meRoutes } from './me-routes.ts';
 import { meSecretRoutes } from './me-secret-routes.ts';
+import { nameFaultsInRedirects } from './operator-reference.ts';
 import { PageError } from './page-error.ts';
 import { createPageViews, type PageViews } from './page-views.ts';
 import { paymentPageRoutes } from './payment-page-routes.ts';
@@ -72,6 +73,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     scope.addHook('onRequest', async (_request, reply) => {
       reply.headers(pageHeaders);
     });
+    nameFaultsInRedirects(scope);
     if (deps.config.mcpServers.some(server => server.identity.mode === 'loopback')) {
       scope.addHook('onRequest', async request => assertLoopbackHost(request));
     }

@@ -24,6 +24,7 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../../config/config-schema.ts';
 import { mayAsk, mayRead, mayUse, type RegisteredMcpServer } from '../../registered-mcp-server.ts';
+import { operatorReferenceFor } from './operator-reference.ts';
 
 /** Turns records and configuration into what pages show. */
 export function createPageViews(p: {
@@ -39,11 +40,15 @@ export function createPageViews(p: {
   return {
     now: p.now,
 
-    context: (request: FastifyRequest): PageContext => ({
-      locale: negotiateLocale(request.headers['accept-language']),
-      branding: p.branding,
-      stylesheetPath: p.stylesheetPath,
-    }),
+    context(request: FastifyRequest): PageContext {
+      const operatorReference = operatorReferenceFor(request);
+      return {
+        locale: negotiateLocale(request.headers['accept-language']),
+        branding: p.branding,
+        stylesheetPath: p.stylesheetPath,
+        ...(operatorReference === undefined ? {} : { operatorReference }),
+      };
+    },
 
     /**
      * Whether the MCP server may still ask this, and still recognises people as it did when it asked. A permission that the

@@ -1,0 +1,38 @@
+import { whole } from '@postern/testkit/any-answer';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { outboundClients } from './outbound-clients.ts';
+import { type OutboundWorld, startOutboundWorld } from './outbound-world.ts';
+
+let world: OutboundWorld;
+beforeAll(async () => {
+  world = await startOutboundWorld();
+});
+afterAll(() => world?.[Symbol.asyncDispose]());
+
+const targets = ['identity_provider', 'provider', 'processor', 'credential_check', 'webhook'];
+
+describe('S78: whatever is asked outside, a failure is logged with whose, host and cause', () => {
+  // A collector of traces is no party of anybody's request, and a challenge that does not come is no failure.
+  const clients = Object.entries(outboundClients).filter(([name]) => !/^(?:trace export|challenge)/.test(name));
+  it.each(clients)('%s answers 503', { timeout: 60_000 }, async (_name, client) => {
+    const use = await client.prepare(world);
+    const before = world.stage.log().length;
+    using _order = world.machines[client.machine].answer(client.matches, () => whole(503, '{}'));
+    await use.damaged();
+    const lines = await vi.waitFor(() => {
+      const logged = world.stage.log().slice(before).split('\n');
+      const found = logged.filter(line => line.includes('"outbound.failed"'));
+      expect(found).not.toEqual([]);
+      return found.map(line => JSON.parse(line) as Record<string, unknown>);
+    }, 30_000);
+    expect(lines[0]).toMatchObject({
+      host: expect.stringMatching(`^(localhost|127\\.0\\.0\\.1):${world.machines[client.machine].port}$`),
+      name: expect.stringMatching(/\w/),
+      // An error of Stripe has another form.
+      cause: client.machine === 'stripe' ? 'invalid_answer' : 'http_503',
+      ...{ code: 'unavailable', status: 503, ms: expect.any(Number) },
+    });
+    expect(targets).toContain(lines[0]?.['target']);
+    if (client.isInBackground === undefined) expect(lines[0]).toHaveProperty('requestId');
+  });
+});
