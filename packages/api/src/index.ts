@@ -5,6 +5,7 @@ export * from './elicitations.ts';
 export * from './events.ts';
 export * from './form/index.ts';
 export * from './identifiers.ts';
+export { inertText, isInert } from './inert-text.ts';
 export * from './openapi.ts';
 export * from './operations.ts';
 export * from './patterns.ts';

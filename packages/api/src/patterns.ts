@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { isInert } from './plain-text.ts';
+import { isInert } from './inert-text.ts';
+import { INERT_RULE } from './plain-text.ts';
 
 /** In UTF-16 code units. */
 export const MAX_PATTERN_LENGTH = 200;
@@ -12,4 +13,4 @@ export const patternSchema = z
   .string()
   .min(1)
   .max(MAX_PATTERN_LENGTH)
-  .refine(isInert, { error: 'control, bidirectional and invisible characters are not allowed: write them as escapes' });
+  .refine(isInert, { error: `${INERT_RULE}: write them as escapes` });

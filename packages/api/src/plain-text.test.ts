@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isInert, plainName, plainText } from './plain-text.ts';
+import { isInert } from './inert-text.ts';
+import { plainName, plainText } from './plain-text.ts';
 
 const text = plainText(40);
 

@@ -1,15 +1,5 @@
 import { z } from 'zod';
-
-/**
- * Text from an MCP server that a person will read. It must be inert and unable to imitate or reorder the page around it
- * (UTR 36, UTS 39): no control, bidi, line- or paragraph-separator, tag, private-use or unassigned character. The
- * zero-width joiner is allowed only inside emoji sequences, where it has a visible meaning.
- */
-const FORBIDDEN =
-  /[\p{Cc}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/u;
-const OTHER_FORMAT = /(?!\u200D)\p{Cf}/u;
-const STRAY_JOINER =
-  /(?<!\p{Extended_Pictographic}[\uFE0F\u{1F3FB}-\u{1F3FF}]?)\u200D|\u200D(?!\p{Extended_Pictographic})/u;
+import { isInert } from './inert-text.ts';
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
@@ -24,9 +14,9 @@ function isWithin(text: string, max: number): boolean {
   return true;
 }
 
-export function isInert(text: string): boolean {
-  return !FORBIDDEN.test(text) && !OTHER_FORMAT.test(text) && !STRAY_JOINER.test(text);
-}
+/** Says which text {@link isInert} refuses. */
+export const INERT_RULE =
+  'control, bidirectional, invisible and overlaid characters are not allowed, nor more than four marks on a letter';
 
 /** One line of plain text of at most `max` characters as a person counts them, normalised to NFC. */
 export function plainText(max: number) {
@@ -41,7 +31,7 @@ export function plainText(max: number) {
           .string()
           .min(1)
           .refine(text => isWithin(text, max), { error: `at most ${max} characters` })
-          .refine(isInert, { error: 'control, bidirectional and invisible characters are not allowed' }),
+          .refine(isInert, { error: INERT_RULE }),
       )
   );
 }

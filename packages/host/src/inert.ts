@@ -1,20 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
-
-/**
- * Everything that moves a cursor, reorders, hides or has no agreed look: controls, format and bidirectional characters,
- * surrogates, private use, unassigned, and whatever Unicode calls ignorable (UTR 36 section 2, UTS 39 section 3).
- */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}]/gu;
-/** Marks that are piled up reach into the lines around them. */
-const PILED_MARKS = /(\p{M}{4})\p{M}+/gu;
+import { inertText } from '@postern/api';
 
 /** Text of others on one line: it can neither move the cursor nor imitate this program. At most `max` code points, the last an ellipsis where something is left out. */
 export function inertLine(text: string, max = 500): string {
-  const line = stripVTControlCharacters(text.toWellFormed())
-    .replace(/[\s\u0085\u2800]+/gu, ' ')
-    .replace(UNSAFE, '')
-    .replace(PILED_MARKS, '$1')
-    .trim();
+  const line = inertText(stripVTControlCharacters(text.toWellFormed()).replace(/[\s\u0085\u2800]+/gu, ' ')).trim();
   return shorten(line, max);
 }
 

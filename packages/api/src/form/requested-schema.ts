@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isInert } from '../inert-text.ts';
 import { patternSchema } from '../patterns.ts';
-import { isInert, plainText } from '../plain-text.ts';
+import { INERT_RULE, plainText } from '../plain-text.ts';
 import { strangersIn } from './strangers.ts';
 import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
 
@@ -95,7 +96,8 @@ const optionValue = z
   .string()
   .min(1)
   .max(200)
-  .refine(isInert, { error: 'control, bidirectional and invisible characters are not allowed' });
+  .refine(isInert, { error: INERT_RULE })
+  .refine(value => value.trim() !== '', { error: 'must be visible' });
 
 const optionValues = z.array(optionValue).min(1).max(MAX_FORM_OPTIONS);
 const titledOptions = z
@@ -104,10 +106,7 @@ const titledOptions = z
   .max(MAX_FORM_OPTIONS);
 
 const length = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
-const inertText = z
-  .string()
-  .max(MAX_FORM_TEXT_LENGTH)
-  .refine(isInert, { error: 'control, bidirectional and invisible characters are not allowed' });
+const inertText = z.string().max(MAX_FORM_TEXT_LENGTH).refine(isInert, { error: INERT_RULE });
 
 type Context = { addIssue(issue: { code: 'custom'; path: PropertyKey[]; message: string }): void };
 type Fault = (path: PropertyKey[], message: string) => void;

@@ -1,5 +1,6 @@
 /** For tests: schemas within MCP's restrictions, each with an answer that fits it. */
 import fc from 'fast-check';
+import { isInert } from '../inert-text.ts';
 import type { FormContent } from './form-content.ts';
 import type { PropertySchema } from './requested-schema.ts';
 import type { FormValue } from './value-fault.ts';
@@ -15,7 +16,7 @@ const texts = fc.record({ title: label, description: label }, { requiredKeys: []
 /** Text that a page can hold in one line, and that no form takes for empty. */
 const line = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
-  .filter(text => text.isWellFormed() && !/\p{C}|\p{Zl}|\p{Zp}/u.test(text) && text.trim() === text);
+  .filter(text => text.isWellFormed() && isInert(text) && text.trim() === text);
 
 const pad = (value: number, length: number) => String(value).padStart(length, '0');
 const day = fc
