@@ -100,6 +100,9 @@ describe('S44: every call answers as the contract says', () => {
     const token = await world.api.accessToken(list.body.connections[0]?.connectionId ?? '');
     expect(token).toMatchObject({ status: 200, body: { tokenType: 'Bearer' } });
     expectInContract('getAccessToken', token);
+    const lie = await world.api.accessToken(list.body.connections[0]?.connectionId ?? '', { tool: 'C\u043ede Forge' });
+    expectInContract('getAccessToken', lie);
+    expectProblem(lie, 'confusable_name');
   });
 
   it('cancel: 200, again 200 as it is; a declined one 409', async () => {
@@ -232,6 +235,9 @@ describe('S44: every call answers as the contract says', () => {
 
     const read = await world.api.credential(credentialId, { tool: 'a tool' });
     expectInContract('readCredential', read);
+    const lie = await world.api.credential(credentialId, { tool: 'C\u043ede Forge' });
+    expectInContract('readCredential', lie);
+    expectProblem(lie, 'confusable_name');
     const sealed = await world.api.credential(credentialId, { sealed: true });
     expectInContract('readCredential', sealed);
     expectProblem(sealed, 'encryption_key_not_registered');
@@ -282,6 +288,8 @@ describe('every refusal has its code', () => {
     ['processor_not_allowed', 'tracker', () => asked(paymentOf({ processor: 'cash' }))],
     ['currency_not_allowed', 'tracker', () => payment({ currency: 'USD', minorUnits: 1 })],
     ['amount_over_limit', 'tracker', () => payment({ currency: 'EUR', minorUnits: 100_001 })],
+    ['confusable_name', 'tracker', () => ask({ message: 'Sign in at C\u043ede Forge' })],
+    ['confusable_name', 'tracker', () => asked(paymentOf({ payee: { name: '\uff30ostern' } }))],
     ['payment_not_possible', 'tracker', () => payment({ currency: 'EUR', minorUnits: 49 })],
     ['invalid_request', 'tracker', () => asked({ kind: 'payment', confirmation: { title: 'x' } })],
     ['invalid_request', 'tracker', () => asked({ ...askOfEach.form.ask(), confirmation: { title: 'x' } })],

@@ -39,6 +39,7 @@ export const problems = {
   currency_not_allowed: { status: 422, title: 'This MCP server may not ask for payments in this currency.' },
   amount_over_limit: { status: 422, title: 'The amount is above the limit of this MCP server.' },
   payment_not_possible: { status: 422, title: 'The payment processor cannot take this payment.' },
+  confusable_name: { status: 422, title: 'A text can be taken for the name of somebody else.' },
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },

@@ -235,4 +235,28 @@ export const tenancyFaults: readonly Fault[] = [
     replacement: 'atom += 1;',
     foundBy: ['services/gateway/src/flows/pattern-cost.test.ts'],
   },
+  {
+    name: 'marks pile up without limit',
+    breaks: 'S74, UTS 39 section 5.4',
+    file: 'packages/api/src/inert-text.ts',
+    original: 'const lies = new RegExp([REFUSED, STRAY, PILED, BASELESS]',
+    replacement: 'const lies = new RegExp([REFUSED, STRAY, BASELESS]',
+    foundBy: ['packages/api/src/inert-text.test.ts'],
+  },
+  {
+    name: 'a name is compared without what looks alike',
+    breaks: 'S74, UTS 39 section 4',
+    file: 'services/gateway/src/names/skeleton.ts',
+    original: 'shown += prototypes.get(character) ?? character;',
+    replacement: 'shown += character;',
+    foundBy: ['services/gateway/src/names/registered-names.test.ts'],
+  },
+  {
+    name: 'the texts of an ask may imitate registered names',
+    breaks: 'S74',
+    file: 'services/gateway/src/names/assert-honest-names.ts',
+    original: 'else if (names.isMisleadingProse(text, mcpServerId)) throw',
+    replacement: 'else if (text === undefined) throw',
+    foundBy: ['services/gateway/src/names/assert-honest-names.test.ts'],
+  },
 ];

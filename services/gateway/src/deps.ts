@@ -62,6 +62,7 @@ import { createEventStreams, type EventStreams } from './http/api/event-streams.
 import type { Logger } from './logger.ts';
 import { lossReports } from './loss-reports.ts';
 import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
+import { createRegisteredNames, namesIn, type RegisteredNames } from './names/registered-names.ts';
 import { createObservation, type Observation } from './observation.ts';
 import { identityProviderAt, watchedProviders } from './outbound/watched-parts.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
@@ -107,6 +108,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   readonly accessTokens: AccessTokenVerifier;
   readonly callers: CallerDirectory;
+  readonly registeredNames: RegisteredNames;
   readonly issueFlow: IssueFlow;
   readonly authorizationFlow: AuthorizationFlow;
   readonly deviceFlow: DeviceFlow;
@@ -264,6 +266,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   });
   const credentialCheck = createCredentialCheck({ fetch: fetchFor('credential_check') });
   const authorizationFlow = createAuthorizationFlow(parts);
+  const registeredNames = createRegisteredNames(namesIn(config));
 
   return {
     ...parts,
@@ -278,8 +281,9 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     openQueueRedis: () => openQueueRedis(target.queue),
     clientPresentation,
     accessTokens,
+    registeredNames,
     callers: createCallerDirectory({ mcpServers: [...mcpServers.values()], audience: config.publicUrl, now }),
-    issueFlow: createIssueFlow({ ...parts, accessTokens, processors }),
+    issueFlow: createIssueFlow({ ...parts, accessTokens, processors, registeredNames }),
     authorizationFlow,
     deviceFlow: createDeviceFlow(parts),
     scopePlan: createScopePlanner(parts),

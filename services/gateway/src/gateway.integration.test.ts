@@ -62,6 +62,21 @@ describe('a start that works but hardly as meant', () => {
     expect(await warningsOf({ trustProxy, mcpServers: [covered] })).toEqual([]);
   });
 
+  it('S74: says which configured names people cannot see or tell apart, and starts all the same', async () => {
+    const mcpServer = (id: string, name: string) => ({
+      ...{ id, name, url: 'https://tracker.example/mcp', issuers: ['https://id.example'] },
+      apiKeys: [{ hash: `sha256:${id.repeat(64)}` }],
+    });
+    const trustProxy = ['10.0.0.0/8'];
+    const mcpServers = [mcpServer('a', 'Tracker'), mcpServer('b', 'Тracker'), mcpServer('c', 'Cal\u2800endar')];
+    expect(await warningsOf({ trustProxy, mcpServers })).toEqual([
+      'name.confusable',
+      'name.not_plain',
+      'name.confusable',
+      'name.not_plain',
+    ]);
+  });
+
   it('says nothing where the proxy is named', async () => {
     expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
   });

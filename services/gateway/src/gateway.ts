@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { plainName } from '@postern/api';
 import type { FastifyInstance } from 'fastify';
 import { buildApp } from './app.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
@@ -8,6 +9,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from './embedded-redis.ts';
 import { closeListener } from './http/close-listener.ts';
 import { createReadiness } from './http/readiness.ts';
 import { type MetricsListener, startMetricsListener } from './metrics/metrics-listener.ts';
+import { namesIn } from './names/registered-names.ts';
 import { hasOwnRedis } from './redis-target.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { relayReports } from './relay-reports.ts';
@@ -42,6 +44,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
   const redis = await embeddedIfNeeded(config, options);
   const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
   warnOfFootguns(config, options);
+  warnOfNames(deps);
   const sweepers = startSweepers(deps, options.sweepPauseMs);
   const rewrapper = startRewrapper(deps);
   const relay = startEventRelay(deps);
@@ -116,6 +119,23 @@ function warnOfFootguns({ redis, publicUrl, trustProxy, mcpServers }: GatewayCon
       { event: 'proxy.not_trusted' },
       'trustProxy is empty: all people share one rate limit, that of the proxy',
     );
+  }
+}
+
+/** Names that the operator writes are shown as they are: the operator knows who people deal with. */
+function warnOfNames({ config, registeredNames, logger }: GatewayDeps): void {
+  for (const name of namesIn(config)) {
+    const other = registeredNames.imitatedBy(name)?.path;
+    if (!plainName(80).safeParse(name.text).success)
+      logger.warn(
+        { event: 'name.not_plain', path: name.path },
+        'a configured name has characters that people cannot see or tell apart',
+      );
+    if (other !== undefined)
+      logger.warn(
+        { event: 'name.confusable', path: name.path, other },
+        'people can take a configured name for another one',
+      );
   }
 }
 

@@ -5,7 +5,13 @@ import { createFlowStage } from './testing/flow-stage.ts';
 
 const { config } = createAsksStage().caller();
 const changed = (change: Partial<typeof config>) => registerMcpServer({ ...config, ...change });
-const payment = { processors: ['stripe-main'], maxAmount: { EUR: 2490 }, passkeyAbove: {}, freshSignInSeconds: 300 };
+const payment = {
+  processors: ['stripe-main'],
+  maxAmount: { EUR: 2490 },
+  passkeyAbove: {},
+  payees: [],
+  freshSignInSeconds: 300,
+};
 
 describe('what an MCP server may (still) ask', () => {
   test.each([

@@ -28,6 +28,11 @@ export const paymentPolicySchema = z.strictObject({
     .describe(
       'By currency, in minor units: greater amounts also need a passkey. In a currency that is not named, none does.',
     ),
+  payees: z
+    .array(z.string().min(1).max(80))
+    .max(100)
+    .default([])
+    .describe('Names under which it is paid. Other MCP servers are refused names that can be taken for one of them.'),
   freshSignInSeconds: z
     .int()
     .min(30)

@@ -17,6 +17,8 @@ import type { GatewayConfig } from '../config/config-schema.ts';
 import { definedOnly } from '../defined-only.ts';
 import { createPresenter } from '../http/api/present.ts';
 import { ProblemError } from '../http/problem-error.ts';
+import { assertHonestNames } from '../names/assert-honest-names.ts';
+import type { RegisteredNames } from '../names/registered-names.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { askedRequest } from './asked-request.ts';
 import { assertPossiblePayment } from './possible-payment.ts';
@@ -41,6 +43,7 @@ export function createIssueFlow(p: {
   stores: Pick<RedisStores, 'idempotency'>;
   accessTokens: AccessTokenVerifier;
   processors: ReadonlyMap<string, Pick<PaymentProcessor, 'canTake'>>;
+  registeredNames: RegisteredNames;
   entropy: Entropy;
 }) {
   const present = createPresenter(p.config);
@@ -93,6 +96,7 @@ export function createIssueFlow(p: {
         ? { kind: request.kind, ...definedOnly(request.authorization) }
         : askedRequest(request, mcpServer);
     if (asked.kind === 'payment') assertPossiblePayment(asked, mcpServer, p.processors);
+    await assertHonestNames(p.registeredNames, mcpServer.mcpServerId, request);
     const subject = await subjectOf(mcpServer, request.subject);
     const issued = await p.service.issue(mcpServer, {
       subject,

@@ -8,6 +8,7 @@ import {
 import { type ConnectionId, DomainError, NotFoundError, parseConnectionId } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import type { GatewayDeps } from '../../deps.ts';
+import { assertHonestName } from '../../names/assert-honest-names.ts';
 import { mayUse } from '../../registered-mcp-server.ts';
 import { parse } from '../parse.ts';
 import { callerOf } from './caller-auth.ts';
@@ -42,8 +43,10 @@ export const connectionRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
   app.post<ById>('/connections/:connectionId/access-token', async (request, reply): Promise<AccessTokenBody> => {
     // Most say nothing, and nothing need not be checked.
     const body = request.body == null ? {} : parse(accessTokenRequestSchema, request.body, 'body');
+    const caller = callerOf(request);
+    if (body.tool !== undefined) assertHonestName(deps.registeredNames, caller.mcpServerId, 'body.tool', body.tool);
     const connectionId = connectionIdOf(request.params.connectionId);
-    return deps.accessTokenFlow.take(callerOf(request), connectionId, body, () => waitingSignal(reply));
+    return deps.accessTokenFlow.take(caller, connectionId, body, () => waitingSignal(reply));
   });
 
   app.delete<ById>('/connections/:connectionId', async (request): Promise<RemovedConnectionBody> => {

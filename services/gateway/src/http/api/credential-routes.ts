@@ -7,6 +7,7 @@ import {
 import { type CredentialId, DomainError, NotFoundError, parseCredentialId } from '@postern/elicitation';
 import type { FastifyPluginAsync } from 'fastify';
 import type { GatewayDeps } from '../../deps.ts';
+import { assertHonestName } from '../../names/assert-honest-names.ts';
 import { mayRead } from '../../registered-mcp-server.ts';
 import { parse } from '../parse.ts';
 import { callerOf } from './caller-auth.ts';
@@ -34,7 +35,9 @@ export const credentialRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async
 
   app.post<ById>('/credentials/:credentialId/values', async (request): Promise<CredentialValuesBody> => {
     const body = request.body == null ? {} : parse(readCredentialRequestSchema, request.body, 'body');
-    return deps.credentialFlow.read(callerOf(request), credentialIdOf(request.params.credentialId), body);
+    const caller = callerOf(request);
+    if (body.tool !== undefined) assertHonestName(deps.registeredNames, caller.mcpServerId, 'body.tool', body.tool);
+    return deps.credentialFlow.read(caller, credentialIdOf(request.params.credentialId), body);
   });
 
   app.delete<ById>('/credentials/:credentialId', async request => {
