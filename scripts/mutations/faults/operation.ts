@@ -115,4 +115,13 @@ export const operationFaults: readonly Fault[] = [
     replacement: 'return /^\\/[\\x21',
     foundBy: ['packages/pages/src/html.test.ts'],
   },
+  {
+    name: 'pseudonyms of the log are made without the key',
+    breaks: 'S67',
+    file: 'services/gateway/src/pseudonyms.ts',
+    original: "createHmac('sha256', key)",
+    replacement: "createHmac('sha256', '')",
+    foundBy: ['services/gateway/src/logger.test.ts'],
+    only: 'S67',
+  },
 ];

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createAuditStream } from './audit-stream.ts';
 import { createEvents } from './events.ts';
 import { createLogger } from './logger.ts';
+import { samplePseudonyms } from './testing/sample-config.ts';
 
 function setUp(append: (line: string) => Promise<void>) {
   const chunks: string[] = [];
@@ -16,7 +17,7 @@ function setUp(append: (line: string) => Promise<void>) {
   const logger = createLogger({ level: 'info', destination });
   const stream = createAuditStream({ audits: { append }, logger, now: () => Date.UTC(2026, 0, 2) });
   const logged = () => chunks.join('').trimEnd().split('\n');
-  return { stream, events: createEvents(logger, [stream.sink]), logged };
+  return { stream, events: createEvents(logger, samplePseudonyms, [stream.sink]), logged };
 }
 const untimed = (line: string | undefined) => ({ ...JSON.parse(line ?? '{}'), time: undefined });
 

@@ -67,6 +67,7 @@ import { createObservation, type Observation } from './observation.ts';
 import { identityProviderAt, watchedProviders } from './outbound/watched-parts.ts';
 import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
+import { pseudonymsOf } from './pseudonyms.ts';
 import { redisTarget } from './redis-target.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 import { createStopping, type Stopping } from './stopping.ts';
@@ -202,7 +203,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ? createAuditStream({ audits: stores.audits, logger, now: Date.now })
     : undefined;
   const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
-  const events = createEvents(logger, auditSinks);
+  const events = createEvents(logger, pseudonymsOf(config, options.keyRing !== undefined), auditSinks);
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
   const registry = createProviderRegistry({

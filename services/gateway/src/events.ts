@@ -13,20 +13,8 @@ import {
 import type { ProcessorErrorDetails } from '@postern/payment';
 import type { VaultErrorCode } from '@postern/vault';
 import type { Logger } from './logger.ts';
+import type { Pseudonyms } from './pseudonyms.ts';
 import { requestFields } from './request-context.ts';
-
-/** A person in the audit trail: always the same for the same subject, without naming them. */
-export function pseudonym(subject: Subject): string {
-  let known = pseudonyms.get(subject);
-  if (known === undefined) {
-    known = digestOf(JSON.stringify([subject.issuer, subject.subject])).slice(0, 16);
-    pseudonyms.set(subject, known);
-  }
-  return known;
-}
-
-/** Records that are read again and again bring the same subject each time. */
-const pseudonyms = new WeakMap<Subject, string>();
 
 /** An audit event as it is written down. */
 export interface AuditRecord {
@@ -38,7 +26,7 @@ export interface AuditRecord {
 export type AuditSink = (record: AuditRecord, as: { readonly level: string; readonly text: string }) => void;
 
 /** One helper per business event, so that what is written down is decided in one place. */
-export function createEvents(logger: Logger, sinks: readonly AuditSink[] = []) {
+export function createEvents(logger: Logger, pseudonym: Pseudonyms, sinks: readonly AuditSink[] = []) {
   const audit = auditTrail(logger, sinks);
   const record: Audit = (event, of) => {
     const { type, elicitationId, mcpServerId, subject } = event;

@@ -1,9 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import type { Elicitation } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
-import { type AuditRecord, createEvents, pseudonym } from './events.ts';
+import { parseConfig } from './config/load-config.ts';
+import { type AuditRecord, createEvents } from './events.ts';
 import { createLogger } from './logger.ts';
+import { createPseudonyms, pseudonymsOf } from './pseudonyms.ts';
+import { StartError } from './start-error.ts';
+import { samplePseudonyms as pseudonym, sampleConfig } from './testing/sample-config.ts';
 
 function recorder() {
   const chunks: string[] = [];
@@ -80,7 +85,7 @@ describe('S54: audit events', () => {
 
   it('name a person by a pseudonym that is always the same and tells subjects apart', () => {
     const { logger, lines, text } = recorder();
-    const events = createEvents(logger);
+    const events = createEvents(logger, pseudonym);
     events.elicitation({ type: 'issued', ...about }, pending);
     events.elicitation({ type: 'wrong_person', ...about, visitor: { ...subject, subject: 'bob' } }, pending);
     events.tokenRead({ connectionId: 'cn_1', mcpServerId: 'tracker', subject });
@@ -92,11 +97,30 @@ describe('S54: audit events', () => {
     expect(pseudonym({ issuer: 'https://id.example/a', subject: 'b' })).not.toBe(
       pseudonym({ issuer: 'https://id.example/', subject: 'ab' }),
     );
+    expect(pseudonym(subject)).toMatch(/^[\w-]{16}$/);
+  });
+
+  it('S67: name people under a key, so that nobody without it can tell who they are', () => {
+    const [one, other] = [randomBytes(32), randomBytes(32)];
+    expect(createPseudonyms(one)({ ...subject })).toBe(createPseudonyms(one)({ ...subject }));
+    expect(createPseudonyms(one)(subject)).not.toBe(createPseudonyms(other)(subject));
+    const keys = [one, other].map((key, at) => ({ kid: `k${at}`, key: key.toString('base64') }));
+    const [first, last] = keys;
+    if (first === undefined || last === undefined) throw new Error('no keys');
+    const nameWith = (vault: typeof keys, pseudonymKey?: string) =>
+      pseudonymsOf(
+        parseConfig(sampleConfig({ vault: { keys: vault }, ...(pseudonymKey && { audit: { pseudonymKey } }) })),
+      )(subject);
+    expect(nameWith(keys)).toBe(nameWith([last]));
+    expect(nameWith(keys)).not.toBe(nameWith([first]));
+    expect(nameWith(keys)).not.toBe(createPseudonyms(other)(subject));
+    expect(nameWith(keys, first.key)).toBe(nameWith([first], first.key));
+    expect(() => pseudonymsOf(parseConfig(sampleConfig()), true)).toThrow(StartError);
   });
 
   it('say how and when it ended, of an end and of nothing else', () => {
     const { logger, lines } = recorder();
-    const events = createEvents(logger);
+    const events = createEvents(logger, pseudonym);
     events.elicitation({ type: 'expired', ...about }, { ...pending, status: 'expired', endedAt: 63_500 });
     events.elicitation(
       { type: 'approved', ...about, method: 'button' },
@@ -112,14 +136,14 @@ describe('S54: audit events', () => {
   it('go to every sink as they go to the log', () => {
     const { logger, lines } = recorder();
     const heard: AuditRecord[] = [];
-    createEvents(logger, [record => heard.push(record)]).signInFailed({ code: 'access_denied' });
+    createEvents(logger, pseudonym, [record => heard.push(record)]).signInFailed({ code: 'access_denied' });
     expect(heard).toEqual([{ event: 'browser.sign_in_failed', code: 'access_denied' }]);
     expect(lines()[0]).toMatchObject(heard[0] ?? {});
   });
 
   it('carry their time in UTC', () => {
     const { logger, lines } = recorder();
-    createEvents(logger).callerRefused();
+    createEvents(logger, pseudonym).callerRefused();
     expect(lines()[0]?.['time']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
@@ -131,7 +155,7 @@ describe('S54: audit events', () => {
     '\0\u0008',
   ])('stay one line of JSON whatever is in a field: %j', hostile => {
     const { logger, lines, text } = recorder();
-    createEvents(logger).callbackRefused({ reason: hostile, mcpServerId: hostile, provider: hostile });
+    createEvents(logger, pseudonym).callbackRefused({ reason: hostile, mcpServerId: hostile, provider: hostile });
     expect(lines()).toHaveLength(1);
     expect(lines()[0]).toMatchObject({ event: 'callback.refused', reason: hostile });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for them is the point

@@ -7,7 +7,7 @@ import {
   type Outcome,
 } from '@postern/elicitation';
 import type { LoggedEvent } from '@postern/store-redis';
-import { pseudonym } from '../events.ts';
+import type { Pseudonyms } from '../pseudonyms.ts';
 
 export interface ReportedEvent {
   /** On the clock of Redis. */
@@ -23,7 +23,7 @@ const iso = (epochMs: number): string => new Date(epochMs).toISOString();
  * typed, nothing sealed, no digest that takes anything; people by the pseudonym of the log. Messages and values of facts stay out
  * as well: MCP servers write names and addresses into them.
  */
-export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[]) {
+export function reportOf(elicitation: Elicitation, logged: readonly LoggedEvent[], pseudonym: Pseudonyms) {
   const { elicitationId, status, version, mcpServerId, identityMode, subject, request, requestedBy } = elicitation;
   return {
     elicitationId,

@@ -6,7 +6,8 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pseudonym } from '../events.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { pseudonymsOf } from '../pseudonyms.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { runCli } from './run-cli.ts';
 
@@ -69,7 +70,7 @@ describe('postern elicitations show', () => {
       status: 'completed',
       outcome: { connectionId: expect.stringMatching(`^cn_${shardOf(subject)}`), scopes: ['repo'] },
       mcpServerId: 'issue-tracker',
-      subject: pseudonym(subject),
+      subject: pseudonymsOf(loadConfig(configPath, {}))(subject),
       identityMode: 'login',
       createdAt: new Date(start.createdAt).toISOString(),
       expiresAt: new Date(done.expiresAt).toISOString(),

@@ -22,7 +22,7 @@ export async function elicitationsShow(
   const elicitation = await store.stores.elicitations.read(elicitationId);
   if (elicitation === undefined)
     throw new CliError('There is no such elicitation. What has ended is forgotten after a day; the log may know more.');
-  const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId));
+  const report = reportOf(elicitation, await eventsOf(store.stores, elicitationId), store.pseudonym);
   io.out(printable(p.json ? `${JSON.stringify(report)}\n` : textOf(report)));
   return exitCodes.fine;
 }

@@ -3,6 +3,7 @@ import { createKeyRing, createVault, type Vault } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { startEmbeddedRedis } from '../embedded-redis.ts';
+import { type Pseudonyms, pseudonymsOf } from '../pseudonyms.ts';
 import { hasOwnRedis, redisTarget } from '../redis-target.ts';
 import { StartError } from '../start-error.ts';
 import { CliError, type CliIo } from './cli-io.ts';
@@ -11,6 +12,7 @@ export interface OpenStore extends AsyncDisposable {
   readonly vault: Vault;
   readonly stores: RedisStores;
   readonly config: GatewayConfig;
+  readonly pseudonym: Pseudonyms;
   /** Closed by whoever opens it. */
   readonly openQueueRedis: () => QueueRedis;
 }
@@ -38,6 +40,7 @@ export async function openStore(configPath: string, io: CliIo): Promise<OpenStor
     vault,
     stores,
     config,
+    pseudonym: pseudonymsOf(config),
     openQueueRedis: () => openQueueRedis({ ...queue, connectionName: 'postern-cli' }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };

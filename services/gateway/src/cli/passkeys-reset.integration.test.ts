@@ -6,7 +6,6 @@ import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { pseudonym } from '../events.ts';
 import { passkeyHolderOf } from '../flows/passkey-holder.ts';
 import { sampleConfig } from '../testing/sample-config.ts';
 import { runCli } from './run-cli.ts';
@@ -37,7 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function reset(...args: string[]) {
+async function cli(...args: string[]) {
   let out = '';
   let err = '';
   const io = {
@@ -51,8 +50,10 @@ async function reset(...args: string[]) {
       err += text;
     },
   };
-  return { code: await runCli(['passkeys', 'reset', ...args, '-c', configPath], io), out, err };
+  return { code: await runCli([...args, '-c', configPath], io), out, err };
 }
+
+const reset = (...args: string[]) => cli('passkeys', 'reset', ...args);
 
 const add = (subject: Subject) =>
   stores.passkeys.add(
@@ -73,13 +74,16 @@ describe('S67: postern passkeys reset', () => {
     const vouched = passkeyHolderOf({ identityMode: 'external', mcpServerId: vouching, subject });
     for (const holder of [subject, subject, vouched, other]) expect(await add(holder)).toBe('added');
     const { code, out } = await reset(subject.issuer, subject.subject);
-    expect(code).toBe(0);
+    const named = await cli('audit', 'pseudonym', subject.issuer, subject.subject);
+    expect([code, named.code]).toEqual([0, 0]);
+    const pseudonym = named.out.trim();
+    expect(out).toContain(pseudonym);
     expect(out).not.toContain(subject.subject);
     for (const holder of [subject, vouched]) expect(await stores.passkeys.list(holder)).toEqual([]);
     expect(await stores.passkeys.list(other)).toHaveLength(1);
     expect(await trail()).toContainEqual(
       expect.objectContaining({
-        ...{ audit: true, event: 'passkey.reset', subject: pseudonym(subject), removed: 3, by: 'operator' },
+        ...{ audit: true, event: 'passkey.reset', subject: pseudonym, removed: 3, by: 'operator' },
       }),
     );
   });

@@ -1,5 +1,4 @@
 import type { Subject } from '@postern/elicitation';
-import { pseudonym } from '../events.ts';
 import { passkeyHolderOf } from '../flows/passkey-holder.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { openStore } from './open-store.ts';
@@ -23,9 +22,13 @@ export async function passkeysReset(
   for (const holder of [signedIn, ...others]) removed += await store.stores.passkeys.reset(passkeyHolderOf(holder));
   if (removed === 0)
     throw new CliError('That person has no passkey here. Check issuer and subject: both are compared exactly.');
-  await auditByOperator(store, { event: 'passkey.reset', subject: pseudonym(subject), removed }, 'passkeys reset');
+  await auditByOperator(
+    store,
+    { event: 'passkey.reset', subject: store.pseudonym(subject), removed },
+    'passkeys reset',
+  );
   io.out(
-    `Removed ${removed === 1 ? '1 passkey' : `${removed} passkeys`} of ${pseudonym(subject)}. The next one approves payments 24 hours ` +
+    `Removed ${removed === 1 ? '1 passkey' : `${removed} passkeys`} of ${store.pseudonym(subject)}. The next one approves payments 24 hours ` +
       'after it was added.\n',
   );
   return exitCodes.fine;

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { VaultError } from '@postern/vault';
 import { explanationOf } from '../start-error.ts';
 import { audit } from './audit.ts';
+import { auditPseudonym } from './audit-pseudonym.ts';
 import { CliError, type CliIo, type ExitCode, exitCodes } from './cli-io.ts';
 import { elicitationsShow } from './elicitations-show.ts';
 import { passkeysReset } from './passkeys-reset.ts';
@@ -25,6 +26,8 @@ const HELP = `postern: the command beside the gateway
   postern redis status            whether Redis has the data of this deployment
   postern redis accept-loss       go on with a Redis that has lost data, once nothing can be restored
   postern audit                   the audit trail, where audit.stream keeps it: one JSON object per line
+  postern audit pseudonym <issuer> <subject>
+                                  the name under which a person stands there
   postern elicitations show <id>  for support: how one ask stands; nothing typed, nothing secret
   postern passkeys reset <issuer> <subject>
                                   for somebody who has lost all their passkeys; the next one counts a day later
@@ -79,8 +82,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
     if (positionals.join(' ') === 'audit') return await audit({ configPath, follow: values.follow }, io);
     const [noun, verb, id, ...more] = positionals;
     const [subject, ...rest] = more;
-    if (noun === 'passkeys' && verb === 'reset' && id !== undefined && subject !== undefined && rest.length === 0)
-      return await passkeysReset({ configPath, subject: { issuer: id, subject } }, io);
+    if (id !== undefined && subject !== undefined && rest.length === 0) {
+      const person = { issuer: id, subject };
+      if (noun === 'passkeys' && verb === 'reset') return await passkeysReset({ configPath, subject: person }, io);
+      if (noun === 'audit' && verb === 'pseudonym') return auditPseudonym({ configPath, subject: person }, io);
+    }
     if (id !== undefined && more.length === 0) {
       if (noun === 'elicitations' && verb === 'show')
         return await elicitationsShow({ configPath, json, elicitationId: id }, io);

@@ -157,17 +157,16 @@ const mcpServerSchema = z
     anyOf: [{ required: ['jwks'] }, { required: ['apiKeys'], properties: { apiKeys: { type: 'array', minItems: 1 } } }],
   });
 
-const vaultKeySchema = z.strictObject({
-  kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/),
-  key: z
-    .string()
-    .refine(value => Buffer.from(value, 'base64').byteLength === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value), {
-      error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
-    })
-    .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
-    .meta({ pattern: '^[A-Za-z0-9+/_-]{43}=?$' })
-    .transform(value => new Uint8Array(Buffer.from(value, 'base64'))),
-});
+const key = z
+  .string()
+  .refine(value => Buffer.from(value, 'base64').byteLength === 32 && /^[A-Za-z0-9+/_-]{43}=?$/.test(value), {
+    error: 'must be 32 bytes in base64 (openssl rand -base64 32)',
+  })
+  .refine(value => new Set(Buffer.from(value, 'base64')).size > 8, { error: 'is not random' })
+  .meta({ pattern: '^[A-Za-z0-9+/_-]{43}=?$' })
+  .transform(value => new Uint8Array(Buffer.from(value, 'base64')));
+
+const vaultKeySchema = z.strictObject({ kid: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/), key });
 
 const colour = z.string().regex(/^#[0-9a-fA-F]{6}$/, { error: 'must be #rrggbb' });
 
@@ -190,6 +189,12 @@ export const configSchema = z.strictObject({
     .strictObject({
       stream: z.boolean().default(false).describe('Keep the audit trail in Redis as well; `postern audit` reads it.'),
       retained: z.int().min(100).max(10_000_000).default(100_000).describe('Lines kept there, about.'),
+      pseudonymKey: key
+        .optional()
+        .describe(
+          'Makes the pseudonyms of people in the audit trail. Default: derived from the last of the vault keys, so that they change ' +
+            'when that key is removed.',
+        ),
     })
     .prefault({}),
   telemetry: z

@@ -8,6 +8,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { createEvents } from '../events.ts';
 import { createLogger } from '../logger.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
+import { samplePseudonyms } from '../testing/sample-config.ts';
 import { createRevocationFlow } from './revocation-flow.ts';
 import { createTokenRefresh } from './token-refresh.ts';
 import type { TokenSet } from './token-set.ts';
@@ -61,7 +62,7 @@ async function setUp(failures: readonly VaultErrorCode[], discovery = { takesMs:
         return 'sealed';
       },
     },
-    events: createEvents(createLogger({ level: 'silent' })),
+    events: createEvents(createLogger({ level: 'silent' }), samplePseudonyms),
     entropy: systemEntropy,
     now: Date.now,
     requestLimitMs: REQUEST_LIMIT_MS,

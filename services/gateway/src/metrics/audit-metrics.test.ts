@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it, test } from 'vitest';
 import { createEvents, type Events } from '../events.ts';
 import { createLogger } from '../logger.ts';
+import { samplePseudonyms } from '../testing/sample-config.ts';
 import { createWebhookEvents } from '../webhooks/webhook-events.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { createInstruments } from './instruments.ts';
@@ -24,7 +25,11 @@ const revocation: Revocation = { revocationId: 'rv_1', ...held, createdAt: 1_000
 /** Every series of ours that is not zero once this was told. */
 async function measured(tell: (events: Events) => void): Promise<string[]> {
   const registry = new Registry();
-  tell(createEvents(createLogger({ level: 'silent' }), [createAuditMetrics(createInstruments(registry))]));
+  tell(
+    createEvents(createLogger({ level: 'silent' }), samplePseudonyms, [
+      createAuditMetrics(createInstruments(registry)),
+    ]),
+  );
   return (await registry.metrics())
     .split('\n')
     .filter(line => line.startsWith('postern_') && !line.includes('_bucket') && !line.endsWith(' 0'));

@@ -25,7 +25,7 @@ import { createTokenRefresh } from '../flows/token-refresh.ts';
 import { createTokenSets, type TokenSet } from '../flows/token-set.ts';
 import { createLogger } from '../logger.ts';
 import { registerMcpServer } from '../registered-mcp-server.ts';
-import { hashOf, sampleConfig, sampleMcpServer } from './sample-config.ts';
+import { hashOf, sampleConfig, sampleMcpServer, samplePseudonyms } from './sample-config.ts';
 
 const MCP_SERVERS = ['issue-tracker', 'calendar'] as const;
 
@@ -45,7 +45,7 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
       done();
     },
   });
-  const events = createEvents(createLogger({ level: 'info', destination }));
+  const events = createEvents(createLogger({ level: 'info', destination }), samplePseudonyms);
   const providers: ProviderRegistry = {
     get: name => (name === 'github' ? (provider as Provider) : undefined),
     names: ['github'],

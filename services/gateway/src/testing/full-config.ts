@@ -10,7 +10,7 @@ export function fullConfig(): Record<string, unknown> {
     publicUrl: 'https://gate.example',
     listen: { host: '127.0.0.1', port: 8080 },
     metrics: { host: '127.0.0.1', port: 9464 },
-    audit: { stream: true, retained: 1000 },
+    audit: { stream: true, retained: 1000, pseudonymKey: key() },
     telemetry: { otlpEndpoint: 'http://collector:4318', sampleRatio: 0.5, serviceName: 'gate', headers: { a: 'b' } },
     trustProxy: ['10.0.0.0/8', 'fd00::/8', '192.0.2.1'],
     redis: {

@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { GatewayConfigInput } from '../config/config-schema.ts';
+import { createPseudonyms } from '../pseudonyms.ts';
 
 export const hashOf = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
+
+export const samplePseudonyms = createPseudonyms(new Uint8Array(32));
 
 export const sampleMcpServer = {
   id: 'tracker',
