@@ -54,6 +54,19 @@ describe("MCP's restricted schema", () => {
     ]);
   });
 
+  test('S73: takes three lists of all countries, and no more than 32 KiB', () => {
+    const country = (at: number) => ({ const: String(at).padStart(3, '0'), title: `Country ${at} ${'x'.repeat(12)}` });
+    const list = { type: 'string', title: 'Where', oneOf: Array.from({ length: 195 }, (_, at) => country(at)) };
+    const schemaOf = (...names: string[]) => ({
+      type: 'object',
+      properties: Object.fromEntries(names.map(name => [name, list])),
+    });
+    expect(requestedSchemaSchema.safeParse(schemaOf('a', 'b', 'c')).success).toBe(true);
+    expect(requestedSchemaSchema.safeParse(schemaOf('a', 'b', 'c', 'd')).success).toBe(false);
+    const text = { type: 'string', enum: Array.from({ length: 250 }, (_, at) => `${at}${'é'.repeat(70)}`) };
+    expect(requestedSchemaSchema.safeParse({ type: 'object', properties: { text } }).success).toBe(false);
+  });
+
   test('describes itself for the OpenAPI document', () => {
     const described = z.toJSONSchema(requestedSchemaSchema, { io: 'input' });
     expect(described).toMatchObject({ type: 'object', required: ['type', 'properties'], additionalProperties: false });

@@ -15,6 +15,8 @@ import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
  */
 
 /** More is a questionnaire, which no one answers in the middle of something else. */
+/** Of the whole schema as JSON. Three lists of all countries with their names fit. */
+export const MAX_FORM_BYTES = 32 * 1024;
 export const MAX_FORM_PROPERTIES = 20;
 /** There are 249 countries (ISO 3166-1). */
 export const MAX_FORM_OPTIONS = 250;
@@ -273,8 +275,11 @@ const wholeSchema = z
       }),
     required: z.array(z.string().max(64)).max(MAX_FORM_PROPERTIES).optional(),
   })
-  .superRefine(({ properties, required = [] }, context) => {
+  .superRefine((schema, context) => {
+    const { properties, required = [] } = schema;
     const fault = faultsInto(context);
+    if (new TextEncoder().encode(JSON.stringify(schema)).byteLength > MAX_FORM_BYTES)
+      fault([], `at most ${MAX_FORM_BYTES} bytes of JSON`);
     required.forEach((name, at) => {
       if (!Object.hasOwn(properties, name)) fault(['required', at], 'names no property');
     });
