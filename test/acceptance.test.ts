@@ -72,6 +72,7 @@ const covered = [
   'S69 test money is marked, and refused unless told',
   'S70 a payment that the processor cannot take is refused at issue',
   'S71 a restricted key learns of every card payment, and the log names what the processor refused',
+  'S73 no MCP server fills Redis for the others',
   'S74 texts are visible, stay in their line, and imitate no registered name',
   'S78 every failed outbound request is logged with whose, host and cause, and nothing else of it',
   'S86 a charge is asked about without a webhook and without its person',

@@ -12,6 +12,7 @@ import { paymentsFaults } from './faults/payments.ts';
 import { samePersonFaults } from './faults/same-person.ts';
 import { secretsFaults } from './faults/secrets.ts';
 import { signInFaults } from './faults/sign-in.ts';
+import { storageQuotaFaults } from './faults/storage-quota.ts';
 import { storeFaults } from './faults/store.ts';
 import { tenancyFaults } from './faults/tenancy.ts';
 
@@ -22,6 +23,7 @@ export const faults: readonly Fault[] = [
   ...storeFaults,
   ...dataLossFaults,
   ...tenancyFaults,
+  ...storageQuotaFaults,
   ...oauthFaults,
   ...signInFaults,
   ...grantsFaults,

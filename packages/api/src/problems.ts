@@ -44,6 +44,7 @@ export const problems = {
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },
   too_many_elicitations: { status: 429, title: 'Too many new elicitations for this subject.' },
+  quota_exceeded: { status: 429, title: 'The storage quota of this MCP server is used up.' },
   internal_error: { status: 500, title: 'Something went wrong.' },
   upstream_unavailable: { status: 502, title: 'A provider did not answer.' },
   unavailable: { status: 503, title: 'Temporarily unavailable.' },

@@ -20,6 +20,7 @@ export const domainErrorCodes = [
   'not_redeemable',
   'already_redeemed',
   'too_many_elicitations',
+  'quota_exceeded',
   'store_unavailable',
   'unknown_record_layout',
   'contention',
@@ -104,6 +105,18 @@ export class TooManyElicitationsError extends DomainError {
   readonly retryAfterMs: number;
   constructor(retryAfterMs: number) {
     super('too_many_elicitations', 'Too many new elicitations for this subject.');
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** As much is stored for the MCP server as may be. Some of it expires after `retryAfterMs`. */
+export class QuotaExceededError extends DomainError {
+  override name = 'QuotaExceededError';
+  readonly mcpServerId: string;
+  readonly retryAfterMs: number;
+  constructor(mcpServerId: string, retryAfterMs: number) {
+    super('quota_exceeded', 'The storage quota of this MCP server is used up.');
+    this.mcpServerId = mcpServerId;
     this.retryAfterMs = retryAfterMs;
   }
 }

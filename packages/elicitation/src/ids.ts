@@ -121,3 +121,8 @@ export function matchCodeOf(elicitationId: ElicitationId): string {
   const letter = (at: number) => MATCH_ALPHABET.charAt(digest.readUInt16BE(at * 2) % MATCH_ALPHABET.length);
   return `${letter(0)}${letter(1)}-${letter(2)}${letter(3)}`;
 }
+
+/** Where a record lives that belongs to no subject: spread by its digest. */
+export function shardOfDigest(digest: string): Shard {
+  return createHash('sha256').update(digest).digest('hex').slice(0, 2) as Shard;
+}

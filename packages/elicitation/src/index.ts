@@ -16,6 +16,7 @@ export * from './mcp-server.ts';
 export * from './passkey.ts';
 export * from './ports.ts';
 export * from './requests.ts';
+export * from './storage-quota.ts';
 export * from './subject.ts';
 export * from './transitions.ts';
 export * from './visitor.ts';

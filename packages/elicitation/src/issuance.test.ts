@@ -109,6 +109,7 @@ describe('refusals', () => {
     { code: 'provider_not_allowed', server: { providers: ['gitlab'] } },
     { code: 'unknown_provider', server: { providers: ['gitlab'] }, input: authorization({ provider: 'gitlab' }) },
     { code: 'too_many_elicitations', server: { limits: { ...mcpServer().limits, subjectMax: 0 } } },
+    { code: 'quota_exceeded', server: { limits: { ...mcpServer().limits, quota: { records: 0, bytes: 0 } } } },
   ];
 
   test.each(refusals)('$code, and nothing is written or audited', async ({ code, server, input }) => {
@@ -120,7 +121,7 @@ describe('refusals', () => {
 
   test('a subject asked too often is told when to come back, alone and for one window', async () => {
     const bench = createBench();
-    const limits = { subjectMax: 2, subjectWindowMs: MINUTE, maxTtlMs: TTL_MS };
+    const limits = { ...mcpServer().limits, subjectMax: 2, subjectWindowMs: MINUTE, maxTtlMs: TTL_MS };
     const ask = (resource: string, subject = alice, mcpServerId = 'issue-tracker') =>
       bench.issue(mcpServer({ mcpServerId, limits }), { subject, ...authorization({ resource }) });
     await ask('a');

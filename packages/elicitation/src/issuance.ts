@@ -10,7 +10,7 @@ import {
   isUnredeemed,
   type RequestedBy,
 } from './elicitation.ts';
-import { NotFoundError, TooManyElicitationsError } from './errors.ts';
+import { NotFoundError, QuotaExceededError, TooManyElicitationsError } from './errors.ts';
 import {
   connectionIdOf,
   credentialIdOf,
@@ -65,7 +65,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
    * Parallel asks for one account share one elicitation: it is widened to the scopes of all of them for as long as nobody has
    * agreed to it; afterwards what it lacks is asked for by a second one. A repeat under a reservation is audited again: nobody
    * knows whether the earlier call lived long enough to say so.
-   * @throws DomainError as `permitted`, `contention`; TooManyElicitationsError; TypeError where the digest is not that of the
+   * @throws DomainError as `permitted`, `contention`; TooManyElicitationsError; QuotaExceededError; TypeError where the digest is not that of the
    * request.
    */
   async function issue(mcpServer: McpServer, input: IssueElicitation): Promise<Issued> {
@@ -97,6 +97,8 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
         }
         case 'limited':
           throw new TooManyElicitationsError(created.retryAfterMs);
+        case 'over_quota':
+          throw new QuotaExceededError(mcpServer.mcpServerId, created.retryAfterMs);
       }
     }
     throw contention();
@@ -170,6 +172,7 @@ function asked(
     coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
     ...(answeredBy === undefined ? {} : { answeredBy }),
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
+    quota: limits.quota,
   };
 }
 

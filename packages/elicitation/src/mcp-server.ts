@@ -1,5 +1,6 @@
 import type { IdentityMode } from './elicitation.ts';
 import type { Kind } from './requests.ts';
+import type { StorageQuota } from './storage-quota.ts';
 
 /** A registered caller of the API and what it may ask for. */
 export interface McpServer {
@@ -19,7 +20,12 @@ export interface McpServer {
   readonly issuers: readonly string[];
   /** Matched exactly (RFC 9700 section 4.11). */
   readonly returnUrls: readonly string[];
-  readonly limits: { readonly subjectMax: number; readonly subjectWindowMs: number; readonly maxTtlMs: number };
+  readonly limits: {
+    readonly subjectMax: number;
+    readonly subjectWindowMs: number;
+    readonly maxTtlMs: number;
+    readonly quota: StorageQuota;
+  };
 }
 
 /** What the domain must know of a provider. */

@@ -1,7 +1,7 @@
 import { type Audit, type AuditFact, about } from './audit.ts';
 import { contention, MAX_TRIES } from './contention.ts';
 import { type Elicitation, isCharging, isTerminal } from './elicitation.ts';
-import { NotFoundError, paymentInProgress } from './errors.ts';
+import { NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
 import type { ElicitationStore, TransitionElicitation } from './ports.ts';
 
@@ -30,7 +30,7 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
   /**
    * @param decide may run several times, each time on the newest record; what it throws ends the attempt before anything is
    * written.
-   * @throws NotFoundError, DomainError `contention`
+   * @throws NotFoundError, QuotaExceededError, DomainError `contention`
    */
   async function move(elicitationId: ElicitationId, decide: Decide): Promise<Elicitation> {
     const operationId = newOperationId(entropy);
@@ -48,6 +48,8 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
           return result.elicitation;
         case 'missing':
           throw new NotFoundError();
+        case 'over_quota':
+          throw new QuotaExceededError(current.mcpServerId, result.retryAfterMs);
         case 'conflict':
           current = result.current;
           break;

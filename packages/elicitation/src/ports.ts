@@ -11,6 +11,7 @@ import type {
   VerifyingElicitation,
 } from './elicitation.ts';
 import type { BrowserSessionId, ConnectionId, CredentialId, ElicitationId, RevocationId, Shard } from './ids.ts';
+import type { StorageQuota } from './storage-quota.ts';
 import type { Subject } from './subject.ts';
 import type { TransitionEvent } from './transitions.ts';
 
@@ -37,6 +38,8 @@ export interface CreateElicitation {
   /** What the caller has already looked at and found useless; anything else that exists is reported instead of creating. */
   readonly seen: { readonly openId?: ElicitationId; readonly answer?: SeenAnswer };
   readonly subjectLimit: { readonly max: number; readonly windowMs: number };
+  /** Of the MCP server. What was stored earlier is held against it too, until it has expired. */
+  readonly quota: StorageQuota;
 }
 
 export type CreateResult =
@@ -52,7 +55,14 @@ export type CreateResult =
    */
   | { readonly result: 'open'; readonly elicitationId: ElicitationId }
   /** The subject's limit is used up; nothing was written. */
-  | { readonly result: 'limited'; readonly retryAfterMs: number };
+  | { readonly result: 'limited'; readonly retryAfterMs: number }
+  | OverQuota;
+
+/** The shard keeps as much for the MCP server as it may; nothing was written. Some of it expires after `retryAfterMs`. */
+export interface OverQuota {
+  readonly result: 'over_quota';
+  readonly retryAfterMs: number;
+}
 
 /** What a move decides; version and times are the store's. */
 export type NextElicitation =
@@ -102,7 +112,9 @@ export type TransitionResult =
   | { readonly result: 'conflict'; readonly current: Elicitation }
   /** Its time is over on the store's clock (for `expire`: not over yet). Nothing was written. */
   | { readonly result: 'untimely'; readonly current: Elicitation }
-  | { readonly result: 'missing' };
+  | { readonly result: 'missing' }
+  /** Only for a move that adds a record, a result or much text; never for another end, and never once it is charging. */
+  | OverQuota;
 
 /** Takes the result of a completed elicitation, for whoever names the redemption first. */
 export interface RedeemElicitation {
@@ -292,25 +304,30 @@ export type IdempotencyBegin =
   | { readonly result: 'replay'; readonly response: string }
   /** The key was used for another request body. */
   | { readonly result: 'mismatch' }
-  | { readonly result: 'in_flight'; readonly retryAfterMs: number };
+  | { readonly result: 'in_flight'; readonly retryAfterMs: number }
+  | OverQuota;
 
 /** The Idempotency-Key contract of draft-ietf-httpapi-idempotency-key-header-07. */
 export interface IdempotencyStore {
   begin(p: {
+    /** Whose record it is. */
+    readonly mcpServerId: string;
     readonly digest: string;
     readonly fingerprint: string;
     readonly reservation: string;
     readonly leaseMs: number;
+    readonly quota: StorageQuota;
   }): Promise<IdempotencyBegin>;
   /** Keeps the answer for at least `retentionMs`. */
   finish(p: {
+    readonly mcpServerId: string;
     readonly digest: string;
     readonly fingerprint: string;
     readonly response: string;
     readonly retentionMs: number;
   }): Promise<void>;
   /** Gives the key back after a refusal that wrote nothing. */
-  abandon(p: { readonly digest: string; readonly fingerprint: string }): Promise<void>;
+  abandon(p: { readonly mcpServerId: string; readonly digest: string; readonly fingerprint: string }): Promise<void>;
 }
 
 /** A registration made before reading, so that a change between reading and waiting is not lost. */

@@ -74,15 +74,18 @@ describe('repetition', () => {
     expect(w.pauses).toEqual([]);
   });
 
-  test.each(['unauthenticated', 'invalid_request', 'too_many_elicitations', 'internal_error'] as const)(
-    '%s is not repeated',
-    async refused => {
-      await using w = await world();
-      w.gateway.failNext(response => problem(response, refused));
-      expect(await code(w.client.issue(ask))).toBe(refused);
-      expect(w.gateway.requests).toHaveLength(1);
-    },
-  );
+  test.each([
+    'unauthenticated',
+    'invalid_request',
+    'too_many_elicitations',
+    'quota_exceeded',
+    'internal_error',
+  ] as const)('%s is not repeated', async refused => {
+    await using w = await world();
+    w.gateway.failNext(response => problem(response, refused));
+    expect(await code(w.client.issue(ask))).toBe(refused);
+    expect(w.gateway.requests).toHaveLength(1);
+  });
 
   test('trouble upstream is repeated, but not where the gateway has waited for it already', async () => {
     await using w = await world();

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 
 /** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
 export const commandKeys = {
-  createElicitation: 8,
-  transitionElicitation: 11,
+  createElicitation: 9,
+  transitionElicitation: 12,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
@@ -40,9 +40,9 @@ export const commandKeys = {
   touchBrowserSession: 1,
   putRegistration: 1,
   removeRegistration: 1,
-  beginIdempotency: 1,
-  finishIdempotency: 1,
-  abandonIdempotency: 1,
+  beginIdempotency: 2,
+  finishIdempotency: 2,
+  abandonIdempotency: 2,
   moveWebhookCursor: 1,
   inspectShard: 2,
 } as const;
@@ -55,6 +55,13 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'store-clock.lua': commandNames,
   'stream-position.lua': ['carryEvents', 'readFeed', 'moveCursor'],
   'elicitation-fields.lua': ['createElicitation', 'transitionElicitation', 'redeemElicitation'],
+  'storage-ledger.lua': [
+    'createElicitation',
+    'transitionElicitation',
+    'beginIdempotency',
+    'finishIdempotency',
+    'abandonIdempotency',
+  ],
   'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
 };
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type {
   BrowserSessionId,
   ConnectionId,
@@ -8,7 +7,7 @@ import type {
   Shard,
   Subject,
 } from '@postern/elicitation';
-import { digestOf, SHARDS, shardIn } from '@postern/elicitation';
+import { digestOf, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
 
 /**
  * The only place that builds key names. KEYSPACE.md describes what is behind each of them. Every key of a user carries the
@@ -74,6 +73,10 @@ export function createKeys(prefix: string) {
     /** Counts new elicitations of one MCP server for one subject: no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
       key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
+    /** What is stored for an MCP server in a shard, by the hour in which it expires. */
+    ledger: (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId)),
+    /** In the shard of an idempotency record. */
+    idempotencyLedger: (digest: string, mcpServerId: string) => key(shardOfDigest(digest), 'quota', plain(mcpServerId)),
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
     /** The id is a bearer value and is not stored, not even in a key name. */
@@ -151,11 +154,6 @@ function shortDigestOf(text: string): string {
 /** What follows `el_`, `cn_`, `cr_` or `rv_` and the shard; the shard is in the hash tag already. */
 function secretOf(id: ElicitationId | ConnectionId | CredentialId | RevocationId): string {
   return id.slice(5);
-}
-
-/** Where a record lives that belongs to no subject: spread by its digest. */
-function shardOfDigest(digest: string): Shard {
-  return createHash('sha256').update(digest).digest('hex').slice(0, 2) as Shard;
 }
 
 /** Written before replicas are waited for (`MasterConfirmation`): a key in the slot of another. */

@@ -5,7 +5,7 @@ import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 
-const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
+const { AMPLE, ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
   samples;
 const { answer, approve, askFor, credentialFor } = kindSamples;
 
@@ -204,7 +204,8 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
   test('reserving an idempotency key: the caller holds its own reservation', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
-    const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: 60_000 };
+    const body = { mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', quota: AMPLE };
+    const p = { ...body, reservation: operation(), leaseMs: 60_000 };
     const lost = proxy.loseAnswerTo(p.reservation, loss);
     expect(await stores.idempotency.begin(p)).toEqual({ result: 'begun', reservation: p.reservation });
     await lost;

@@ -35,6 +35,7 @@ import { layoutNamedIn, unreadable } from './records/record-layout.ts';
 import { decodeResult, encodeResult } from './records/result-record.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
+import { shareText } from './share-text.ts';
 
 export interface ElicitationStoreOptions {
   readonly retentionMs: number;
@@ -76,6 +77,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#keys.events(shard),
         this.#keys.openOf(shard, elicitation.subject),
         this.#keys.held(shard),
+        this.#keys.ledger(shard, mcpServerId),
       ],
       [
         this.#link.clock(),
@@ -93,6 +95,7 @@ export class RedisElicitationStore implements ElicitationStore {
         this.#options.eventsPerShard,
         this.#keys.wake,
         LISTED,
+        shareText(request.quota),
         ...this.#recordOf(elicitation, { status: 'pending' }),
       ],
       { repeatable: true },
@@ -114,6 +117,7 @@ export class RedisElicitationStore implements ElicitationStore {
       case 'answered':
         return answeredWith(request.answeredBy, rest);
       case 'limited':
+      case 'over_quota':
         return { result, retryAfterMs: numberOf(rest[0]) };
       case 'taken':
         throw new DomainError('contention', 'The elicitation id belongs to another operation.');
@@ -152,6 +156,7 @@ export class RedisElicitationStore implements ElicitationStore {
         putResult ? this.#keys.result(elicitationId) : none,
         this.#keys.held(shard),
         paidBy === undefined ? none : this.#keys.payments(elicitationId),
+        this.#keys.ledger(shard, current.mcpServerId),
       ],
       [
         this.#link.clock(),
@@ -193,6 +198,8 @@ export class RedisElicitationStore implements ElicitationStore {
         return { result, current: elicitationOf(elicitationId, rest) };
       case 'missing':
         return { result };
+      case 'over_quota':
+        return { result, retryAfterMs: numberOf(rest[0]) };
       case 'unreadable':
         throw unreadable(layoutNamedIn(textOf(rest[0])));
       default:

@@ -8,7 +8,7 @@ import { createRedisStores, type RedisStores } from './index.ts';
 import { askOf, createKeys } from './keys.ts';
 
 const { ask, browserSessionIdOf, cancel, connectionIdFor, created, engage, MINUTE, moved } = samples;
-const { oneTimeFor, operation, secretDigest, somebody } = samples;
+const { AMPLE, oneTimeFor, operation, secretDigest, somebody } = samples;
 
 const HOUR = 60 * MINUTE;
 const RETENTION = 2 * HOUR;
@@ -137,7 +137,7 @@ describe('stored records', () => {
     await stores.browserSessions.create(session, { idleMs: 30 * MINUTE, absoluteMs: HOUR });
     await expectLifetime(keys.browserSession(id), 30 * MINUTE);
 
-    const idempotent = { digest: secretDigest(), fingerprint: 'body' };
+    const idempotent = { mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', quota: AMPLE };
     await stores.idempotency.begin({ ...idempotent, reservation: operation(), leaseMs: MINUTE });
     await expectLifetime(keys.idempotency(idempotent.digest), 24 * HOUR);
     await stores.idempotency.finish({ ...idempotent, response: 'answer', retentionMs: 48 * HOUR });
@@ -297,6 +297,7 @@ describe('stored records', () => {
       ...{ subject: somebody(), passkeyId: operation(), publicKey: 'pQEC', signCount: 1 },
       ...{ transports: [], backedUp: false, label: 'Key' },
     };
+    const named = { mcpServerId: 'tracker', digest: secretDigest(), fingerprint: 'f', reservation: 'r' };
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {
       const smuggled = payload as never;
@@ -319,7 +320,7 @@ describe('stored records', () => {
         stores.connections.markLost({ current, reason: smuggled }),
         stores.revocations.postpone(revocationId, smuggled),
         stores.revocations.claimOne(revocationId, smuggled),
-        stores.idempotency.begin({ digest: secretDigest(), fingerprint: smuggled, reservation: 'r', leaseMs: 1 }),
+        stores.idempotency.begin({ ...named, fingerprint: smuggled, leaseMs: 1, quota: AMPLE }),
         stores.events.read(shardIn(elicitationId), { limit: smuggled }),
       ];
       for (const result of await Promise.allSettled(attempts)) {

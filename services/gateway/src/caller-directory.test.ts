@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createCallerDirectory } from './caller-directory.ts';
 import type { GatewayConfigInput } from './config/config-schema.ts';
 import { parseConfig } from './config/load-config.ts';
+import { storageQuotaOf } from './config/storage-quota.ts';
 import { registerMcpServer } from './registered-mcp-server.ts';
 import { hashOf, sampleConfig, sampleMcpServer } from './testing/sample-config.ts';
 
@@ -15,7 +16,7 @@ function directoryOf(...mcpServers: ServerInput[]) {
   let time = START;
   const config = parseConfig(sampleConfig({ mcpServers }));
   const directory = createCallerDirectory({
-    mcpServers: config.mcpServers.map(registerMcpServer),
+    mcpServers: config.mcpServers.map(server => registerMcpServer(server, storageQuotaOf(server, config))),
     audience: AUDIENCE,
     now: () => time,
   });

@@ -31,6 +31,7 @@ import { type CallerDirectory, createCallerDirectory } from './caller-directory.
 import type { GatewayConfig } from './config/config-schema.ts';
 import { configuredHosts } from './config/configured-hosts.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
+import { storageQuotaOf } from './config/storage-quota.ts';
 import { durabilityReports } from './durability-reports.ts';
 import { type AuditSink, createEvents, type Events } from './events.ts';
 import { type AccessTokenFlow, createAccessTokenFlow } from './flows/access-token-flow.ts';
@@ -68,6 +69,7 @@ import { identityProviderAt, watchedProviders } from './outbound/watched-parts.t
 import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
 import { pseudonymsOf } from './pseudonyms.ts';
+import { createQuotaReports } from './quota-reports.ts';
 import { redisTarget } from './redis-target.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
 import { createStopping, type Stopping } from './stopping.ts';
@@ -99,6 +101,8 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly stores: RedisStores;
   /** See `createUnknownLayoutLog`. */
   readonly noteUnknownLayout: (error: unknown) => boolean;
+  /** See `createQuotaReports`. */
+  readonly noteQuota: (error: unknown) => void;
   /** A connection of its own for job queues, closed by whoever opens it. */
   readonly openQueueRedis: () => QueueRedis;
   readonly service: ElicitationService;
@@ -181,7 +185,9 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
       createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
     ),
   }));
-  const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
+  const mcpServers = new Map(
+    config.mcpServers.map(server => [server.id, registerMcpServer(server, storageQuotaOf(server, config))]),
+  );
   const target = redisTarget(config.redis, options.redisUrl);
   const stores = await createRedisStores({
     ...target.stores,
@@ -273,6 +279,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     ...parts,
     logger,
     noteUnknownLayout: createUnknownLayoutLog({ logger, now: Date.now }),
+    noteQuota: createQuotaReports({ logger, metrics, now: Date.now }),
     auditSinks,
     metrics,
     telemetry,

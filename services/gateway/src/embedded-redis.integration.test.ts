@@ -17,7 +17,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const claim = { digest: 'a', fingerprint: 'b', reservation: 'c', leaseMs: 60_000 };
+const quota = { records: 1e6, bytes: 1e9 };
+const claim = { mcpServerId: 'tracker', digest: 'a', fingerprint: 'b', reservation: 'c', leaseMs: 60_000, quota };
 
 describe('the private Redis', () => {
   it('keeps its data over a restart, behind a password and an append-only file', async () => {

@@ -3,8 +3,11 @@ import { checkOf, mayAsk, mayUse, registerMcpServer } from './registered-mcp-ser
 import { createAsksStage } from './testing/asks-stage.ts';
 import { createFlowStage } from './testing/flow-stage.ts';
 
-const { config } = createAsksStage().caller();
-const changed = (change: Partial<typeof config>) => registerMcpServer({ ...config, ...change });
+const {
+  config,
+  limits: { quota },
+} = createAsksStage().caller();
+const changed = (change: Partial<typeof config>) => registerMcpServer({ ...config, ...change }, quota);
 const payment = {
   processors: ['stripe-main'],
   maxAmount: { EUR: 2490 },
@@ -27,7 +30,7 @@ describe('what an MCP server may (still) ask', () => {
 
   test('payments only where there are limits, everything else unless named', () => {
     const { payment: _, ...bare } = config;
-    expect(registerMcpServer(bare).kinds).toEqual(['authorization', 'credential', 'confirmation', 'form']);
+    expect(registerMcpServer(bare, quota).kinds).toEqual(['authorization', 'credential', 'confirmation', 'form']);
   });
 });
 
@@ -41,7 +44,7 @@ describe('S42: whose connections an MCP server may use', () => {
   ])('%s', async (_, change, may) => {
     const stage = createFlowStage({});
     const connection = await stage.connect();
-    expect(mayUse(registerMcpServer({ ...stage.caller().config, ...change }), connection)).toBe(may);
+    expect(mayUse(registerMcpServer({ ...stage.caller().config, ...change }, quota), connection)).toBe(may);
   });
 });
 

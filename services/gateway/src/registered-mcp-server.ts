@@ -5,6 +5,7 @@ import {
   type ElicitationRequest,
   kinds,
   type McpServer,
+  type StorageQuota,
 } from '@postern/elicitation';
 import type { CredentialCheckConfig } from './config/approval-config.ts';
 import type { McpServerConfig } from './config/config-schema.ts';
@@ -16,7 +17,7 @@ export interface RegisteredMcpServer extends McpServer {
   readonly audience: readonly string[];
 }
 
-export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer {
+export function registerMcpServer(config: McpServerConfig, quota: StorageQuota): RegisteredMcpServer {
   return {
     config,
     mcpServerId: config.id,
@@ -35,6 +36,7 @@ export function registerMcpServer(config: McpServerConfig): RegisteredMcpServer 
       subjectMax: config.limits.elicitationsPerSubject,
       subjectWindowMs: config.limits.subjectWindowSeconds * 1000,
       maxTtlMs: config.limits.maxTtlSeconds * 1000,
+      quota,
     },
   };
 }

@@ -63,7 +63,7 @@ export async function connectAll(
     providers: [PROVIDER],
     issuers: [IDENTITY_ISSUER],
     returnUrls: [],
-    limits: { subjectMax: 10, subjectWindowMs: HOUR_MS, maxTtlMs: HOUR_MS },
+    limits: { subjectMax: 10, subjectWindowMs: HOUR_MS, maxTtlMs: HOUR_MS, quota: { records: 1e9, bytes: 1e12 } },
   };
 
   async function connect(): Promise<string> {

@@ -1,10 +1,12 @@
 --[[
 Reserves an idempotency key, or answers what became of it. A reservation whose lease is over (its holder died) is handed
-on as it is, so that the next attempt meets what the earlier one may have made. A repeat by the holder goes on.
+on as it is, so that the next attempt meets what the earlier one may have made. A repeat by the holder goes on. A reservation is
+charged for the longest answer that may follow.
 
-KEYS   1 idempotency record
+KEYS   1 idempotency record   2 ledger of the MCP server
 ARGV   1 clock   2 fingerprint   3 reservation   4 lease ms   5 retention ms
-returns {'begun', reservation}, {'replay', response}, {'mismatch'} or {'in_flight', retry after ms}
+       6 '<records> <bytes>' that the shard may keep for the MCP server
+returns {'begun', reservation}, {'replay', response}, {'mismatch'}, {'in_flight', retry after ms} or {'over_quota', retry after ms}
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])
@@ -19,8 +21,14 @@ if found[1] and now < tonumber(found[5]) then
   return { 'begun', found[2] }
 end
 
-redis.call('HSET', KEYS[1], 'fingerprint', ARGV[2], 'reservation', ARGV[3],
+local ledger = open_ledger(KEYS[2], now)
+ledger.share = ARGV[6]
+local charged = charge(ledger, now + tonumber(ARGV[5]), COST.reservation)
+if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
+
+redis.call('HSET', KEYS[1], 'fingerprint', ARGV[2], 'reservation', ARGV[3], 'charged', charged,
   'leaseUntil', whole(now + tonumber(ARGV[4])), 'keepUntil', whole(now + tonumber(ARGV[5])))
+close_ledger(ledger)
 redis.call('HDEL', KEYS[1], 'response')
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return { 'begun', ARGV[3] }

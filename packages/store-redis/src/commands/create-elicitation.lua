@@ -3,10 +3,11 @@ Creates an elicitation, unless the same ask is taken or answered already. Repeat
 the first call made, however far that has moved since.
 
 KEYS   1 elicitation   2 open asks   3 due index   4 connection or credential that would answer   5 subject limit
-       6 events   7 open elicitations of the subject   8 held asks
+       6 events   7 open elicitations of the subject   8 held asks   9 ledger of the MCP server
 ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention ms   6 ask
        7 seen open id   8 '<createdAt> <generation>' of the answer seen   9 limit   10 limit window ms
        11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 listed at most of a subject
+       16 '<records> <bytes>' that the shard may keep for the MCP server
        An absent 7 or 8 is the empty string. Then the fields of the record, each with what is in it
 returns {'created', createdAt, expiresAt, id of the event}
         {'repeated', <elicitation>}
@@ -14,6 +15,7 @@ returns {'created', createdAt, expiresAt, id of the event}
         {'answered', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
         {'limited', retry after ms}
+        {'over_quota', retry after ms}
 emits  one event and one wake-up when created
 ]]
 local now = store_clock(ARGV[1])
@@ -52,8 +54,15 @@ end
 if count >= tonumber(ARGV[9]) then return { 'limited', whole(window_ends - now) } end
 
 local expires = now + tonumber(ARGV[4])
+local ledger = open_ledger(KEYS[9], now)
+ledger.share = ARGV[16]
+local reserve = ARGV[12] == 'payment' and COST.reserve_payment or COST.reserve
+local charged = charge(ledger, expires + tonumber(ARGV[5]), weight(ARGV, 17, #ARGV) + reserve)
+if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
+
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, unpack(ARGV, 16))
+  'origin', origin, 'charged', charged, unpack(ARGV, 17))
+close_ledger(ledger)
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 redis.call('HSET', KEYS[2], ARGV[6], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])

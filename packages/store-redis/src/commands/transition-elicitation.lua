@@ -5,7 +5,7 @@ move under its operation id changes nothing and succeeds again.
 KEYS   1 elicitation   2 open asks   3 due index   4 events
        5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
        8 open elicitations of the subject   9 result (unused unless put)   10 held asks
-       11 payments of the elicitation (unused unless paid)
+       11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
        7 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
@@ -19,13 +19,14 @@ ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'e
 returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
         {'missing'}
+        {'over_quota', retry after ms}
         {'unreadable', record}        of the connection or credential that would be replaced
 emits  one event and one wake-up when applied, and a wake-up of the connection or credential that is put
 ]]
 local now = store_clock(ARGV[1])
 
-local status, known_version, expires, moved_by, origin =
-  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin'), 1, 5)
+local status, known_version, expires, moved_by, origin, charged_before =
+  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin', 'charged'), 1, 6)
 if not status then return { 'missing' } end
 local function as_it_is(result)
   return { result, unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
@@ -37,16 +38,35 @@ if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then return
 local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
 if former and not is_known(former) then return { 'unreadable', former } end
 
+local expires_before = expires
+if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then expires = whole(now + tonumber(ARGV[18])) end
+
+-- A payment may have been made, so its record is charged for as long as payments are remembered while nobody knows.
+local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
+if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
+local bytes = weight(ARGV, 22, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
+if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
+local ledger = open_ledger(KEYS[12], now)
+discharge(ledger, charged_before)
+local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
+-- Once it is taken, what is left of a one-time record stays for ten minutes at least.
+if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
+if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment) end
+-- An end without a result, and every word about money, is committed however full it is.
+local is_adding = ARGV[13] ~= '' or ARGV[16] ~= '' or ARGV[19] ~= '' or (ARGV[7] == 'open' and bytes > bytes_of(charged_before))
+if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end
+
 local version = whole(tonumber(known_version) + 1)
 -- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], unpack(ARGV, 22))
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'charged', charged, unpack(ARGV, 22))
+close_ledger(ledger)
 -- The record before may have taken more fields; those of this one are the first of them.
 local beyond = RECORD + (#ARGV - 21) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
-if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then
-  expires = whole(now + tonumber(ARGV[18]))
+if expires ~= expires_before then
   redis.call('HSET', KEYS[1], 'expiresAt', expires)
+  redis.call('PEXPIRE', KEYS[1], whole(ends - now))
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
   redis.call('ZADD', KEYS[8], 'XX', expires, ARGV[2])
 end

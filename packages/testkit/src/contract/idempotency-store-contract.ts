@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
-import { MINUTE, operation, secretDigest } from './samples.ts';
+import { AMPLE, MINUTE, operation, secretDigest } from './samples.ts';
 
 const HOUR = 60 * MINUTE;
 const leaseMs = MINUTE;
+const mcpServerId = 'issue-tracker';
 
 /** The Idempotency-Key contract (draft-ietf-httpapi-idempotency-key-header-07 section 2). */
 export function describeIdempotencyStore(name: string, makeStores: MakeStores): void {
@@ -15,10 +16,12 @@ export function describeIdempotencyStore(name: string, makeStores: MakeStores): 
     afterAll(() => stores[Symbol.asyncDispose]());
 
     const attempt = (digest: string, fingerprint = 'body-1', reservation = operation()) => ({
+      mcpServerId,
       digest,
       fingerprint,
       reservation,
       leaseMs,
+      quota: AMPLE,
     });
 
     test('the first attempt goes on with its own reservation', async () => {
@@ -40,14 +43,26 @@ export function describeIdempotencyStore(name: string, makeStores: MakeStores): 
       const digest = secretDigest();
       await stores.idempotency.begin(attempt(digest));
       expect(await stores.idempotency.begin(attempt(digest, 'body-2'))).toEqual({ result: 'mismatch' });
-      await stores.idempotency.finish({ digest, fingerprint: 'body-1', response: 'answer', retentionMs: 24 * HOUR });
+      await stores.idempotency.finish({
+        mcpServerId,
+        digest,
+        fingerprint: 'body-1',
+        response: 'answer',
+        retentionMs: 24 * HOUR,
+      });
       expect(await stores.idempotency.begin(attempt(digest, 'body-2'))).toEqual({ result: 'mismatch' });
     });
 
     test('the answer is replayed for a day at least', async () => {
       const digest = secretDigest();
       await stores.idempotency.begin(attempt(digest));
-      await stores.idempotency.finish({ digest, fingerprint: 'body-1', response: 'answer', retentionMs: 1 });
+      await stores.idempotency.finish({
+        mcpServerId,
+        digest,
+        fingerprint: 'body-1',
+        response: 'answer',
+        retentionMs: 1,
+      });
       const replay = { result: 'replay', response: 'answer' };
       expect(await stores.idempotency.begin(attempt(digest))).toEqual(replay);
       stores.clock.advance(24 * HOUR - 1);
@@ -71,26 +86,32 @@ export function describeIdempotencyStore(name: string, makeStores: MakeStores): 
     test('only the holder of the fingerprint finishes or abandons', async () => {
       const digest = secretDigest();
       await stores.idempotency.begin(attempt(digest));
-      await stores.idempotency.finish({ digest, fingerprint: 'body-2', response: 'forged', retentionMs: 24 * HOUR });
-      await stores.idempotency.abandon({ digest, fingerprint: 'body-2' });
+      await stores.idempotency.finish({
+        mcpServerId,
+        digest,
+        fingerprint: 'body-2',
+        response: 'forged',
+        retentionMs: 24 * HOUR,
+      });
+      await stores.idempotency.abandon({ mcpServerId, digest, fingerprint: 'body-2' });
       expect(await stores.idempotency.begin(attempt(digest))).toMatchObject({ result: 'in_flight' });
     });
 
     test('the first answer stays', async () => {
       const digest = secretDigest();
       const finish = (response: string) =>
-        stores.idempotency.finish({ digest, fingerprint: 'body-1', response, retentionMs: 24 * HOUR });
+        stores.idempotency.finish({ mcpServerId, digest, fingerprint: 'body-1', response, retentionMs: 24 * HOUR });
       await stores.idempotency.begin(attempt(digest));
       await finish('first');
       await finish('second');
-      await stores.idempotency.abandon({ digest, fingerprint: 'body-1' });
+      await stores.idempotency.abandon({ mcpServerId, digest, fingerprint: 'body-1' });
       expect(await stores.idempotency.begin(attempt(digest))).toEqual({ result: 'replay', response: 'first' });
     });
 
     test('an abandoned key is free for any body', async () => {
       const digest = secretDigest();
       await stores.idempotency.begin(attempt(digest));
-      await stores.idempotency.abandon({ digest, fingerprint: 'body-1' });
+      await stores.idempotency.abandon({ mcpServerId, digest, fingerprint: 'body-1' });
       expect(await stores.idempotency.begin(attempt(digest, 'body-2'))).toMatchObject({ result: 'begun' });
     });
 

@@ -11,6 +11,7 @@ import { describeNotifier } from './notifier-contract.ts';
 import { describeOneTimeStore } from './one-time-store-contract.ts';
 import { describePasskeyStore } from './passkey-store-contract.ts';
 import { describePaymentStore } from './payment-store-contract.ts';
+import { describeQuota } from './quota-contract.ts';
 import { describeRedeem } from './redeem-contract.ts';
 import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
@@ -40,6 +41,7 @@ export function describeElicitationStore(name: string, makeStores: MakeStores): 
   describeCharge(name, makeStores);
   describeRedeem(name, makeStores);
   describeListOpen(name, makeStores);
+  describeQuota(name, makeStores);
 }
 
 /** The contract of every port. Each suite makes its own stores. */

@@ -11,6 +11,7 @@ import {
   newOperationId,
   type OneTimeRecord,
   type RefreshedTokens,
+  type StorageQuota,
   type Subject,
   shardOf,
   systemEntropy,
@@ -19,6 +20,9 @@ import {
 
 export const MINUTE = 60_000;
 export const TTL_MS = 10 * MINUTE;
+
+/** A quota that no suite reaches. */
+export const AMPLE: StorageQuota = { records: 1e9, bytes: 1e12 };
 
 export const operation = () => newOperationId(systemEntropy);
 export const secretDigest = () => digestOf(operation());
@@ -51,6 +55,7 @@ export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): 
     answeredBy: connectionIdFor(subject),
     seen: {},
     subjectLimit: { max: 1_000, windowMs: MINUTE },
+    quota: AMPLE,
     ...change,
   };
 }

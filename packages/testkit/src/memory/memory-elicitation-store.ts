@@ -17,6 +17,7 @@ import {
   isSameSubject,
   isTerminal,
   isUnredeemed,
+  type OverQuota,
   paymentIn,
   RECORD_LAYOUT,
   type RedeemElicitation,
@@ -32,8 +33,9 @@ import {
 import type { MemoryConnectionStore } from './memory-connection-store.ts';
 import type { MemoryCredentialStore } from './memory-credential-store.ts';
 import type { MemoryEventOutbox } from './memory-event-outbox.ts';
+import type { Charge, MemoryLedger } from './memory-ledger.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
-import type { MemoryOneTimeStore } from './memory-one-time-store.ts';
+import { type MemoryOneTimeStore, SPENT_MS } from './memory-one-time-store.ts';
 import type { MemoryPaymentStore } from './memory-payment-store.ts';
 
 interface Row {
@@ -51,13 +53,19 @@ interface Row {
 export interface MemoryElicitationStoreDeps {
   readonly now: Clock;
   readonly retentionMs: number;
+  readonly paymentRetentionMs: number;
   readonly notifier: MemoryNotifier;
   readonly connections: MemoryConnectionStore;
   readonly credentials: MemoryCredentialStore;
   readonly oneTime: MemoryOneTimeStore;
   readonly payments: MemoryPaymentStore;
   readonly outbox: MemoryEventOutbox;
+  readonly ledger: MemoryLedger;
 }
+
+/** Beside the text of a record. The second also for what it grows by without asking. */
+const RECORD_BYTES = 1_280;
+const RESERVED_BYTES = 2_048;
 
 /** As many open elicitations of one person as are listed. */
 const LISTED = 100;
@@ -101,8 +109,13 @@ export class MemoryElicitationStore implements ElicitationStore {
     const window = found && found.endsAt > now ? found : { count: 0, endsAt: now + subjectLimit.windowMs };
     if (window.count >= subjectLimit.max) return { result: 'limited', retryAfterMs: window.endsAt - now };
 
-    this.#limits.set(limitKey, { count: window.count + 1, endsAt: window.endsAt });
     const expiresAt = now + request.ttlMs;
+    const shard = shardIn(elicitationId);
+    const endsAt = expiresAt + this.#deps.retentionMs;
+    const charge = { id: elicitationId, endsAt, bytes: sizeOf(elicitation) + RESERVED_BYTES };
+    const overQuota = this.#deps.ledger.admit(shard, elicitation.mcpServerId, charge, request.quota);
+    if (overQuota) return overQuota;
+    this.#limits.set(limitKey, { count: window.count + 1, endsAt: window.endsAt });
     const created: Elicitation = {
       ...elicitation,
       layout: RECORD_LAYOUT,
@@ -115,7 +128,7 @@ export class MemoryElicitationStore implements ElicitationStore {
       elicitation: created,
       coalescingDigest,
       createdBy: request.operationId,
-      keepUntil: expiresAt + this.#deps.retentionMs,
+      keepUntil: endsAt,
     });
     this.#open.set(coalescingDigest, elicitationId);
     this.#announce(created);
@@ -142,6 +155,8 @@ export class MemoryElicitationStore implements ElicitationStore {
 
     const expiresAt = Math.min(stored.expiresAt, now + (request.expiresWithinMs ?? Number.POSITIVE_INFINITY));
     const moved = committed(request, { now, expiresAt });
+    const overQuota = this.#charge(request, moved, now);
+    if (overQuota) return overQuota;
     row.elicitation = moved;
     row.movedBy = request.operationId;
     row.keepUntil = this.#keptUntil(moved, now);
@@ -219,6 +234,28 @@ export class MemoryElicitationStore implements ElicitationStore {
     return (isTerminal(elicitation) ? now : Math.max(elicitation.expiresAt, now)) + this.#deps.retentionMs;
   }
 
+  #charge(request: TransitionElicitation, moved: Elicitation, now: number): OverQuota | undefined {
+    const { ledger, paymentRetentionMs } = this.#deps;
+    const { elicitationId, mcpServerId } = moved;
+    const { putOneTime, putConnection, putCredential, putResult } = request;
+    const shard = shardIn(elicitationId);
+    const before = ledger.bytesOf(shard, mcpServerId, elicitationId);
+    const bytes =
+      RECORD_BYTES + [moved, putConnection, putCredential, putResult].reduce((sum, put) => sum + sizeOf(put), 0);
+    const endsAt = isCharging(moved) ? now + paymentRetentionMs : this.#keptUntil(moved, now);
+    const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: Math.max(bytes, before) }];
+    if (putOneTime) {
+      const { digest } = putOneTime.record;
+      charges.push({ id: digest, endsAt: now + putOneTime.ttlMs + SPENT_MS, bytes: sizeOf(putOneTime.record) });
+    }
+    const paidBy = paymentIn(request.next);
+    if (paidBy !== undefined)
+      charges.push({ id: `${elicitationId} ${paidBy}`, endsAt: now + paymentRetentionMs, bytes: 512 });
+    const isOpen = !isTerminal(moved) && !isCharging(moved) && !isCharging(request.current);
+    const isAdding = putOneTime ?? putConnection ?? putCredential ?? putResult ?? (isOpen && bytes > before);
+    return ledger.charge(shard, mcpServerId, charges, Boolean(isAdding));
+  }
+
   #announce(elicitation: Elicitation): void {
     const event = eventOf(elicitation);
     this.events.push(event);
@@ -226,6 +263,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     this.#deps.notifier.wake(elicitation.elicitationId);
   }
 }
+
+const sizeOf = (stored: unknown) => Buffer.byteLength(JSON.stringify(stored) ?? '');
 
 function isSeen(answer: SeenAnswer, seen: SeenAnswer | undefined): boolean {
   return answer.createdAt === seen?.createdAt && answer.generation === seen.generation;

@@ -1,6 +1,6 @@
 import type { Clock, ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
 
-const SPENT_MS = 10 * 60_000;
+export const SPENT_MS = 10 * 60_000;
 
 export class MemoryOneTimeStore implements OneTimeStore {
   readonly #now: Clock;

@@ -6,6 +6,7 @@ import { MemoryElicitationStore } from './memory-elicitation-store.ts';
 import { MemoryEventFeed, type MemoryFeedRetention } from './memory-event-feed.ts';
 import { MemoryEventOutbox } from './memory-event-outbox.ts';
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
+import { MemoryLedger } from './memory-ledger.ts';
 import { MemoryNotifier } from './memory-notifier.ts';
 import { MemoryOneTimeStore } from './memory-one-time-store.ts';
 import { MemoryPasskeyStore } from './memory-passkey-store.ts';
@@ -38,9 +39,10 @@ export function createMemoryStores({
   const credentials = new MemoryCredentialStore(now);
   const feeds = new MemoryEventFeed({ now, notifier, retention: { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed } });
   const payments = new MemoryPaymentStore(now, paymentRetentionMs);
+  const ledger = new MemoryLedger(now);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
   const elicitations = new MemoryElicitationStore({
-    ...{ now, retentionMs, notifier, connections, credentials, oneTime, payments, outbox },
+    ...{ now, retentionMs, paymentRetentionMs, notifier, connections, credentials, oneTime, payments, outbox, ledger },
   });
   return {
     elicitations,
@@ -51,7 +53,7 @@ export function createMemoryStores({
     revocations,
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),
-    idempotency: new MemoryIdempotencyStore(now),
+    idempotency: new MemoryIdempotencyStore(now, ledger),
     notifier,
     feeds,
     outbox,

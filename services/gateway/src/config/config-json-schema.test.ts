@@ -44,6 +44,7 @@ const beyondJsonSchema = [
 
 /** Titles in {@link faultyConfigs} of such faults. */
 const onlyTheGatewayRefuses = [
+  'a feed as large as the storage quota',
   'Sentinels that do not agree on how to sign in',
   'TLS for an address without it',
   // REDIS_URL may name a Redis that the file does not.

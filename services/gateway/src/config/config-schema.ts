@@ -76,6 +76,22 @@ const encryptionKeySchema = z
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   });
 
+/** How much may be stored for one MCP server. The least is what lets a shard take some of the largest asks. */
+const storedRecords = z
+  .int()
+  .min(25_600)
+  .max(1_000_000_000)
+  .describe(
+    'Records stored for the MCP server at once: elicitations until a day after their end, Idempotency-Keys and the like.',
+  );
+const storedMegabytes = z
+  .int()
+  .min(64)
+  .max(1_000_000)
+  .describe(
+    'MiB of Redis memory that these records, and the feed of events, may take at once. docs/redis.md says how they are counted.',
+  );
+
 const limitsSchema = z.strictObject({
   concurrentWaits: z
     .int()
@@ -94,6 +110,8 @@ const limitsSchema = z.strictObject({
     .default(30)
     .describe('New elicitations per user in the window below, over all gateway processes.'),
   subjectWindowSeconds: z.int().min(1).max(86_400).default(600),
+  storedRecords: storedRecords.optional(),
+  storedMegabytes: storedMegabytes.optional(),
   maxTtlSeconds: z.int().min(10).max(86_400).default(86_400),
 });
 
@@ -293,6 +311,8 @@ export const configSchema = z.strictObject({
         .min(1)
         .default(300)
         .describe('Page requests per client address, per gateway process.'),
+      storedRecords: storedRecords.default(250_000),
+      storedMegabytes: storedMegabytes.default(256),
     })
     .prefault({}),
 });

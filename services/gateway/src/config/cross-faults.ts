@@ -3,6 +3,7 @@ import type { ConfigFault } from './config-error.ts';
 import type { GatewayConfig, McpServerConfig } from './config-schema.ts';
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts';
 import { redisFaults } from './redis-config.ts';
+import { leavesRoom } from './storage-quota.ts';
 
 function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -51,6 +52,8 @@ export function crossFaults(config: GatewayConfig): ConfigFault[] {
   const issuers = new Set(config.identityProviders.map(provider => provider.issuer));
   config.mcpServers.forEach((server, at) => {
     const path = `mcpServers[${at}]`;
+    if (!leavesRoom(server, config))
+      fault(`${path}.limits.storedMegabytes`, 'leaves too little beside events.retained');
     for (const name of server.providers)
       if (!providers.has(name)) fault(`${path}.providers`, `"${name}" is not configured`);
     faults.push(

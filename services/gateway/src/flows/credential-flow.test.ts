@@ -145,5 +145,5 @@ test('a fingerprint tells values apart, is the same each time and shows none of 
 });
 
 function changed(stage: AsksStage, change: Partial<Parameters<typeof registerMcpServer>[0]>) {
-  return registerMcpServer({ ...stage.caller().config, ...change });
+  return registerMcpServer({ ...stage.caller().config, ...change }, stage.caller().limits.quota);
 }

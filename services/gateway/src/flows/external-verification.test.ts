@@ -99,7 +99,7 @@ describe('S10: when the link is opened', () => {
 
   it('an MCP server of another identity mode may not verify', async () => {
     const { flow, caller, elicitation, opened, subject } = await setUp();
-    const login = registerMcpServer({ ...caller().config, identity: { mode: 'login' } });
+    const login = registerMcpServer({ ...caller().config, identity: { mode: 'login' } }, caller().limits.quota);
     const verified = flow.verify(login, elicitation.elicitationId, { verificationId: await opened(), subject });
     await expect(verified).rejects.toMatchObject({ code: 'identity_mode_mismatch' });
   });

@@ -132,6 +132,15 @@ describe('a grant that is not kept is ended, and changes nothing', () => {
     expect(await isStored()).toBe(false);
   });
 
+  it('S73: is ended at the provider where the storage quota has no room for it', async () => {
+    const { keep, stores, subject, isStored, told } = await setUp();
+    const quota = { records: 1e9, bytes: 256 * 65_536 };
+    await samples.created(stores.elicitations, { ...samples.ask(subject), coalescingDigest: 'other', quota });
+    await expect(keep({ accessToken: 'x'.repeat(65_536) })).rejects.toMatchObject({ code: 'quota_exceeded' });
+    expect(told).toHaveLength(1);
+    expect(await isStored()).toBe(false);
+  });
+
   it('also when the first try fails: it does not hide the result', async () => {
     const { keep, losesNext, stores, told, due, revocationFlow, eventsNamed } = await setUp();
     losesNext(stores.revocations, 'claimOne');

@@ -8,6 +8,7 @@ import {
   type ElicitationOf,
   type ElicitationService,
   IllegalTransitionError,
+  QuotaExceededError,
   StoreUnavailableError,
 } from '@postern/elicitation';
 import type { RedisStores } from '@postern/store-redis';
@@ -93,8 +94,10 @@ export function createGrantKeeping(p: {
       if (isOfAnotherAccount(former, grant)) await end(elicitation, () => p.revocationFlow.endGrant(former));
       return { result: 'completed', elicitation: completed };
     } catch (error) {
-      if (!(error instanceof AlreadyEndedError || error instanceof IllegalTransitionError)) throw error;
+      const isRefused = error instanceof QuotaExceededError;
+      if (!(isRefused || error instanceof AlreadyEndedError || error instanceof IllegalTransitionError)) throw error;
       await discard();
+      if (isRefused) throw error;
       return { result: 'overtaken', error };
     }
   };

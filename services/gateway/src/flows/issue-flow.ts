@@ -8,6 +8,7 @@ import {
   type ElicitationId,
   type ElicitationService,
   type Entropy,
+  QuotaExceededError,
   type Subject,
   shardOf,
 } from '@postern/elicitation';
@@ -137,17 +138,22 @@ export function createIssueFlow(p: {
       // Scoped to the caller: two MCP servers may choose the same key.
       const digest = digestOf(JSON.stringify(['issue', mcpServer.mcpServerId, idempotencyKey]));
       const fingerprint = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
+      const { mcpServerId } = mcpServer;
       const begun = await p.stores.idempotency.begin({
+        mcpServerId,
         digest,
         fingerprint,
         reservation: Buffer.from(p.entropy(32)).toString('base64url'),
         leaseMs: LEASE_MS,
+        quota: mcpServer.limits.quota,
       });
       switch (begun.result) {
         case 'mismatch':
           throw new ProblemError('idempotency_key_reused');
         case 'in_flight':
           throw new ProblemError('idempotency_in_flight', { retryAfterMs: begun.retryAfterMs });
+        case 'over_quota':
+          throw new QuotaExceededError(mcpServerId, begun.retryAfterMs);
         case 'replay':
           return JSON.parse(begun.response) as IssueAnswer;
         case 'begun': {
@@ -157,11 +163,12 @@ export function createIssueFlow(p: {
           } catch (error) {
             // A refusal wrote nothing, so the key is free again. After anything else it stays taken until the lease ends.
             if (error instanceof ProblemError || (error instanceof DomainError && error.code !== 'store_unavailable')) {
-              await p.stores.idempotency.abandon({ digest, fingerprint });
+              await p.stores.idempotency.abandon({ mcpServerId, digest, fingerprint });
             }
             throw error;
           }
           await p.stores.idempotency.finish({
+            mcpServerId,
             digest,
             fingerprint,
             response: JSON.stringify(answer),

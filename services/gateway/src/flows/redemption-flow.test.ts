@@ -73,7 +73,7 @@ describe('what a person typed', () => {
     async (_, change) => {
       const { stage, flow, typed } = await createBench();
       const id = await typed();
-      const withdrawn = registerMcpServer({ ...stage.caller().config, ...change });
+      const withdrawn = registerMcpServer({ ...stage.caller().config, ...change }, stage.caller().limits.quota);
       await expect(flow.redeem(withdrawn, id, {}, 'key-1')).rejects.toThrow(NotFoundError);
       expect(await flow.redeem(stage.caller(), id, {}, 'key-2')).toMatchObject({ values: { api_key: 'ak_1' } });
     },
@@ -125,7 +125,7 @@ describe('a receipt', () => {
   test('of what was paid stays due when the MCP server may ask for payments no longer', async () => {
     const { stage, flow, paid } = await createBench();
     const id = await paid();
-    const withdrawn = registerMcpServer({ ...stage.caller().config, kinds: ['form'] });
+    const withdrawn = registerMcpServer({ ...stage.caller().config, kinds: ['form'] }, stage.caller().limits.quota);
     expect(await flow.redeem(withdrawn, id, {}, 'key-1')).toMatchObject({ kind: 'payment' });
   });
 

@@ -1,5 +1,5 @@
 import { type ProblemCode, problems } from '@postern/api';
-import { DomainError, type DomainErrorCode, TooManyElicitationsError } from '@postern/elicitation';
+import { DomainError, type DomainErrorCode, QuotaExceededError, TooManyElicitationsError } from '@postern/elicitation';
 import { VaultError } from '@postern/vault';
 import { errorCodes } from 'fastify';
 import { ProblemError } from './problem-error.ts';
@@ -33,6 +33,7 @@ const byDomainCode: Record<DomainErrorCode, ProblemCode> = {
   not_redeemable: 'not_redeemable',
   already_redeemed: 'already_redeemed',
   too_many_elicitations: 'too_many_elicitations',
+  quota_exceeded: 'quota_exceeded',
   store_unavailable: 'unavailable',
   unknown_record_layout: 'unavailable',
   contention: 'unavailable',
@@ -70,7 +71,11 @@ export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof DomainError) {
     const code = byDomainCode[error.code];
     const retryAfterMs =
-      error instanceof TooManyElicitationsError ? error.retryAfterMs : code === 'unavailable' ? 1000 : undefined;
+      error instanceof TooManyElicitationsError || error instanceof QuotaExceededError
+        ? error.retryAfterMs
+        : code === 'unavailable'
+          ? 1000
+          : undefined;
     return { code, status: problems[code].status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
   // A key service comes back. A key that is lost does not: that is a surprise, named in the log.

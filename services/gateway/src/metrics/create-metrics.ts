@@ -35,6 +35,8 @@ export interface Metrics {
   readonly lostShards: (count: number) => void;
   /** Events of a shard were dropped before they were carried into feeds. */
   readonly relayGap: () => void;
+  /** A request found no room in the storage quota of its MCP server. */
+  readonly quotaExceeded: () => void;
   readonly answered: (request: AnsweredRequest) => void;
   readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
   readonly inFlight: (change: 1 | -1) => void;
@@ -58,6 +60,7 @@ export function createMetrics(): Metrics {
     durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
     lostShards: count => instruments.redisLostShards.set(count),
     relayGap: () => instruments.relayGaps.inc(),
+    quotaExceeded: () => instruments.quotaExceeded.inc(),
     answered: createAnswered(instruments),
     shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
     inFlight: change => instruments.requestsInFlight.inc(change),

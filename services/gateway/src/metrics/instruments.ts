@@ -42,6 +42,7 @@ export function createInstruments(registry: Registry) {
     requestsInFlight: gauge('postern_requests_in_flight', 'Requests that are worked on now'),
     requestsShed: counter('postern_requests_shed_total', 'Requests turned away', ['class', 'reason']),
     connectionsDropped: counter('postern_connections_dropped_total', 'Connections closed as soon as they came'),
+    quotaExceeded: counter('postern_quota_exceeded_total', 'Requests beyond the storage quota of an MCP server'),
     callersRefused: counter('postern_callers_refused_total', 'API requests with a wrong credential'),
 
     refreshSeconds: histogram(

@@ -49,6 +49,11 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
   ['another scheme', sampleConfig({ publicUrl: 'ftp://gate.example' }), ['publicUrl']],
   ['a public URL with a path', sampleConfig({ publicUrl: 'https://gate.example/x' }), ['publicUrl']],
   ['a public URL with a query', sampleConfig({ publicUrl: 'https://gate.example/?x' }), ['publicUrl']],
+  [
+    'a feed as large as the storage quota',
+    sampleConfig({ events: { retained: 1_000_000 }, limits: { storedMegabytes: 180 } }),
+    ['mcpServers[0].limits.storedMegabytes'],
+  ],
   ['a port out of range', sampleConfig({ listen: { port: 70_000 } }), ['listen.port']],
   ['a proxy by name', sampleConfig({ trustProxy: ['proxy.example'] }), ['trustProxy[0]']],
   ['a proxy that is everybody', sampleConfig({ trustProxy: ['10.0.0.0/8', '0.0.0.0/0'] }), ['trustProxy[1]']],

@@ -18,6 +18,7 @@ import { createMemoryStores } from '@postern/testkit/memory';
 import { createKeyRing, createVault } from '@postern/vault';
 import type { GatewayConfigInput } from '../config/config-schema.ts';
 import { parseConfig } from '../config/load-config.ts';
+import { storageQuotaOf } from '../config/storage-quota.ts';
 import { createEvents } from '../events.ts';
 import { createGrantKeeping } from '../flows/grant-keeping.ts';
 import { createRevocationFlow } from '../flows/revocation-flow.ts';
@@ -67,7 +68,9 @@ export function createFlowStage(provider: Partial<Provider>, p: FlowStageOptions
       ...p.config,
     }),
   );
-  const mcpServers = new Map(config.mcpServers.map(server => [server.id, registerMcpServer(server)]));
+  const mcpServers = new Map(
+    config.mcpServers.map(server => [server.id, registerMcpServer(server, storageQuotaOf(server, config))]),
+  );
   const service = createElicitationService({
     ...stores,
     providers: () => ({ defaultScopes: [] }),

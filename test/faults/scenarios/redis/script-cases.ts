@@ -15,7 +15,7 @@ import type { CalledScript } from './called-scripts.ts';
 import { passkeyScriptCases } from './passkey-script-cases.ts';
 import type { ScriptCase } from './script-case.ts';
 
-const { ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
+const { AMPLE, ask, connectionIdFor, created, engage, moved, oneTimeFor, operation, renewed, secretDigest, somebody } =
   samples;
 const { answer, approve, askFor, credentialFor } = kindSamples;
 const MINUTE = 60_000;
@@ -63,10 +63,15 @@ async function committed(stores: RedisStores): Promise<readonly OutboxEntry[]> {
   return entries.filter(({ event }) => event.eventId === eventOf(elicitation).eventId);
 }
 
+const reservation = () => ({
+  ...{ mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', reservation: operation() },
+  ...{ leaseMs: MINUTE, quota: AMPLE },
+});
+
 async function reserved(stores: RedisStores) {
-  const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: MINUTE };
-  await stores.idempotency.begin(p);
-  return { digest: p.digest, fingerprint: p.fingerprint };
+  const { mcpServerId, digest, fingerprint, ...rest } = reservation();
+  await stores.idempotency.begin({ mcpServerId, digest, fingerprint, ...rest });
+  return { mcpServerId, digest, fingerprint };
 }
 
 /** Every script that is called: a new one without a case is an error of types here, and a failure of the scenario. */
@@ -356,7 +361,7 @@ export const scriptCases: Readonly<Record<CalledScript, ScriptCase>> = {
   },
   beginIdempotency: {
     async prepare() {
-      const p = { digest: secretDigest(), fingerprint: 'body', reservation: operation(), leaseMs: MINUTE };
+      const p = reservation();
       return stores => stores.idempotency.begin(p);
     },
     first: { result: 'begun' },

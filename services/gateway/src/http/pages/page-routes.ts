@@ -81,6 +81,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     scope.setErrorHandler((error, request, reply) => {
       const problem = pageProblem(request, error);
       deps.noteUnknownLayout(error);
+      deps.noteQuota(error);
       if (problem === undefined) {
         deps.logger.error(
           { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },

@@ -30,6 +30,7 @@ export const errorsPlugin = fp<{ deps: GatewayDeps }>(
     app.setErrorHandler((error, request, reply) => {
       const problem = problemWith(request, error);
       deps.noteUnknownLayout(error);
+      deps.noteQuota(error);
       if (problem === undefined)
         deps.logger.error(
           { event: 'http.surprise', requestId: request.id, route: request.routeOptions.url, error },

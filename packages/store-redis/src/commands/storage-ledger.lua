@@ -1,0 +1,113 @@
+-- Put before the scripts that store something for an MCP server. Its ledger in a shard has, for every hour at whose beginning keys will
+-- have expired, `<records> <bytes>`; their total in `sum`, behind the hour up to which the past was dropped; and in `share` what the
+-- shard may keep. An open ledger is a copy: everything is read before anything is written, and `close_ledger` writes.
+local HOUR = 3600000
+-- Expiries further off share a day, so that a ledger has few hours.
+local EXACT_HOURS = 72
+-- Bytes beside the texts of a record: its key, its fields, its entries in the indexes. Texts take up to a quarter more than they have.
+local COST = { elicitation = 1280, reserve = 2048, reserve_payment = 4096, answer = 1024, one_time = 512, payment = 512,
+  idempotency = 512, reservation = 4096 }
+
+-- What is left of a one-time record that was taken stays for so long at least.
+local SPENT_MS = 600000
+
+local function weight(texts, first, last)
+  local bytes = 0
+  for at = first, last do bytes = bytes + #texts[at] end
+  return math.ceil(bytes * 1.25)
+end
+
+local function hour_after(now, ends)
+  local hour = math.ceil(ends / HOUR)
+  if hour > now / HOUR + EXACT_HOURS then hour = math.ceil(hour / 24) * 24 end
+  return whole(hour)
+end
+
+local function open_ledger(key, now)
+  local found = redis.call('HMGET', key, 'sum', 'share')
+  local swept, records, bytes = string.match(found[1] or '0 0 0', '^(%d+) (%d+) (%d+)$')
+  local ledger = { key = key, now = now, hour = math.floor(now / HOUR), records = tonumber(records), bytes = tonumber(bytes),
+    share = found[2], is_new = not found[1], past = {}, entries = {} }
+  if tonumber(swept) >= ledger.hour then return ledger end
+  ledger.records, ledger.bytes = 0, 0
+  local fields = redis.call('HGETALL', key)
+  for at = 1, #fields, 2 do
+    local hour = tonumber(fields[at])
+    if hour and hour <= ledger.hour then
+      table.insert(ledger.past, fields[at])
+    elseif hour then
+      local r, b = string.match(fields[at + 1], '^(%d+) (%d+)$')
+      ledger.records, ledger.bytes = ledger.records + tonumber(r), ledger.bytes + tonumber(b)
+    end
+  end
+  return ledger
+end
+
+local function add(ledger, hour, records, bytes)
+  local entry = ledger.entries[hour]
+  if not entry then
+    local r, b = string.match(redis.call('HGET', ledger.key, hour) or '', '^(%d+) (%d+)$')
+    -- The clock of another node may have dropped this hour already.
+    if not r and records < 0 then return end
+    entry = { records = tonumber(r or '0'), bytes = tonumber(b or '0'), is_new = not r }
+    ledger.entries[hour] = entry
+  end
+  entry.records, entry.bytes = math.max(entry.records + records, 0), math.max(entry.bytes + bytes, 0)
+  ledger.records, ledger.bytes = math.max(ledger.records + records, 0), math.max(ledger.bytes + bytes, 0)
+end
+
+-- Counts one record until its key has expired. Returns its charge, `<hour> <bytes>`, to be kept in the record if it may move.
+local function charge(ledger, ends, bytes)
+  local hour = hour_after(ledger.now, ends)
+  add(ledger, hour, 1, bytes)
+  return hour .. ' ' .. whole(bytes)
+end
+
+-- Takes back what a record says of its charge: nothing where it was not charged, by a release before, or where its hour is past.
+local function discharge(ledger, charged)
+  local hour, bytes = string.match(charged or '', '^(%d+) (%d+)$')
+  if hour and tonumber(hour) > ledger.hour then add(ledger, hour, -1, -tonumber(bytes)) end
+end
+
+local function bytes_of(charged)
+  return tonumber(string.match(charged or '', ' (%d+)$') or '0')
+end
+
+-- A part of the share, in eighths: new asks leave the rest to what people answer.
+local function is_within(ledger, eighths)
+  local records, bytes = string.match(ledger.share or '', '^(%d+) (%d+)$')
+  return not records
+    or (ledger.records <= tonumber(records) * eighths / 8 and ledger.bytes <= tonumber(bytes) * eighths / 8)
+end
+
+-- When the next of what is counted will have expired.
+local function retry_after(ledger)
+  local first
+  local fields = redis.call('HGETALL', ledger.key)
+  for at = 1, #fields, 2 do
+    local hour = tonumber(fields[at])
+    if hour and hour > ledger.hour and (not first or hour < first) then first = hour end
+  end
+  return whole((first or ledger.hour + 1) * HOUR - ledger.now)
+end
+
+local function close_ledger(ledger)
+  local fields = { 'sum', whole(ledger.hour) .. ' ' .. whole(ledger.records) .. ' ' .. whole(ledger.bytes) }
+  if ledger.share then
+    table.insert(fields, 'share')
+    table.insert(fields, ledger.share)
+  end
+  local last
+  for hour, entry in pairs(ledger.entries) do
+    table.insert(fields, hour)
+    table.insert(fields, whole(entry.records) .. ' ' .. whole(entry.bytes))
+    if entry.is_new and (not last or tonumber(hour) > last) then last = tonumber(hour) end
+  end
+  redis.call('HSET', ledger.key, unpack(fields))
+  if #ledger.past > 0 then redis.call('HDEL', ledger.key, unpack(ledger.past)) end
+  if ledger.is_new then
+    redis.call('PEXPIRE', ledger.key, whole((last or ledger.hour + 1) * HOUR - ledger.now))
+  elseif last then
+    redis.call('PEXPIRE', ledger.key, whole(last * HOUR - ledger.now), 'GT')
+  end
+end

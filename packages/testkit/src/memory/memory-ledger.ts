@@ -1,0 +1,74 @@
+import { type Clock, type OverQuota, type Shard, type StorageQuota, shareOf } from '@postern/elicitation';
+
+const HOUR_MS = 3_600_000;
+
+export interface Charge {
+  /** Replaces what was charged under this id before. */
+  readonly id: string;
+  readonly endsAt: number;
+  readonly bytes: number;
+}
+
+/** What is stored for each MCP server in each shard, until the hour after its expiry. Bytes are about those of Redis. */
+export class MemoryLedger {
+  readonly #now: Clock;
+  readonly #charges = new Map<string, Map<string, Omit<Charge, 'id'>>>();
+  readonly #shares = new Map<string, StorageQuota>();
+
+  constructor(now: Clock) {
+    this.#now = now;
+  }
+
+  bytesOf(shard: Shard, mcpServerId: string, id: string): number {
+    return this.#kept(shard, mcpServerId).get(id)?.bytes ?? 0;
+  }
+
+  /** New records, within seven eighths of the share: the rest is for what people answer. All or nothing. */
+  admit(shard: Shard, mcpServerId: string, charge: Charge, quota: StorageQuota): OverQuota | undefined {
+    const share = shareOf(quota);
+    const refused = this.#charge(shard, mcpServerId, [charge], { share, eighths: 7 });
+    if (!refused) this.#shares.set(scopeOf(shard, mcpServerId), share);
+    return refused;
+  }
+
+  /** All or nothing, within the share that was told last where they may be refused. */
+  charge(shard: Shard, mcpServerId: string, charges: readonly Charge[], mayRefuse: boolean): OverQuota | undefined {
+    const share = mayRefuse ? this.#shares.get(scopeOf(shard, mcpServerId)) : undefined;
+    return this.#charge(shard, mcpServerId, charges, share && { share, eighths: 8 });
+  }
+
+  release(shard: Shard, mcpServerId: string, id: string): void {
+    this.#kept(shard, mcpServerId).delete(id);
+  }
+
+  #charge(
+    shard: Shard,
+    mcpServerId: string,
+    charges: readonly Charge[],
+    limit: { readonly share: StorageQuota; readonly eighths: number } | undefined,
+  ): OverQuota | undefined {
+    const kept = this.#kept(shard, mcpServerId);
+    const after = new Map([...kept, ...charges.map(({ id, ...charge }) => [id, charge] as const)]);
+    const bytes = [...after.values()].reduce((sum, charge) => sum + charge.bytes, 0);
+    const isWithin =
+      limit === undefined ||
+      (after.size <= (limit.share.records * limit.eighths) / 8 && bytes <= (limit.share.bytes * limit.eighths) / 8);
+    if (!isWithin) return { result: 'over_quota', retryAfterMs: this.#retryAfterMs(kept) };
+    this.#charges.set(scopeOf(shard, mcpServerId), after);
+    return undefined;
+  }
+
+  #kept(shard: Shard, mcpServerId: string): Map<string, Omit<Charge, 'id'>> {
+    const charges = this.#charges.get(scopeOf(shard, mcpServerId)) ?? new Map<string, Omit<Charge, 'id'>>();
+    for (const [id, { endsAt }] of charges) if (hourAfter(endsAt) <= this.#now()) charges.delete(id);
+    return charges;
+  }
+
+  #retryAfterMs(kept: ReadonlyMap<string, Omit<Charge, 'id'>>): number {
+    const hours = [...kept.values()].map(({ endsAt }) => hourAfter(endsAt));
+    return Math.min(...(hours.length === 0 ? [hourAfter(this.#now() + 1)] : hours)) - this.#now();
+  }
+}
+
+const scopeOf = (shard: Shard, mcpServerId: string) => `${shard} ${mcpServerId}`;
+const hourAfter = (time: number) => Math.ceil(time / HOUR_MS) * HOUR_MS;
