@@ -16,12 +16,14 @@ export interface DurabilityWatchOptions {
 
 /**
  * Settings of Redis can be changed while it runs, and replicas come and go: what was true at the start is asked again, by a timer and
- * by whoever wants to know.
+ * by whoever wants to know. A check without an answer counts from the second in a row: a process that is busy starting misses the
+ * deadline of a command whose answer has arrived.
  */
 export class DurabilityWatch implements Disposable {
   readonly #options: DurabilityWatchOptions;
   #timer: NodeJS.Timeout | undefined;
   #reason: UnsafeSetting | 'unknown' | undefined;
+  #isUnanswered = false;
   #isClosed = false;
 
   constructor(options: DurabilityWatchOptions) {
@@ -40,8 +42,12 @@ export class DurabilityWatch implements Disposable {
     try {
       await this.#options.check();
     } catch (error) {
-      this.#note(error instanceof UnsafeRedisError ? error.setting : 'unknown');
-      if (error instanceof UnsafeRedisError) throw error;
+      if (error instanceof UnsafeRedisError) {
+        this.#note(error.setting);
+        throw error;
+      }
+      if (this.#isUnanswered) this.#note('unknown');
+      this.#isUnanswered = true;
       throw error instanceof StoreUnavailableError ? error : new StoreUnavailableError({ cause: error });
     }
     this.#note(undefined);
@@ -53,6 +59,7 @@ export class DurabilityWatch implements Disposable {
   }
 
   #note(reason: UnsafeSetting | 'unknown' | undefined): void {
+    this.#isUnanswered = false;
     if (this.#isClosed || this.#reason === reason) return;
     this.#reason = reason;
     this.#options.onChange(reason === undefined ? { holds: true } : { holds: false, reason });

@@ -115,7 +115,10 @@ describe('what changes while it runs is noticed', () => {
     const changes: DurabilityChange[] = [];
     await using stores = await createRedisStores({ url: redis.url, onDurability: change => changes.push(change) });
     await redis.kill();
-    await expect(stores.ping()).rejects.toMatchObject({ name: 'StoreUnavailableError' });
+    const unavailable = { name: 'StoreUnavailableError' };
+    await expect(stores.ping()).rejects.toMatchObject(unavailable);
+    expect(changes).toEqual([]);
+    await expect(stores.ping()).rejects.toMatchObject(unavailable);
     expect(changes).toEqual([{ holds: false, reason: 'unknown' }]);
   });
 });
