@@ -1,5 +1,6 @@
 import type { RedisAuditLog } from '@postern/store-redis';
 import type { AuditSink } from './events.ts';
+import { instance } from './instance.ts';
 import { type Logger, safeError } from './logger.ts';
 
 /** Lines on their way to Redis at once; more than that are given up rather than kept in memory. */
@@ -35,7 +36,7 @@ export function createAuditStream(p: {
       }
       const { error, ...fields } = record;
       const line = JSON.stringify({
-        ...{ level, time: new Date(p.now()).toISOString(), audit: true, ...fields },
+        ...{ level, instance, time: new Date(p.now()).toISOString(), audit: true, ...fields },
         ...(error === undefined ? {} : { error: safeError(error) }),
         message: text,
       });

@@ -5,8 +5,10 @@ import { VaultError } from '@postern/vault';
 import { describe, expect, it } from 'vitest';
 import { parseConfig } from './config/load-config.ts';
 import { type AuditRecord, createEvents } from './events.ts';
+import { instance } from './instance.ts';
 import { createLogger } from './logger.ts';
 import { createPseudonyms, pseudonymsOf } from './pseudonyms.ts';
+import { withinRequest } from './request-context.ts';
 import { StartError } from './start-error.ts';
 import { samplePseudonyms as pseudonym, sampleConfig } from './testing/sample-config.ts';
 
@@ -160,5 +162,23 @@ describe('S54: audit events', () => {
     expect(lines()[0]).toMatchObject({ event: 'callback.refused', reason: hostile });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for them is the point
     expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f]/);
+  });
+});
+
+describe('S79: a line', () => {
+  it('names its process, and the request that it belongs to with its source', () => {
+    const { logger, lines } = recorder();
+    const records: AuditRecord[] = [];
+    const events = createEvents(logger, pseudonym, [record => records.push(record)]);
+    logger.info('outside');
+    withinRequest({ requestId: 'rq_1', source: '203.0.113.9' }, () => {
+      logger.info('inside');
+      events.callerRefused();
+    });
+    const belongs = { requestId: 'rq_1', source: '203.0.113.9' };
+    expect(lines()).toMatchObject([{ instance }, { instance, ...belongs }, { instance, ...belongs, audit: true }]);
+    expect(lines()[0]).not.toHaveProperty('requestId');
+    expect(records).toEqual([{ event: 'caller.refused', ...belongs }]);
+    expect(instance).toMatch(new RegExp(`.:${process.pid}$`));
   });
 });

@@ -1,5 +1,6 @@
 import { VaultError } from '@postern/vault';
 import { type Logger, pino } from 'pino';
+import { instance } from './instance.ts';
 import { requestFields } from './request-context.ts';
 
 export type { Logger };
@@ -8,7 +9,7 @@ export type { Logger };
 export function createLogger(p: { level: string; destination?: NodeJS.WritableStream }): Logger {
   const options = {
     level: p.level,
-    base: null,
+    base: { instance },
     messageKey: 'message',
     mixin: requestFields,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,

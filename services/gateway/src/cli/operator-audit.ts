@@ -1,3 +1,4 @@
+import { instance } from '../instance.ts';
 import type { OpenStore } from './open-store.ts';
 
 /** Writes an audit event of an operator's command to the audit trail, where `audit.stream` keeps one in Redis. */
@@ -7,6 +8,14 @@ export async function auditByOperator(
   message: string,
 ): Promise<void> {
   if (!store.config.audit.stream) return;
-  const line = { level: 'warn', time: new Date().toISOString(), audit: true, ...record, by: 'operator', message };
+  const line = {
+    level: 'warn',
+    instance,
+    time: new Date().toISOString(),
+    audit: true,
+    ...record,
+    by: 'operator',
+    message,
+  };
   await store.stores.audits.append(JSON.stringify(line));
 }
