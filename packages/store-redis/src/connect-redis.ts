@@ -145,8 +145,15 @@ function openCluster(address: { readonly nodes: readonly string[] }, settings: C
   return { redis, openSubscriber, close: () => redis.disconnect() };
 }
 
+export interface StartPatience {
+  readonly withinMs: number;
+  /** Calls `onLate` with the last fault when this time has passed. */
+  readonly lateMs: number;
+  readonly onLate: (fault: RedisFault) => void;
+}
+
 /** Waits until Redis takes commands: reachable, signed in, and done loading its data. @throws StoreUnavailableError */
-export async function untilReady(redis: Redis | Cluster, withinMs: number): Promise<void> {
+export async function untilReady(redis: Redis | Cluster, { withinMs, lateMs, onLate }: StartPatience): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let last = new RedisFault('refused', 'not_connected');
   // That it was refused says more than that the connection ended then.
@@ -155,6 +162,7 @@ export async function untilReady(redis: Redis | Cluster, withinMs: number): Prom
     if (fault.kind === 'refused' || last.kind !== 'refused' || last.code === 'not_connected') last = fault;
   };
   const timer = setTimeout(() => reject(new StoreUnavailableError({ cause: last })), withinMs);
+  const late = setTimeout(() => onLate(last), lateMs);
   redis.on('error', noted);
   redis.once('ready', resolve);
   try {
@@ -164,6 +172,7 @@ export async function untilReady(redis: Redis | Cluster, withinMs: number): Prom
     if (redis instanceof Cluster) await warmUp(redis);
   } finally {
     clearTimeout(timer);
+    clearTimeout(late);
     redis.off('error', noted);
     redis.off('ready', resolve);
   }

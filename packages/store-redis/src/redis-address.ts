@@ -46,6 +46,11 @@ export function endpointsOf(address: RedisAddress): readonly Endpoint[] {
   }));
 }
 
+/** `host:port` of every URL, without names and passwords. */
+export function addressesOf(address: RedisAddress): readonly string[] {
+  return endpointsOf(address).map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+}
+
 /** TLS, name and password, as ioredis wants them for what holds the data. */
 export function credentialsOf(address: RedisAddress, tls: RedisTlsOptions = {}): Login & Pick<RedisOptions, 'tls'> {
   const login = 'sentinels' in address ? given(address) : loginIn(firstOf(address));

@@ -34,7 +34,7 @@ import { type DurabilityChange, DurabilityWatch } from './durability-watch.ts';
 import { createKeys } from './keys.ts';
 import { LeaseStore } from './lease-store.ts';
 import { LossWatch, type LossWatchOptions } from './loss-watch.ts';
-import type { RedisAddress, RedisTlsOptions } from './redis-address.ts';
+import { addressesOf, type RedisAddress, type RedisTlsOptions } from './redis-address.ts';
 import { RedisAuditLog } from './redis-audit-log.ts';
 import { RedisBrowserSessionStore } from './redis-browser-session-store.ts';
 import { RedisClientRegistrationStore } from './redis-client-registration-store.ts';
@@ -87,6 +87,9 @@ export type RedisStoresOptions = RedisAddress & {
   readonly commandTimeoutMs?: number;
   /** How long the start waits for Redis. Default 10 seconds. */
   readonly startTimeoutMs?: number;
+  /** Called once while the start waits for a Redis that has not answered for `lateMs` (default 1500). */
+  readonly onLate?: (late: { readonly addresses: readonly string[]; readonly code: string }) => void;
+  readonly lateMs?: number;
   /** See assertSafeRedis. */
   readonly assumeDurable?: boolean;
   /** Shown by CLIENT LIST. Default `postern`. */
@@ -131,6 +134,8 @@ export interface RedisStores extends AsyncDisposable {
 const DAY_MS = 24 * 3_600_000;
 const HEARTBEAT_MS = 10_000;
 const WATCH_MS = 10_000;
+/** Below the two seconds within which an operator is to hear of a Redis that does not answer. */
+const LATE_MS = 1_500;
 /** Of every Redis Cluster. */
 const SLOTS = 16_384;
 
@@ -209,7 +214,11 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   };
 
   try {
-    await untilReady(redis, startTimeoutMs);
+    await untilReady(redis, {
+      withinMs: startTimeoutMs,
+      lateMs: options.lateMs ?? LATE_MS,
+      onLate: ({ code }) => options.onLate?.({ addresses: addressesOf(options), code }),
+    });
     await Promise.all([assertSafeRedis(redis, safety), subscription.start(startTimeoutMs)]);
     await confirmation?.probe(SHARDS.map(keys.cursor));
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);

@@ -199,6 +199,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     auditRetained: config.audit.retained,
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
+    onLate: late =>
+      logger.warn({ event: 'redis.unreachable', ...late }, 'Redis does not answer; the gateway keeps trying to start'),
     lossWatch: {
       deployment: config.redis.deployment,
       ...lossReports({ logger, metrics, events: () => events, isPinned: config.redis.deployment !== undefined }),

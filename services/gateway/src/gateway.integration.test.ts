@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { Writable } from 'node:stream';
+import { createRedisStores } from '@postern/store-redis';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseConfig } from './config/load-config.ts';
@@ -12,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => redis?.[Symbol.asyncDispose]());
 
-async function warningsOf(overrides: object): Promise<unknown[]> {
+/** Starts a gateway, asks whether it is ready, and returns what it has logged. */
+async function linesOf(overrides: object): Promise<Record<string, unknown>[]> {
   const lines: string[] = [];
   const destination = new Writable({
     write(chunk, _encoding, done) {
@@ -20,7 +24,15 @@ async function warningsOf(overrides: object): Promise<unknown[]> {
       done();
     },
   });
-  const config = parseConfig({
+  await using gateway = await startGateway(configOf(overrides), {
+    logger: createLogger({ level: 'warn', destination }),
+  });
+  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  return lines.map(line => JSON.parse(line) as Record<string, unknown>);
+}
+
+const configOf = (overrides: object) =>
+  parseConfig({
     publicUrl: 'https://gate.example',
     listen: { port: 0 },
     redis: { url: redis.url },
@@ -37,12 +49,11 @@ async function warningsOf(overrides: object): Promise<unknown[]> {
     ],
     ...overrides,
   });
-  await using gateway = await startGateway(config, { logger: createLogger({ level: 'warn', destination }) });
-  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+
+async function warningsOf(overrides: object): Promise<unknown[]> {
+  const events = (await linesOf(overrides)).map(({ event }) => event);
   // Whichever test comes first begins the deployment.
-  return lines
-    .map(line => (JSON.parse(line) as { event: unknown }).event)
-    .filter(event => event !== 'redis.first_start');
+  return events.filter(event => event !== 'redis.first_start');
 }
 
 describe('a start that works but hardly as meant', () => {
@@ -79,5 +90,39 @@ describe('a start that works but hardly as meant', () => {
 
   it('says nothing where the proxy is named', async () => {
     expect(await warningsOf({ trustProxy: ['127.0.0.1'] })).toEqual([]);
+  });
+});
+
+describe('S79: where it listens', () => {
+  const logger = createLogger({ level: 'silent' });
+
+  it('is told as it is configured, not as this machine reaches it', async () => {
+    await using gateway = await startGateway(configOf({ listen: { host: '0.0.0.0', port: 0 } }), { logger });
+    expect(gateway.listening).toBe(`0.0.0.0:${new URL(gateway.address).port}`);
+  });
+
+  it.each(['listen', 'metrics'])(
+    'a taken port is a sentence that names %s, and leaves nothing running',
+    async member => {
+      const taken = createServer().listen(0, '127.0.0.1');
+      await once(taken, 'listening');
+      const { port } = taken.address() as AddressInfo;
+      await expect(startGateway(configOf({ [member]: { port } }), { logger })).rejects.toMatchObject({
+        name: 'StartError',
+        message: expect.stringMatching(new RegExp(`^${member}: .*127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\)\\. \\w+`)),
+      });
+      taken.close();
+      await expect.poll(async () => String(await redis.ask('CLIENT', 'LIST')).includes('name=postern')).toBe(false);
+    },
+  );
+
+  it('a Redis that is not there is named before the start is given up', async () => {
+    const late: unknown[] = [];
+    const stores = createRedisStores({
+      ...{ url: 'redis://user:secret@127.0.0.1:1', lateMs: 1, startTimeoutMs: 300 },
+      onLate: found => late.push(found),
+    });
+    await expect(stores).rejects.toMatchObject({ name: 'StoreUnavailableError' });
+    expect(late).toEqual([{ addresses: ['127.0.0.1:1'], code: expect.stringMatching(/^\w+$/) }]);
   });
 });

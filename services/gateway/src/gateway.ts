@@ -14,14 +14,17 @@ import { hasOwnRedis } from './redis-target.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { relayReports } from './relay-reports.ts';
 import { startRewrapper } from './rewrapper.ts';
+import { hostPort, listenErrorOf } from './start-error.ts';
 import { startSweepers } from './sweepers.ts';
 import { startDeliveries } from './webhooks/start-deliveries.ts';
 
 export interface Gateway extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly deps: GatewayDeps;
-  /** Where it listens, which a proxy may hide from the public URL. */
+  /** A URL at which it answers on this machine, which a proxy may hide from the public URL. */
   readonly address: string;
+  /** Host and port of its socket. */
+  readonly listening: string;
   /** Where its metrics are, if anywhere. */
   readonly metricsAddress: string | undefined;
   readonly relay: Relay;
@@ -39,19 +42,32 @@ const LINGER_MS = 1_000;
 /** Connections that the system completes before they are accepted: thousands of callers come at once when a replica leaves. */
 const BACKLOG = 4_096;
 
-/** Starts one gateway process's worth of work. Closing it finishes what is under way first. */
+/** Starts one gateway process's worth of work. Closing it finishes what is under way first; a start that fails leaves nothing running. */
 export async function startGateway(config: GatewayConfig, options: DepsOptions): Promise<Gateway> {
+  await using opened = new AsyncDisposableStack();
   const redis = await embeddedIfNeeded(config, options);
-  const deps = await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url });
+  if (redis !== undefined) opened.use(redis);
+  const deps = opened.use(
+    await createDeps(config, redis === undefined ? options : { ...options, redisUrl: redis.url }),
+  );
   warnOfFootguns(config, options);
   warnOfNames(deps);
-  const sweepers = startSweepers(deps, options.sweepPauseMs);
-  const rewrapper = startRewrapper(deps);
   const relay = startEventRelay(deps);
-  const deliveries = await startDeliveries(deps);
+  const workers = [...startSweepers(deps, options.sweepPauseMs), relay, startRewrapper(deps)];
+  for (const worker of workers) opened.defer(() => worker.stop());
+  for (const delivery of await startDeliveries(deps)) opened.defer(() => delivery.stop());
   const app = await buildApp(deps);
-  const address = await app.listen({ host: config.listen.host, port: config.listen.port, backlog: BACKLOG });
+  opened.defer(() => app.close());
+  const { host, port } = config.listen;
+  const address = await app.listen({ host, port, backlog: BACKLOG }).catch((error: unknown) => {
+    throw listenErrorOf(error, 'listen', config.listen);
+  });
+  // Fastify names the loopback address for a host that stands for every interface.
+  const bound = app.server.address();
+  const listening = hostPort(host, typeof bound === 'object' && bound !== null ? bound.port : port);
   const metricsListener = await metricsListenerOf(deps);
+  if (metricsListener !== undefined) opened.use(metricsListener);
+  const owned = opened.move();
   let closing: Promise<void> | undefined;
   const { stopping } = deps;
   const drain = async () => {
@@ -65,12 +81,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
     const lingerMs = stopping.draining.aborted ? Math.min(LINGER_MS, config.stop.drainSeconds * 1000) : 0;
     closing ??= (async () => {
       // Each step is taken whatever becomes of those before: tokens that were just issued are still stored in the last ones.
-      await using stack = new AsyncDisposableStack();
-      if (redis !== undefined) stack.use(redis);
-      stack.use(deps);
-      if (metricsListener !== undefined) stack.use(metricsListener);
-      for (const worker of [...sweepers, relay, rewrapper, ...deliveries]) stack.defer(() => worker.stop());
-      stack.defer(() => app.close());
+      await using _all = owned;
       const cut = await closeListener(app.server, {
         lingerMs,
         finishMs: config.stop.finishSeconds * 1000,
@@ -84,6 +95,7 @@ export async function startGateway(config: GatewayConfig, options: DepsOptions):
     app,
     deps,
     address,
+    listening,
     relay,
     metricsAddress: metricsListener?.address,
     drain,

@@ -3,6 +3,7 @@ import { loadConfig } from './config/load-config.ts';
 import { signInRedirectUriOf } from './flows/redirect-uri.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { createLogger } from './logger.ts';
+import { packageVersion } from './package-version.ts';
 import { explanationOf } from './start-error.ts';
 
 /** The process: configuration, start, graceful stop. Everything else is in `gateway.ts`. */
@@ -19,7 +20,9 @@ async function main(): Promise<void> {
   logger.info(
     {
       event: 'gateway.started',
-      address: gateway.address,
+      version: packageVersion,
+      address: `http://${gateway.listening}`,
+      ...(gateway.metricsAddress === undefined ? {} : { metrics: gateway.metricsAddress }),
       publicUrl,
       // Each is registered at its identity provider.
       signInRedirectUris: Object.fromEntries(

@@ -7,6 +7,24 @@ export class StartError extends Error {
   override name = 'StartError';
 }
 
+const listenFaults: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Another process listens there already. Stop it, or configure another port.',
+  EADDRNOTAVAIL: 'No network interface of this machine has that address.',
+  EACCES: 'This user may not listen on that port. Ports below 1024 need privileges.',
+  ENOTFOUND: 'That host name has no address.',
+};
+
+/** What to say of a listener that could not be opened; the error itself where it is a surprise. */
+export function listenErrorOf(error: unknown, member: string, at: { host: string; port: number }): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reason = Object.hasOwn(listenFaults, code) ? listenFaults[code] : undefined;
+  return reason === undefined
+    ? error
+    : new StartError(`${member}: cannot listen on ${hostPort(at.host, at.port)} (${code}). ${reason}`);
+}
+
+export const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
 /** By the code of what went wrong last; anything else is no answer at all. */
 const redisFaults: Readonly<Record<string, string>> = {
   NOAUTH: 'Redis wants a user name and password, and none is configured (in the URL, or redis.sentinel).',

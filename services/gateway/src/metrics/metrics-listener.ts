@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { StartError } from '../start-error.ts';
+import { hostPort, listenErrorOf } from '../start-error.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   /** Where it listens, as a URL. */
@@ -43,13 +43,13 @@ export async function startMetricsListener(p: {
   httpServer.listen({ host: p.host, port: p.port });
   try {
     await once(httpServer, 'listening');
-  } catch {
-    throw new StartError(`metrics: ${p.host}:${p.port} cannot be listened on. Is it taken?`);
+  } catch (error) {
+    throw listenErrorOf(error, 'metrics', p);
   }
   const bound = httpServer.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : p.port;
   return {
-    address: `http://${p.host.includes(':') ? `[${p.host}]` : p.host}:${port}`,
+    address: `http://${hostPort(p.host, port)}`,
     async [Symbol.asyncDispose]() {
       httpServer.close();
       httpServer.closeAllConnections();
