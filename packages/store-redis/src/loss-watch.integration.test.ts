@@ -9,6 +9,8 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createRedisStores, isDataLost, type LossReports, type RedisAddress, type RedisStores } from './index.ts';
 
 const { ask, created, engage, moved, somebody } = samples;
+/** How busy the machine is decides nothing here. */
+const patient = { commandTimeoutMs: 100_000, startTimeoutMs: 100_000 };
 const OTHER = { deployment: 'dp_of-somebody-else', epoch: 1 };
 
 const server = await startRedis({ args: ['--auto-aof-rewrite-percentage', '0'] });
@@ -34,13 +36,13 @@ async function startWatched(
 ) {
   const told = reports();
   const { watchMs = 60_000, ...pinned } = options;
-  const stores = await createRedisStores({ ...address, watchMs, lossWatch: { ...pinned, ...told } });
+  const stores = await createRedisStores({ ...address, ...patient, watchMs, lossWatch: { ...pinned, ...told } });
   return { ...told, stores, [Symbol.asyncDispose]: () => stores.close() };
 }
 
 /** As an operator does: over a connection that watches nothing. */
 async function accept(deployment: string, p: { all?: boolean; epoch?: number } = {}, address: RedisAddress = server) {
-  await using operator = await createRedisStores(address);
+  await using operator = await createRedisStores({ ...address, ...patient });
   const found = await operator.epochs.inspect();
   const shards = SHARDS.filter(shard => p.all === true || found.get(shard)?.epoch === undefined);
   await operator.epochs.begin({ deployment, epoch: p.epoch ?? Date.now() + 1 }, shards, { replaces: p.all ?? false });
@@ -216,18 +218,21 @@ test('one master of a cluster that comes back empty is noticed, and accepting it
   await rm(files, { recursive: true });
   await node.restart();
   await untilIs(stores, 'lost');
-  const count = [...(await stores.epochs.inspect()).values()].filter(({ epoch }) => epoch === undefined).length;
+  const found = await stores.epochs.inspect();
+  const lost = SHARDS.filter(shard => found.get(shard)?.epoch === undefined);
+  const count = lost.length;
   expect(count).toBeGreaterThan(50);
   expect(count).toBeLessThan(120);
   await refused(stores);
 
-  const accepted = await accept(deploymentOf(watched), {}, address);
-  expect(accepted).toHaveLength(count);
+  // Nodes that were short of processor time may take each other for dead for a moment.
+  const epoch = Date.now() + 1;
+  await vi.waitFor(() => accept(deploymentOf(watched), { epoch }, address), { timeout: 100_000 });
   await untilIs(stores, 'ready');
   await create(stores);
   const after = await stores.epochs.inspect();
   const changed = SHARDS.filter(shard => after.get(shard)?.epoch?.epoch !== before.get(shard)?.epoch?.epoch);
-  expect(changed).toEqual(accepted);
+  expect(changed).toEqual(lost);
   expect(watched.onAccepted.mock.calls).toEqual([[{ deployment: deploymentOf(watched), shards: count }]]);
 });
 

@@ -61,7 +61,6 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
   const retry = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000) + randomInt(100);
   const common = {
     connectionName,
-    lazyConnect: true,
     connectTimeout: 5_000,
     socketTimeout: SILENCE_MS,
     maxRetriesPerRequest: null,
@@ -71,6 +70,7 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
     reconnectOnError: error => (/^(READONLY|MASTERDOWN|UNBLOCKED|NOREPLICAS)\b/.test(error.message) ? 2 : false),
     ...credentialsOf(address, tls),
   } satisfies RedisOptions;
+  // Connects at once: BullMQ gives up for good on a connection whose first attempt, made by BullMQ itself, has failed.
   const connection = open();
   connection.on('error', (error: unknown) => onFault(faultOf(error)));
   function open(): Redis | Cluster {
@@ -82,7 +82,6 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
         sentinelRetryStrategy: retry,
       });
     return new Cluster([...endpointsOf(address)], {
-      lazyConnect: true,
       clusterRetryStrategy: retry,
       slotsRefreshInterval: 5_000,
       redisOptions: common,

@@ -1,7 +1,7 @@
 import type { EventFeed, FeedEvent, FeedPage } from '@postern/elicitation';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../logger.ts';
-import { dispatchBatch } from './dispatcher.ts';
+import { type DispatcherOptions, dispatchBatch, startDispatcher } from './dispatcher.ts';
 import { createWebhookEvents } from './webhook-events.ts';
 
 const idle = { waiting: 0, underWay: 0, delayed: 0, dead: 0 };
@@ -15,6 +15,16 @@ const eventAt = (at: number, status: 'completed' | 'active' = 'completed') =>
     position: `${at}-0`,
     occurredAt: at,
   }) as FeedEvent;
+
+const endpoint = {
+  name: 'tracker.hook',
+  mcpServerId: 'tracker',
+  url: 'https://hooks.example',
+  signers: [],
+  ratePerSecond: 1,
+  concurrency: 1,
+  wants: ({ status }: { readonly status: string }) => status === 'completed',
+};
 
 /** A feed, a record and a queue that remember in which order they were used. */
 function scene() {
@@ -38,41 +48,32 @@ function scene() {
     watch: () => ({ next: async () => {}, [Symbol.dispose]() {} }),
   };
   const events = createWebhookEvents(createLogger({ level: 'silent' }), [({ event }) => things.audited.push(event)]);
-  const run = () =>
-    dispatchBatch({
-      endpoint: {
-        name: 'tracker.hook',
-        mcpServerId: 'tracker',
-        url: 'https://hooks.example',
-        signers: [],
-        ratePerSecond: 1,
-        concurrency: 1,
-        wants: ({ status }) => status === 'completed',
+  const options: Omit<DispatcherOptions, 'leases'> = {
+    endpoint,
+    feed,
+    events,
+    records: {
+      read: async () => things.record,
+      async moveCursor(_name, { from, to }) {
+        steps.push(`cursor ${from ?? 'nowhere'} ${to}`);
+        if (things.record.cursor !== from) return false;
+        things.record = { ...things.record, cursor: to };
+        return true;
       },
-      feed,
-      events,
-      records: {
-        read: async () => things.record,
-        async moveCursor(_name, { from, to }) {
-          steps.push(`cursor ${from ?? 'nowhere'} ${to}`);
-          if (things.record.cursor !== from) return false;
-          things.record = { ...things.record, cursor: to };
-          return true;
-        },
+    },
+    queue: {
+      async add(added) {
+        if (things.addFails) throw new Error('the queue is away');
+        steps.push(`add ${added.map(({ eventId }) => eventId).join(' ')}`);
       },
-      queue: {
-        async add(added) {
-          if (things.addFails) throw new Error('the queue is away');
-          steps.push(`add ${added.map(({ eventId }) => eventId).join(' ')}`);
-        },
-        counts: async () => things.counts,
-        isPaused: async () => things.isPaused,
-        pause: async () => void steps.push('pause'),
-        resume: async () => void steps.push('resume'),
-      },
-      maxWaiting: 1_000,
-    });
-  return { steps, things, run };
+      counts: async () => things.counts,
+      isPaused: async () => things.isPaused,
+      pause: async () => void steps.push('pause'),
+      resume: async () => void steps.push('resume'),
+    },
+    maxWaiting: 1_000,
+  };
+  return { steps, things, options, run: () => dispatchBatch(options) };
 }
 
 describe('one step of a dispatcher', () => {
@@ -138,5 +139,28 @@ describe('one step of a dispatcher', () => {
     await run();
     expect(steps.slice(1)).toEqual(['resume', 'add ev_00x.1', 'cursor 0-0 1-0']);
     expect(things.audited).toEqual(['webhook.enabled']);
+  });
+});
+
+describe('a dispatcher that cannot go on', () => {
+  it('leaves the work to another replica, and takes it up again', async () => {
+    const { things, options } = scene();
+    things.events = [eventAt(1)];
+    things.addFails = true;
+    const held: string[] = [];
+    const leases = {
+      take: async () => {
+        held.push('take');
+        return true;
+      },
+      release: async () => {
+        held.push('release');
+        things.addFails = false;
+      },
+    };
+    const dispatcher = startDispatcher({ ...options, leases, pauseMs: 1 });
+    await vi.waitFor(() => expect(things.record.cursor).toBe('1-0'));
+    await dispatcher.stop();
+    expect(held.slice(0, 3)).toEqual(['take', 'release', 'take']);
   });
 });

@@ -53,6 +53,8 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
         isOurs = await round();
       } catch (error) {
         if (!signal.aborted) events.trouble({ endpoint: endpoint.name, error });
+        // What fails here may work on another replica. A lease that cannot be given back ends by itself.
+        await leases.release(own).catch(() => undefined);
       }
       // Whoever does not hold the lease is not woken by every event: the holder is.
       if (isOurs) await watch.next(pauseMs, signal);

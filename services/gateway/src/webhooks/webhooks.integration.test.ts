@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { openQueueRedis } from '@postern/store-redis';
+import { startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Queue } from 'bullmq';
 import { Webhook } from 'standardwebhooks';
@@ -263,6 +264,18 @@ test('a stop without deliveries does not use up its grace while Redis is down', 
   await until(() => expect(stage.logged('webhook.error')).not.toEqual([]));
   await webhooks.stop();
   await own.restart();
+});
+
+test('deliveries go out once Redis takes the connections of their queue, which it refused at first', async () => {
+  await using receiver = await startReceiver();
+  await using proxy = await startFaultProxy(redis.port);
+  proxy.down();
+  const refused = openQueueRedis({ address: { url: `redis://127.0.0.1:${proxy.port}` }, prefix: `wh-${round}` });
+  await start([{ id: 'hook', url: receiver.url, secrets: [secret] }], { redis: refused });
+  const eventIds = await stage.publish(3);
+  await until(() => expect(stage.logged('webhook.error').length).toBeGreaterThan(2));
+  proxy.up();
+  await until(() => expect(receiver.ids().sort()).toEqual([...eventIds].sort()));
 });
 
 test('a job that cannot be read ends as a dead letter in our words', async () => {
