@@ -74,6 +74,7 @@ const covered = [
   'S71 a restricted key learns of every card payment, and the log names what the processor refused',
   'S73 no MCP server fills Redis for the others',
   'S74 texts are visible, stay in their line, and imitate no registered name',
+  'S77 a Redis that refuses writes shows in readiness, log and metrics',
   'S78 every failed outbound request is logged with whose, host and cause, and nothing else of it',
   'S79 log lines name process, request and source, and a start that fails says where and why',
   'S86 a charge is asked about without a webhook and without its person',

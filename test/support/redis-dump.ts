@@ -23,7 +23,7 @@ async function dump(
   redis.on('error', () => undefined); // The command that meets it fails with it.
   try {
     await settled(redis);
-    const kept = (await readKeys(redis, match)).filter(({ key }) => !/:lease:(rewrap|relay)$/.test(key));
+    const kept = (await readKeys(redis, match)).filter(({ key }) => !/:(lease:(rewrap|relay)|probe)$/.test(key));
     return Object.fromEntries(kept.map(({ key, type, value, expiresAt }) => [key, [type, value, expiresAt]]));
   } finally {
     redis.disconnect();

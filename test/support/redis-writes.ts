@@ -18,9 +18,9 @@ export interface WriteWatch extends Disposable {
 
 /**
  * The relay carries events that are in an outbox to the feeds, notes how far, and takes turns under a lease, as re-wrapping does;
- * it does so for any commit, at a moment of its own. The commit itself writes elsewhere, and so does every other lease.
+ * it does so for any commit, at a moment of its own. A probe looks whether writes are taken. The commit itself writes elsewhere, and so does every other lease.
  */
-const BACKGROUND = /:(?:lease:(?:relay|rewrap)|cursor|feed:[^:]+|fed:[^:]+)$/;
+const BACKGROUND = /:(?:lease:(?:relay|rewrap)|cursor|feed:[^:]+|fed:[^:]+|probe)$/;
 
 /** @param url of a Redis on loopback, without credentials */
 export async function watchWrites(url: string): Promise<WriteWatch> {

@@ -8,6 +8,7 @@ export type UnsafeSetting =
   | 'appendonly'
   | 'appendfsync'
   | 'maxmemory-policy'
+  | 'maxmemory'
   | 'default-user'
   | 'min-replicas-to-write'
   | 'replicas'
@@ -135,7 +136,8 @@ async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: Dura
 /**
  * Lists settings that endanger data and do not keep the gateway from starting: a master that is cut off from all its replicas goes
  * on taking writes that no replica confirms, a master of profile `ha` that restarts before it is replaced lacks what it had not written
- * yet, or it cannot be seen that the user `default` may replay the append-only file.
+ * yet, a Redis without `maxmemory` grows until its process is killed, or it cannot be seen that the user `default` may replay the
+ * append-only file.
  * @throws StoreUnavailableError
  */
 export async function warningsAbout(
@@ -151,10 +153,11 @@ export async function warningsAbout(
         'default-user': replay.answer !== 'granted',
         appendfsync: settings !== undefined && settings['appendfsync'] !== 'always',
         'min-replicas-to-write': settings?.['min-replicas-to-write'] === '0',
+        maxmemory: /^maxmemory:0\b/m.test(await info(node, 'memory')),
       };
     }),
   );
-  return (['default-user', 'appendfsync', 'min-replicas-to-write'] as const).filter(setting =>
+  return (['default-user', 'appendfsync', 'min-replicas-to-write', 'maxmemory'] as const).filter(setting =>
     perMaster.some(found => found[setting]),
   );
 }

@@ -1,4 +1,5 @@
 export { assertSafeRedis, type SafetyOptions, UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
+export type { RedisCapacity } from './capacity-watch.ts';
 export { type CommandName, commandNames, scriptOf } from './commands.ts';
 export type { DataLoss } from './data-loss.ts';
 export {

@@ -41,6 +41,7 @@ test('key names', () => {
     keys.feed('issue-tracker'),
     keys.feedFacts('issue-tracker'),
     keys.audit,
+    keys.probe(shard),
     keys.none(shard),
   ]).toMatchInlineSnapshot(`
     [
@@ -73,6 +74,7 @@ test('key names', () => {
       "postern:{82}:feed:issue-tracker",
       "postern:{82}:fed:issue-tracker",
       "postern:{3d}:audit",
+      "postern:{7f}:probe",
       "postern:{7f}:none",
     ]
   `);

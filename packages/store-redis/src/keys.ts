@@ -104,6 +104,8 @@ export function createKeys(prefix: string) {
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
     /** Name of a webhook endpoint, `<mcpServerId>.<endpointId>`, → what is known of it. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
+    /** Written to see whether writes are taken; means nothing. */
+    probe: (shard: Shard) => key(shard, 'probe'),
     /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
     none: (shard: Shard) => key(shard, 'none'),
   };

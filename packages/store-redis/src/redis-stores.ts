@@ -25,6 +25,7 @@ import {
   type UnsafeSetting,
   warningsAbout,
 } from './assert-safe-redis.ts';
+import { CapacityWatch, type RedisCapacity } from './capacity-watch.ts';
 import { CommitSignals } from './commit-signals.ts';
 import { CommittedEvents } from './committed-events.ts';
 import { confirmationOf } from './confirmation.ts';
@@ -67,6 +68,8 @@ export type RedisStoresOptions = RedisAddress & {
   readonly watchMs?: number;
   /** Told when it no longer does, and when it does again. */
   readonly onDurability?: (change: DurabilityChange) => void;
+  /** Told every `watchMs` whether Redis takes writes, and how full it is. Without it, no probe is written. */
+  readonly onCapacity?: (capacity: RedisCapacity) => void;
   /** Watches for loss of data, and refuses every command while some is lost. Default: neither. */
   readonly lossWatch?: LossWatchOptions;
   /** Called at the start for each setting that endangers data and does not keep the gateway from starting. */
@@ -128,6 +131,8 @@ export interface RedisStores extends AsyncDisposable {
   readonly epochs: RedisEpochs;
   /** Whether Redis answers, keeps its data and has lost none. @throws StoreUnavailableError, UnsafeRedisError */
   ping(): Promise<void>;
+  /** Codes of the faults with which a master refuses writes, as last seen; empty where all take them. */
+  refusals(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -205,7 +210,10 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
   const epochs = new RedisEpochs(link, keys);
   const committed = new CommittedEvents();
   const lossWatch = options.lossWatch && new LossWatch({ epochs, committed, guard, intervalMs }, options.lossWatch);
+  const { onCapacity } = options;
+  const capacityWatch = onCapacity && new CapacityWatch({ redis, keys, guard, intervalMs, onCapacity });
   const close = async () => {
+    capacityWatch?.[Symbol.dispose]();
     watch[Symbol.dispose]();
     lossWatch?.[Symbol.dispose]();
     await subscription.close();
@@ -223,6 +231,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
     await confirmation?.probe(SHARDS.map(keys.cursor));
     for (const setting of await warningsAbout(redis, safety)) options.onWarning?.(setting);
     await lossWatch?.start();
+    await capacityWatch?.start();
   } catch (error) {
     await close();
     const cause =
@@ -266,6 +275,7 @@ export async function createRedisStores(options: RedisStoresOptions): Promise<Re
       await watch.check();
       await lossWatch?.check();
     },
+    refusals: () => capacityWatch?.refusals ?? [],
     close,
     [Symbol.asyncDispose]: close,
   };

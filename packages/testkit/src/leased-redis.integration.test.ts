@@ -32,6 +32,6 @@ it.each([
     await first[Symbol.asyncDispose]();
     await using second = await leaseRedis();
     expect(second.pid).not.toBe(pid);
-    expect(await second.ask('CONFIG', 'GET', 'maxmemory')).toBe('maxmemory\n0\n');
+    expect(await second.ask('CONFIG', 'GET', 'maxmemory')).toBe(`maxmemory\n${16 * 1024 ** 3}\n`);
   },
 );

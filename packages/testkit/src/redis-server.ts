@@ -74,6 +74,8 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const args = (port: number) => [
     ...(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
     ...['--bind', host, '--dir', dir, '--save', '', '--appendonly', options.appendonly ?? 'yes'],
+    // More than any test stores: without one, stores warn.
+    ...['--maxmemory', '16gb'],
     // A replica gets its copy at once, without waiting for further replicas.
     ...['--appendfsync', 'everysec', '--repl-diskless-sync-delay', '0'],
     ...(access === undefined ? [] : ['--aclfile', join(dir, 'users.acl'), ...replicaArguments(access.replica)]),

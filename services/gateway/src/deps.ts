@@ -28,6 +28,7 @@ import { createRedisStores, openQueueRedis, type QueueRedis, type RedisStores } 
 import { createKeyRing, createVault, type KeyRing, type Vault } from '@postern/vault';
 import { createAuditStream } from './audit-stream.ts';
 import { type CallerDirectory, createCallerDirectory } from './caller-directory.ts';
+import { capacityReports, createRedisFaultLog } from './capacity-reports.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { configuredHosts } from './config/configured-hosts.ts';
 import { isLoopbackUrl } from './config/loopback.ts';
@@ -147,6 +148,8 @@ export interface DepsOptions {
   readonly now?: Clock;
   /** Replaces the pause between two ticks of the sweepers, in milliseconds, in tests. */
   readonly sweepPauseMs?: number;
+  /** Replaces the pause between two looks at Redis, in milliseconds, in tests. */
+  readonly redisWatchMs?: number;
   /** Replaces the timeout of a Redis command, in milliseconds, in tests. */
   readonly redisTimeoutMs?: number;
   readonly entropy?: Entropy;
@@ -195,10 +198,12 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     feed: { events: config.events.retained, maxAgeMs: config.events.retainedDays * DAY_MS },
     ...(options.now === undefined ? {} : { now: options.now }),
     ...(options.redisTimeoutMs === undefined ? {} : { commandTimeoutMs: options.redisTimeoutMs }),
-    ...(observe.onCommand === undefined ? {} : { onCommand: observe.onCommand }),
+    ...(options.redisWatchMs === undefined ? {} : { watchMs: options.redisWatchMs }),
+    onCommand: observe.onCommand(createRedisFaultLog(logger)),
     auditRetained: config.audit.retained,
     maxPendingCommands: config.overload.redisCommands,
     ...durabilityReports(logger, metrics),
+    ...capacityReports(logger, metrics),
     onLate: late =>
       logger.warn({ event: 'redis.unreachable', ...late }, 'Redis does not answer; the gateway keeps trying to start'),
     lossWatch: {

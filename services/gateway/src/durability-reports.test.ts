@@ -14,7 +14,7 @@ test('says once when durability is lost, with the reason, and once when it is re
   expect(durable.mock.calls).toEqual([[true], [false], [true]]);
 });
 
-test.each(['min-replicas-to-write', 'appendfsync', 'default-user'] as const)(
+test.each(['min-replicas-to-write', 'appendfsync', 'default-user', 'maxmemory'] as const)(
   'warns of %s with its setting and what to set',
   setting => {
     const logger = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };

@@ -24,6 +24,8 @@ export function durabilityReports(
 }
 
 const ADVICE: Partial<Record<UnsafeSetting, string>> = {
+  maxmemory:
+    'Redis takes memory until the system ends it, and with it what was not on disk: set maxmemory below the memory of its machine',
   'min-replicas-to-write':
     'a master that is cut off from its replicas keeps accepting writes: set min-replicas-to-write',
   appendfsync:

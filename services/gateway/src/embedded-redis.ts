@@ -73,6 +73,7 @@ async function started(home: RedisDirectory, password: string, port: number): Pr
       `pidfile ${JSON.stringify(home.pidFile)}`,
       'appendonly yes',
       'appendfsync always',
+      'maxmemory 1gb',
       'maxmemory-policy noeviction',
       'save ""',
     ].join('\n'),

@@ -31,7 +31,10 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
     metrics,
     telemetry,
     outboundLog,
-    onCommand: both(metrics?.onCommand, traced?.onCommand),
+    onCommand(always: CommandObserver): CommandObserver {
+      const measured = both(metrics?.onCommand, traced?.onCommand);
+      return measured === undefined ? always : both(measured, always);
+    },
     fetch(fetch: OutboundFetch, target: OutboundTarget): OutboundFetch {
       const seen = noted(fetch);
       const measured = metrics?.outbound(seen, target) ?? seen;
@@ -52,6 +55,8 @@ export async function createObservation(config: Pick<GatewayConfig, 'metrics' | 
   };
 }
 
+function both(one: CommandObserver | undefined, other: CommandObserver): CommandObserver;
+function both(one: CommandObserver | undefined, other: CommandObserver | undefined): CommandObserver | undefined;
 function both(one: CommandObserver | undefined, other: CommandObserver | undefined): CommandObserver | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return name => {

@@ -77,6 +77,12 @@ export const redisConfigSchema = z
       .boolean()
       .default(false)
       .describe('For managed Redis that hides its settings: you vouch for append-only file and noeviction.'),
+    readyNeedsWrites: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Answer /readyz with 503 while Redis refuses writes. By default it only says so: all replicas share Redis, and reads still work.',
+      ),
     recordLayout: z
       .literal(recordLayouts)
       .default(RECORD_LAYOUT)

@@ -1,6 +1,6 @@
 import { OutboundError, type OutboundFetch } from '@postern/authorization';
 import type { ElicitationService } from '@postern/elicitation';
-import type { CommandObserver } from '@postern/store-redis';
+import type { CommandObserver, RedisCapacity } from '@postern/store-redis';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { aroundFetch } from '../around-fetch.ts';
 import type { AuditSink } from '../events.ts';
@@ -31,6 +31,8 @@ export interface Metrics {
   readonly onCommand: CommandObserver;
   /** Whether Redis keeps what its durability profile promises. */
   readonly durable: (holds: boolean) => void;
+  /** Whether Redis takes writes, and how full it is. */
+  readonly redisCapacity: (capacity: RedisCapacity) => void;
   /** How many shards have lost their data. */
   readonly lostShards: (count: number) => void;
   /** Events of a shard were dropped before they were carried into feeds. */
@@ -58,6 +60,11 @@ export function createMetrics(): Metrics {
     audit: createAuditMetrics(instruments),
     onCommand: commandObserver(instruments),
     durable: holds => instruments.redisDurable.set(holds ? 1 : 0),
+    redisCapacity: ({ refusals, memoryUsed }) => {
+      instruments.redisWritable.set(refusals.length === 0 ? 1 : 0);
+      if (memoryUsed === undefined) instruments.redisMemoryUsed.remove();
+      else instruments.redisMemoryUsed.set(memoryUsed);
+    },
     lostShards: count => instruments.redisLostShards.set(count),
     relayGap: () => instruments.relayGaps.inc(),
     quotaExceeded: () => instruments.quotaExceeded.inc(),

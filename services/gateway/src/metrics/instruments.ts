@@ -68,6 +68,11 @@ export function createInstruments(registry: Registry) {
     redisSeconds: histogram('postern_redis_command_duration_seconds', 'Redis commands', ['command'], REDIS_SECONDS),
     redisErrors: counter('postern_redis_command_errors_total', 'Redis commands that failed', ['command', 'fault']),
     redisDurable: gauge('postern_redis_durable', 'Whether Redis keeps what the durability profile promises'),
+    redisWritable: gauge('postern_redis_writable', 'Whether every master of Redis takes writes'),
+    redisMemoryUsed: gauge(
+      'postern_redis_memory_used_ratio',
+      'Memory of the fullest master as a share of its maxmemory',
+    ),
     redisLostShards: gauge('postern_redis_lost_shards', 'Shards of Redis that have lost their data'),
     redisRolledBack: counter('postern_redis_rolled_back_total', 'Times that Redis had gone back to an earlier state'),
     relayGaps: counter('postern_relay_gaps_total', 'Times that events were dropped before they were carried'),

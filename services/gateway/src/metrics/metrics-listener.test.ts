@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createMetrics } from './create-metrics.ts';
 import { startMetricsListener } from './metrics-listener.ts';
 
-const local = { host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => {} };
+const local = { host: '127.0.0.1', port: 0, registry: new Registry(), ready: async () => ({ writes: true }) };
 
 describe('the second listener', () => {
   it('serves what is in the registry, in the text format', async () => {
@@ -23,12 +23,14 @@ describe('the second listener', () => {
     let isReady = false;
     const ready = async () => {
       if (!isReady) throw new Error('not yet');
+      return { writes: false };
     };
     await using listener = await startMetricsListener({ ...local, ready });
     const statusOf = async (path: string) => (await fetch(`${listener.address}${path}`)).status;
     expect([await statusOf('/livez'), await statusOf('/readyz')]).toEqual([200, 503]);
     isReady = true;
-    expect(await statusOf('/readyz?probe=1')).toBe(200);
+    const answer = await fetch(`${listener.address}/readyz?probe=1`);
+    expect([answer.status, await answer.text()]).toEqual([200, 'ready\nwrites: false\n']);
   });
 
   it('serves nothing else', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
+import type { Readiness } from '../http/readiness.ts';
 import { hostPort, listenErrorOf } from '../start-error.ts';
 
 export interface MetricsListener extends AsyncDisposable {
@@ -19,14 +20,14 @@ export async function startMetricsListener(p: {
   readonly port: number;
   readonly registry: Registry;
   /** Resolves when the gateway can do its work. */
-  readonly ready: () => Promise<void>;
+  readonly ready: () => Promise<Readiness>;
 }): Promise<MetricsListener> {
   const answers: Readonly<Record<string, (response: ServerResponse) => Promise<void>>> = {
     '/metrics': async response => send(response, 200, await p.registry.metrics(), p.registry.contentType),
     '/livez': async response => send(response, 200, 'live\n'),
     '/readyz': response =>
       p.ready().then(
-        () => send(response, 200, 'ready\n'),
+        ({ writes }) => send(response, 200, writes ? 'ready\n' : 'ready\nwrites: false\n'),
         () => send(response, 503, 'not ready\n'),
       ),
   };

@@ -6,7 +6,7 @@ import { createStopping } from '../../stopping.ts';
 import { healthPlugin } from './health-plugin.ts';
 
 /** An application whose store answers when the test says so. */
-async function createApp() {
+async function createApp({ readyNeedsWrites = false, refusals = [] as readonly string[] } = {}) {
   const asked: PromiseWithResolvers<void>[] = [];
   const ping = () => {
     const answer = Promise.withResolvers<void>();
@@ -16,7 +16,10 @@ async function createApp() {
   const app = Fastify();
   const stopping = createStopping();
   await app.register(healthPlugin, {
-    deps: { stores: { ping }, stopping, logger: createLogger({ level: 'silent' }) } as unknown as GatewayDeps,
+    deps: {
+      ...{ config: { redis: { readyNeedsWrites } }, stores: { ping, refusals: () => refusals }, stopping },
+      logger: createLogger({ level: 'silent' }),
+    } as unknown as GatewayDeps,
   });
   const ready = async (): Promise<number> => (await app.inject('/readyz')).statusCode;
   return { app, asked, ready, stopping };
@@ -52,6 +55,18 @@ describe('readyz, which anybody may call', () => {
     expect(await ready()).toBe(503);
     expect(asked).toHaveLength(0);
     expect((await app.inject('/livez')).statusCode).toBe(200);
+  });
+
+  it.each([
+    { refusals: [], readyNeedsWrites: true, status: 200, body: { status: 'ready', writes: true } },
+    { refusals: ['OOM'], readyNeedsWrites: false, status: 200, body: { status: 'ready', writes: false } },
+    { refusals: ['OOM'], readyNeedsWrites: true, status: 503, body: { status: 'not_ready', code: 'writes_refused' } },
+  ])('S77: says whether Redis takes writes: $status', async ({ status, body, ...p }) => {
+    const { app, asked } = await createApp(p);
+    const answer = app.inject('/readyz');
+    await turn();
+    asked[0]?.resolve();
+    expect([(await answer).statusCode, (await answer).json()]).toEqual([status, body]);
   });
 
   it('livez asks nobody', async () => {

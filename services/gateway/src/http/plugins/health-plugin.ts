@@ -9,12 +9,11 @@ export const healthPlugin = fp<{ deps: GatewayDeps }>(
     app.get('/livez', async () => ({ status: 'live' }));
     app.get('/readyz', async (_request, reply) => {
       try {
-        await check();
+        return { status: 'ready', ...(await check()) };
       } catch (error) {
         deps.logger.warn({ event: 'health.not_ready', error }, 'not ready');
         return reply.code(503).send({ status: 'not_ready', code: notReadyCode(error) });
       }
-      return { status: 'ready' };
     });
   },
   { name: 'health' },

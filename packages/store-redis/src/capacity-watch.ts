@@ -1,0 +1,108 @@
+import { SHARDS } from '@postern/elicitation';
+import { Cluster, Command, type Redis } from 'ioredis';
+import { mastersOf } from './assert-safe-redis.ts';
+import type { Keys } from './keys.ts';
+import { faultOf } from './redis-fault.ts';
+import type { StoreGuard } from './store-guard.ts';
+
+/** Whether Redis takes writes, and how full it is. */
+export interface RedisCapacity {
+  /** Codes of the faults with which a master has refused the write of a probe, sorted; empty where every master takes writes. */
+  readonly refusals: readonly string[];
+  /** Memory in use as a share of `maxmemory`, of the fullest master; undefined where none has a `maxmemory` or could be asked. */
+  readonly memoryUsed: number | undefined;
+}
+
+export interface CapacityWatchOptions {
+  readonly redis: Redis | Cluster;
+  readonly keys: Keys;
+  readonly guard: StoreGuard;
+  readonly intervalMs: number;
+  /** Called after every look. */
+  readonly onCapacity: (capacity: RedisCapacity) => void;
+}
+
+/** Until a probe goes by itself. Longer than the interval, so that a probe overwrites the one before. */
+const PROBE_LIFETIME_MS = 60_000;
+
+/**
+ * A Redis that is full, read-only or without its disk answers PING and every read. So each master is asked to write a key of no meaning,
+ * by a timer alone: whoever asks for readiness causes no write.
+ */
+export class CapacityWatch implements Disposable {
+  readonly #options: CapacityWatchOptions;
+  readonly #slots: readonly (readonly [slot: number, key: string])[];
+  #timer: NodeJS.Timeout | undefined;
+  #refusals: readonly string[] = [];
+  #isLooking = false;
+  #isClosed = false;
+
+  constructor(options: CapacityWatchOptions) {
+    this.#options = options;
+    this.#slots = SHARDS.map(shard => {
+      const key = options.keys.probe(shard);
+      return [new Command('get', [key]).getSlot(), key];
+    });
+  }
+
+  /** Codes of the last look. */
+  get refusals(): readonly string[] {
+    return this.#refusals;
+  }
+
+  /** Looks now, and from now on by itself. */
+  async start(): Promise<void> {
+    await this.#look();
+    if (this.#isClosed) return;
+    this.#timer = setInterval(() => void this.#look(), this.#options.intervalMs);
+    this.#timer.unref();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    const { redis, guard, onCapacity } = this.#options;
+    // A Redis that has lost its data is left as it is.
+    if (this.#isLooking || guard.isLost || guard.held !== undefined) return;
+    this.#isLooking = true;
+    try {
+      const [refused, used] = await Promise.all([
+        Promise.all(this.#keysOfMasters().map(key => refusalOf(redis, key))),
+        Promise.all(mastersOf(redis).map(memoryUsedBy)),
+      ]);
+      if (this.#isClosed) return;
+      const known = used.filter(share => share !== undefined);
+      this.#refusals = [...new Set(refused.filter(code => code !== undefined))].sort();
+      onCapacity({ refusals: this.#refusals, memoryUsed: known.length === 0 ? undefined : Math.max(...known) });
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** One key on each master, as far as the slot map is known. */
+  #keysOfMasters(): readonly string[] {
+    const { redis } = this.#options;
+    const masterOf = (slot: number) => (redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one');
+    return [...new Map(this.#slots.map(([slot, key]) => [masterOf(slot), key])).values()];
+  }
+}
+
+async function refusalOf(redis: Redis | Cluster, key: string): Promise<string | undefined> {
+  try {
+    await redis.call('SET', key, '', 'PX', String(PROBE_LIFETIME_MS));
+    return undefined;
+  } catch (error) {
+    return faultOf(error).code;
+  }
+}
+
+async function memoryUsedBy(node: Redis): Promise<number | undefined> {
+  const info = await node.info('memory').catch(() => '');
+  const most = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? '0');
+  const used = Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? '0');
+  return most === 0 ? undefined : used / most;
+}
