@@ -67,9 +67,9 @@ describe('S74: an ask that imitates a provider', () => {
   });
 
   it('S66: gives other requests a turn while it examines long texts', async () => {
-    const long = 'слово '.repeat(280);
+    const long = 'слово '.repeat(390);
     const properties = Object.fromEntries(
-      Array.from({ length: 10 }, (_, at) => [`a${at}`, { type: 'string', default: long }]),
+      Array.from({ length: 7 }, (_, at) => [`a${at}`, { type: 'string', default: long }]),
     );
     let turns = 0;
     let open = true;
@@ -80,6 +80,6 @@ describe('S74: an ask that imitates a provider', () => {
     setImmediate(count);
     await pathOf({ kind: 'form', subject, form: { requestedSchema: { type: 'object', properties } } });
     open = false;
-    expect(turns).toBeGreaterThanOrEqual(10);
+    expect(turns).toBeGreaterThanOrEqual(7);
   });
 });
