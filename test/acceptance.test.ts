@@ -75,8 +75,10 @@ const covered = [
   'S73 no MCP server fills Redis for the others',
   'S74 texts are visible, stay in their line, and imitate no registered name',
   'S77 a Redis that refuses writes shows in readiness, log and metrics',
+  'S76 /login?e= answers real and random ids alike',
   'S78 every failed outbound request is logged with whose, host and cause, and nothing else of it',
   'S79 log lines name process, request and source, and a start that fails says where and why',
+  'S82 max_age is asked for where this ask needs it, and auth_time 0 is no obstacle elsewhere',
   'S86 a charge is asked about without a webhook and without its person',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

@@ -122,6 +122,8 @@ describe('T34: identity mode external: the application says who, and when they s
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, ask());
     const raw = world.raw();
+    // The application is told how recent only once the person is known.
+    expect((await vouch(raw, elicitationId, user)).get('max_age')).toBeNull();
     expect((await vouch(raw, elicitationId, user, 10)).get('max_age')).toBe(maxAge);
     expect(await acceptWith(raw, elicitationId)).toMatchObject({ status: 303 });
     const { receipt } = (await apiOf('app').redeem(elicitationId)).body;

@@ -317,6 +317,14 @@ describe('N4: ID tokens', () => {
     expect(await signIn(at, { maxAge: 7200 })).toMatchObject({ subject: 'alice' });
   });
 
+  it('S82: auth_time 0 is no time, and no obstacle where max_age was not asked for', async () => {
+    const { idTokenClaims } = evil;
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: 0 });
+    const signedIn = await signIn(signInAt(evil.issuer));
+    expect(signedIn).toMatchObject({ subject: 'alice' });
+    expect(signedIn).not.toHaveProperty('authTime');
+  });
+
   it('passes sid on', async () => {
     expect(await signInWith({ sid: 'session-1' })).toMatchObject({ sessionId: 'session-1' });
   });

@@ -116,7 +116,8 @@ export function createSignIn(p: {
         issuer: config.issuer,
         subject,
         ...(await description(server, claims, response.access_token)),
-        ...(claims.auth_time !== undefined && { authTime: claims.auth_time * 1000 }),
+        // Some identity providers write 0 where they do not know it.
+        ...(claims.auth_time !== undefined && claims.auth_time > 0 && { authTime: claims.auth_time * 1000 }),
         ...(typeof claims['sid'] === 'string' && { sessionId: claims['sid'] }),
       };
     },

@@ -131,4 +131,28 @@ export const signInFaults: readonly Fault[] = [
     replacement: 'subject === undefined',
     foundBy: ['packages/authorization/src/access-token-verifier.test.ts'],
   },
+  {
+    name: 'sign-in: an unknown id goes the first way',
+    breaks: 'S76',
+    file: 'services/gateway/src/flows/sign-in-ways.ts',
+    original: "ways[createHmac('sha256', key).update(elicitationId).digest().readUInt32BE() % ways.length]",
+    replacement: 'ways[createHmac.length * 0]',
+    foundBy: ['services/gateway/src/flows/sign-in-ways.test.ts'],
+  },
+  {
+    name: 'sign-in: max_age is sent before the person is known',
+    breaks: 'S76',
+    file: 'services/gateway/src/http/pages/login-routes.ts',
+    original: 'isKnown ? freshSecondsFor(elicitation)',
+    replacement: 'elicitation !== undefined ? freshSecondsFor(elicitation)',
+    foundBy: ['test/security/sign-in-oracle.test.ts'],
+  },
+  {
+    name: 'sign-in: auth_time 0 is a time',
+    breaks: 'S82',
+    file: 'packages/authorization/src/sign-in.ts',
+    original: 'claims.auth_time !== undefined && claims.auth_time > 0 &&',
+    replacement: 'claims.auth_time !== undefined &&',
+    foundBy: ['packages/authorization/src/sign-in.test.ts'],
+  },
 ];

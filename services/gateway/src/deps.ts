@@ -57,6 +57,7 @@ import { createRedemptionFlow, type RedemptionFlow } from './flows/redemption-fl
 import { createRevocationFlow, type RevocationFlow } from './flows/revocation-flow.ts';
 import { createScopePlanner, type ScopePlanner } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
+import { createSignInWays, type SignInWays, waySecretOf } from './flows/sign-in-ways.ts';
 import { createSubmissionFlow, type SubmissionFlow } from './flows/submission-flow.ts';
 import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
 import { createTokenSets } from './flows/token-set.ts';
@@ -124,6 +125,7 @@ export interface GatewayDeps extends AsyncDisposable {
   readonly revocationFlow: RevocationFlow;
   readonly disconnection: Disconnection;
   readonly signInFlow: SignInFlow;
+  readonly signInWays: SignInWays;
   readonly externalVerification: ExternalVerification;
   readonly approvalPolicy: ApprovalPolicy;
   readonly approvalFlow: ApprovalFlow;
@@ -305,6 +307,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     accessTokenFlow: createAccessTokenFlow({ ...parts, openedTokens: createOpenedTokens(parts) }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
+    signInWays: createSignInWays({ ...parts, secret: waySecretOf(config, options.keyRing !== undefined) }),
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     approvalPolicy,
     approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),

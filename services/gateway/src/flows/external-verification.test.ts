@@ -21,7 +21,9 @@ async function setUp() {
   }
   const elicitation = await ask();
   const opened = async (of = elicitation) =>
-    (await flow.opening(verifyUrl, of, browser, undefined)).searchParams.get('verificationId') ?? '';
+    (
+      await flow.opening({ verifyUrl, mcpServerId: of.mcpServerId }, of.elicitationId, browser, undefined)
+    ).searchParams.get('verificationId') ?? '';
   return {
     ...stage,
     ...{ flow, ask, elicitation, opened, finishVerified },

@@ -38,6 +38,7 @@ const openSchema = z.object({
   elicitationId: z.string(),
   browserBinding: z.string(),
   id: z.string(),
+  maxAge: z.number().optional(),
   expiresAt: z.number(),
 });
 const ticketSchema = z.object({
@@ -124,24 +125,22 @@ export function createExternalVerification(p: {
   return {
     /** Where to send a browser that opened the link. Writes nothing. */
     async opening(
-      verifyUrl: string,
-      elicitation: Elicitation,
+      { verifyUrl, mcpServerId }: { readonly verifyUrl: string; readonly mcpServerId: string },
+      elicitationId: ElicitationId,
       browserBinding: string,
       /** Oldest sign-in that will do, in seconds. */
       maxAge: number | undefined,
     ): Promise<URL> {
       const opening: z.infer<typeof openSchema> = {
-        elicitationId: elicitation.elicitationId,
+        elicitationId,
         browserBinding,
         id: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + OPEN_MS,
+        ...(maxAge === undefined ? {} : { maxAge }),
       };
       const url = new URL(verifyUrl);
-      url.searchParams.set('elicitationId', elicitation.elicitationId);
-      url.searchParams.set(
-        'verificationId',
-        await p.vault.seal(JSON.stringify(opening), openContext(elicitation.mcpServerId)),
-      );
+      url.searchParams.set('elicitationId', elicitationId);
+      url.searchParams.set('verificationId', await p.vault.seal(JSON.stringify(opening), openContext(mcpServerId)));
       // A hint to the application; what counts is the `authTime` that it reports.
       if (maxAge !== undefined) url.searchParams.set('max_age', String(maxAge));
       return url;
@@ -170,7 +169,15 @@ export function createExternalVerification(p: {
     async redeemTicket(
       sealed: string,
       browserBinding: string | undefined,
-    ): Promise<{ browserSession: BrowserSession; elicitationId: ElicitationId } | undefined> {
+    ): Promise<
+      | {
+          browserSession: BrowserSession;
+          elicitationId: ElicitationId;
+          /** The age of a sign-in, in seconds, that was asked for. */
+          maxAge: number | undefined;
+        }
+      | undefined
+    > {
       const ticket = await unsealTransaction(p, ticketSchema, sealed, ticketContext);
       const elicitationId = parseElicitationId(ticket?.elicitationId ?? '');
       if (ticket === undefined || elicitationId === undefined) return undefined;
@@ -190,7 +197,7 @@ export function createExternalVerification(p: {
         sessionLifetime(p.config.browserSession),
       );
       p.events.signedIn({ subject, origin: `application of ${elicitation.mcpServerId}` });
-      return { browserSession, elicitationId };
+      return { browserSession, elicitationId, maxAge: ticket.maxAge };
     },
   };
 }

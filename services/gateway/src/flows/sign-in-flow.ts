@@ -3,7 +3,6 @@ import {
   type BrowserSession,
   type Clock,
   digestOf,
-  type Elicitation,
   type ElicitationId,
   type Entropy,
   newBrowserSessionId,
@@ -42,6 +41,8 @@ export type SignInResult =
       readonly browserSession: BrowserSession;
       readonly returnTo: ReturnTo | undefined;
       readonly cookie: number;
+      /** The age of a sign-in, in seconds, that was asked for. */
+      readonly maxAge: number | undefined;
     }
   /** The identity provider refused, is not there, or gave an answer that is not valid. */
   | {
@@ -58,7 +59,7 @@ export type SignInResult =
  * nothing; it is claimed once when the answer comes.
  */
 export function createSignInFlow(p: {
-  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession' | 'mcpServers'>;
+  config: Pick<GatewayConfig, 'publicUrl' | 'browserSession'>;
   events: Events;
   stores: Pick<RedisStores, 'oneTime' | 'browserSessions'>;
   vault: Vault;
@@ -68,30 +69,13 @@ export function createSignInFlow(p: {
 }) {
   const redirectUriOf = ({ config: { name } }: IdentityProvider) => signInRedirectUriOf(p.config.publicUrl, name);
   const lifetime = sessionLifetime(p.config.browserSession);
-  const needsAuthTime = p.config.mcpServers.some(
-    ({ payment, confirmation }) => payment !== undefined || confirmation.freshSignInSeconds !== undefined,
-  );
   const random = () => Buffer.from(p.entropy(32)).toString('base64url');
 
   // Deployments may share a vault key: a transaction counts in the one that began it.
   const context = { purpose: 'login-transaction', deployment: p.config.publicUrl };
   const openTransaction = (sealed: string) => unsealTransaction(p, loginTransactionSchema, sealed, context);
 
-  /**
-   * Many identity providers say when a person signed in only where `max_age` was asked (OpenID Connect Core 3.1.2.1). Where something may
-   * need to know, it is asked at every sign-in, with the longest life of a browser session: nobody signs in more often for it.
-   */
-  function defaultMaxAge({ config: { maxAgeSeconds } }: IdentityProvider): number | undefined {
-    return maxAgeSeconds ?? (needsAuthTime ? lifetime.absoluteMs / 1000 : undefined);
-  }
-
   return {
-    /** The identity provider of an elicitation's subject; for anything else the first one, so that ids are not told apart. */
-    identityProviderFor(elicitation: Elicitation | undefined): IdentityProvider | undefined {
-      const issuer = elicitation?.subject.issuer;
-      return p.identityProviders.find(candidate => candidate.config.issuer === issuer) ?? p.identityProviders[0];
-    },
-
     /** By its name in the configuration; the first one where none is named. */
     identityProviderNamed(name: string | undefined): IdentityProvider | undefined {
       return name === undefined
@@ -109,7 +93,9 @@ export function createSignInFlow(p: {
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
       const nonce = random();
-      const maxAge = request.maxAge ?? defaultMaxAge(request.identityProvider);
+      const { maxAgeSeconds } = request.identityProvider.config;
+      const ages = [request.maxAge, maxAgeSeconds].filter(age => age !== undefined);
+      const maxAge = ages.length === 0 ? undefined : Math.min(...ages);
       const { authorizationUrl, codeVerifier } = await request.identityProvider.signIn.start({
         redirectUri: redirectUriOf(request.identityProvider),
         state,
@@ -166,7 +152,7 @@ export function createSignInFlow(p: {
           throw error;
         }
         const browserSession = await createBrowserSession(person, identityProvider.config.name);
-        return { result: 'signed_in', browserSession, returnTo, cookie };
+        return { result: 'signed_in', browserSession, returnTo, cookie, maxAge };
       }
       return { result: 'unknown' };
     },

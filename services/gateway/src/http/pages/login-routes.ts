@@ -1,13 +1,22 @@
 import { AuthorizationError } from '@postern/authorization';
-import { type Elicitation, parseElicitationId } from '@postern/elicitation';
+import {
+  type BrowserSession,
+  type Elicitation,
+  type ElicitationId,
+  isSamePerson,
+  isTerminal,
+  parseElicitationId,
+} from '@postern/elicitation';
 import { notFoundPage, signedOutPage, signInFailedPage } from '@postern/pages';
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
+import type { IdentityProvider } from '../../deps.ts';
 import { FRESH_SECONDS } from '../../flows/freshness.ts';
 import type { ReturnTo } from '../../flows/sign-in-flow.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin, isPrefetch } from './same-origin.ts';
+import { visitorOf } from './visitor-of.ts';
 
 const loginQuerySchema = z.object({
   e: z.string().max(128).optional(),
@@ -21,13 +30,39 @@ const logoutFormSchema = z.strictObject({ csrf_token: z.string().max(128) });
 
 /** Signing in and out of this browser. */
 export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, browser, views }) => {
-  const { signInFlow, externalVerification, events } = deps;
+  const { signInFlow, signInWays, externalVerification, events } = deps;
 
-  /** Asked for at once where it will be needed: the person signs in once. */
-  function freshSecondsFor(elicitation: Elicitation | undefined): number | undefined {
-    if (elicitation === undefined) return undefined;
+  /** Oldest sign-in, in seconds, with which its person may still approve this elicitation. */
+  function freshSecondsFor(elicitation: Elicitation): number | undefined {
+    if (isTerminal(elicitation)) return undefined;
     const { freshSignInMs } = deps.approvalPolicy.requirementsOf(elicitation);
     return freshSignInMs === undefined ? undefined : freshSignInMs / 1000;
+  }
+
+  /** As its page would find it: withdrawn ones are unknown. */
+  async function registeredAt(elicitationId: ElicitationId | undefined): Promise<Elicitation | undefined> {
+    const found = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
+    return found !== undefined && views.isRegistered(found) ? found : undefined;
+  }
+
+  /** Check 1: whether the person at the browser is the one that it is for. */
+  function isTheirs(elicitation: Elicitation, browserSession: BrowserSession | undefined): boolean {
+    const visitor = visitorOf(elicitation, browserSession);
+    return visitor !== undefined && isSamePerson(elicitation, visitor);
+  }
+
+  /** Where a person who has just signed in must do so once more, because this ask needs to know how long ago it was. */
+  async function stepUpOf(
+    returnTo: ReturnTo | undefined,
+    browserSession: BrowserSession,
+    maxAge: number | undefined,
+  ): Promise<string | undefined> {
+    const elicitation = returnTo === 'me' ? undefined : await registeredAt(returnTo);
+    if (elicitation === undefined || !isTheirs(elicitation, browserSession)) return undefined;
+    const needed = freshSecondsFor(elicitation);
+    // Asked for already: the identity provider has nothing better to say.
+    if (needed === undefined || (maxAge !== undefined && maxAge <= needed)) return undefined;
+    return deps.approvalPolicy.mustSignInAgain(elicitation, browserSession) ? views.signInHref(elicitation) : undefined;
   }
 
   // `/me` asks which one, where there are several identity providers; an elicitation knows.
@@ -43,26 +78,33 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     // Which of several, only the person can know.
     if (query.data.to === 'me' && query.data.idp === undefined && deps.identityProviders.length > 1)
       return reply.redirect('/me', 303);
-    const elicitationId = parseElicitationId(query.data.e ?? '');
+    const elicitationId = query.data.to === undefined ? parseElicitationId(query.data.e ?? '') : undefined;
     const returnTo = query.data.to ?? elicitationId;
-    const elicitation = elicitationId === undefined ? undefined : await deps.service.find(elicitationId);
-
-    const maxAge = query.data.fresh === '1' ? FRESH_SECONDS : freshSecondsFor(elicitation);
+    const [elicitation, browserSession] = await Promise.all([
+      registeredAt(elicitationId),
+      browser.readSession(request),
+    ]);
     if (elicitation?.identityMode === 'loopback') return reply.redirect(`/e/${elicitation.elicitationId}`, 303);
-    if (elicitation?.identityMode === 'external') {
-      const identity = deps.mcpServers.get(elicitation.mcpServerId)?.config.identity;
-      if (identity?.mode !== 'external') return reply.code(404).send(notFoundPage(views.context(request)));
-      const binding = browser.digest(browser.ensureId(request, reply));
-      return reply.redirect(
-        (await externalVerification.opening(identity.verifyUrl, elicitation, binding, maxAge)).href,
-        303,
-      );
-    }
 
-    const identityProvider =
-      query.data.to === 'me'
-        ? signInFlow.identityProviderNamed(query.data.idp)
-        : signInFlow.identityProviderFor(elicitation);
+    // What this elicitation needs is said to its person alone: before check 1 all ids are answered alike.
+    const isKnown =
+      elicitation !== undefined && query.data.switch === undefined && isTheirs(elicitation, browserSession);
+    const ages = [
+      isKnown ? freshSecondsFor(elicitation) : undefined,
+      query.data.fresh === '1' && (isKnown || returnTo === 'me') ? FRESH_SECONDS : undefined,
+    ].filter(age => age !== undefined);
+    const maxAge = ages.length === 0 ? undefined : Math.min(...ages);
+    let identityProvider: IdentityProvider | undefined;
+    if (elicitationId === undefined) {
+      identityProvider = signInFlow.identityProviderNamed(query.data.to === 'me' ? query.data.idp : undefined);
+    } else {
+      const way = signInWays.of(elicitationId, elicitation);
+      if (way?.mode === 'external') {
+        const binding = browser.digest(browser.ensureId(request, reply));
+        return reply.redirect((await externalVerification.opening(way, elicitationId, binding, maxAge)).href, 303);
+      }
+      identityProvider = way?.identityProvider;
+    }
     if (identityProvider === undefined) return reply.code(404).send(notFoundPage(views.context(request)));
     try {
       const { authorizationUrl, cookie } = await signInFlow.start({
@@ -104,7 +146,8 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       case 'signed_in': {
         browser.clearLoginCookie(reply, signedIn.cookie);
         await browser.startSession(request, reply, signedIn.browserSession);
-        const page = pageOf(signedIn.returnTo);
+        const { returnTo, browserSession: person, maxAge } = signedIn;
+        const page = (await stepUpOf(returnTo, person, maxAge)) ?? pageOf(returnTo);
         return page === undefined ? reply.code(404).send(notFoundPage(context)) : reply.redirect(page, 303);
       }
     }
@@ -121,7 +164,8 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
       return reply.code(400).send(signInFailedPage(views.context(request), {}));
     }
     await browser.startSession(request, reply, redeemed.browserSession);
-    return reply.redirect(`/e/${redeemed.elicitationId}`, 303);
+    const { elicitationId, browserSession, maxAge } = redeemed;
+    return reply.redirect((await stepUpOf(elicitationId, browserSession, maxAge)) ?? `/e/${elicitationId}`, 303);
   });
 
   // With `e`, the person wants to come back as somebody else.

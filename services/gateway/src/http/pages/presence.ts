@@ -77,7 +77,7 @@ export function createPresence({ deps, browser, views }: PageDeps) {
     ]);
     const visitor = elicitation === undefined ? undefined : visitorOf(elicitation, browserSession);
     if (elicitation === undefined || !views.isRegistered(elicitation)) {
-      if (browserSession === undefined && deps.identityProviders.length > 0) return undefined;
+      if (browserSession === undefined && deps.signInWays.exist) return undefined;
       throw new NotFoundError();
     }
     if (visitor === undefined) return undefined;
