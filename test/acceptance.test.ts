@@ -72,6 +72,7 @@ const covered = [
   'S69 test money is marked, and refused unless told',
   'S70 a payment that the processor cannot take is refused at issue',
   'S71 a restricted key learns of every card payment, and the log names what the processor refused',
+  'S72 one MCP server or provider never shuts out the others',
   'S73 no MCP server fills Redis for the others',
   'S74 texts are visible, stay in their line, and imitate no registered name',
   'S77 a Redis that refuses writes shows in readiness, log and metrics',

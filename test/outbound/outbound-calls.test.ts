@@ -7,7 +7,7 @@ const root = new URL('../../', import.meta.url).pathname;
 
 /** They hand a request on to the `fetch` that they were given. */
 const wrappers = [
-  ...['bulkhead.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'bounded-text.ts', 'outbound-log.ts'],
+  ...['upstream.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'bounded-text.ts', 'outbound-log.ts'],
   // The one way out, the fetch of openid-client, and the processor's default without a gateway.
   ...['outbound-agent.ts', 'outbound-agent.ts 2', 'outbound-fetch.ts', 'deps.ts', 'stripe-processor.ts'],
   // Makes the connections of `telemetry.ts`.

@@ -88,6 +88,7 @@ export const operations = {
       'too_many_elicitations',
       'quota_exceeded',
       'upstream_unavailable',
+      'provider_unavailable',
     ],
   },
   readElicitation: {
@@ -175,6 +176,7 @@ export const operations = {
       'token_not_dpop_bound',
       'confusable_name',
       'upstream_unavailable',
+      'provider_unavailable',
     ],
   },
   removeConnection: {
@@ -220,6 +222,7 @@ export const commonProblems: readonly ProblemCode[] = [
   'invalid_request',
   'unauthenticated',
   'rate_limited',
+  'too_many_concurrent_requests',
   'internal_error',
   'unavailable',
   'overloaded',

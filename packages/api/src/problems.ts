@@ -43,10 +43,15 @@ export const problems = {
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },
+  too_many_concurrent_requests: {
+    status: 429,
+    title: 'Too many requests of this MCP server at once. Nothing was done.',
+  },
   too_many_elicitations: { status: 429, title: 'Too many new elicitations for this subject.' },
   quota_exceeded: { status: 429, title: 'The storage quota of this MCP server is used up.' },
   internal_error: { status: 500, title: 'Something went wrong.' },
   upstream_unavailable: { status: 502, title: 'A provider did not answer.' },
+  provider_unavailable: { status: 503, title: 'A provider does not answer in time and was not asked again.' },
   unavailable: { status: 503, title: 'Temporarily unavailable.' },
   overloaded: { status: 503, title: 'Too busy at the moment. Nothing was done.' },
 } as const satisfies Record<string, { status: number; title: string }>;
@@ -67,6 +72,7 @@ export const problemSchema = z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
       .describe('For invalid_request: each fault by its path.'),
+    provider: z.string().optional().describe('For provider_unavailable: the provider by its configured name.'),
   })
   .meta({ id: 'Problem' });
 

@@ -28,7 +28,7 @@ function verifier(issuers: string[], changes: Partial<IdentityProviderConfigInpu
         ...changes,
       }),
     ),
-    fetch,
+    fetchFor: () => fetch,
     now,
   });
 }

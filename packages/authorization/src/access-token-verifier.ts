@@ -48,25 +48,20 @@ const clockToleranceSeconds = 30;
 
 export function createAccessTokenVerifier(p: {
   identityProviders: readonly IdentityProviderConfig[];
-  fetch: OutboundFetch;
+  fetchFor: (identityProvider: IdentityProviderConfig) => OutboundFetch;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Wraps what may ask an identity provider for its keys. */
   around?: <T>(identityProvider: IdentityProviderConfig, work: () => Promise<T>) => Promise<T>;
 }): AccessTokenVerifier {
   const { around = (_identityProvider, work) => work() } = p;
-  const metadata = createMetadataCache(p);
-  /** By issuer, those of the place where they were last. */
-  const known = new Map<string, { readonly uri: string; readonly keys: JWTVerifyGetKey }>();
+  /** By issuer. */
+  const known = new Map<string, () => Promise<JWTVerifyGetKey>>();
 
-  async function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
-    const uri = config.accessTokens?.jwksUri ?? (await metadata.get(config.issuer, 'oidc')).jwks_uri;
-    if (uri === undefined) throw new AuthorizationError('invalid_metadata');
-    const last = known.get(config.issuer);
-    if (last?.uri === uri) return last.keys;
-    const fresh = { uri, keys: remoteKeys(uri, p.fetch) };
-    known.set(config.issuer, fresh);
-    return fresh.keys;
+  function keys(config: IdentityProviderConfig): Promise<JWTVerifyGetKey> {
+    const keysAt = known.get(config.issuer) ?? keysOf(config, { fetch: p.fetchFor(config), now: p.now });
+    known.set(config.issuer, keysAt);
+    return keysAt();
   }
 
   return {
@@ -111,6 +106,19 @@ function claimedIssuer(token: string): string | undefined {
   } catch {
     throw new AuthorizationError('invalid_access_token');
   }
+}
+
+/** The keys of an identity provider, of the place where they were last. */
+function keysOf(config: IdentityProviderConfig, p: { fetch: OutboundFetch; now: () => number }) {
+  const metadata = createMetadataCache(p);
+  let last: { readonly uri: string; readonly keys: JWTVerifyGetKey } | undefined;
+
+  return async (): Promise<JWTVerifyGetKey> => {
+    const uri = config.accessTokens?.jwksUri ?? (await metadata.get(config.issuer, 'oidc')).jwks_uri;
+    if (uri === undefined) throw new AuthorizationError('invalid_metadata');
+    if (last?.uri !== uri) last = { uri, keys: remoteKeys(uri, p.fetch) };
+    return last.keys;
+  };
 }
 
 function remoteKeys(uri: string, fetch: OutboundFetch): JWTVerifyGetKey {

@@ -274,9 +274,10 @@ function pauseBeforeRetry(error: unknown, failed: number, random: () => number):
   const backoff = random() * FIRST_PAUSE_MS * 2 ** failed;
   if (error.code === 'network_error' || error.code === 'idempotency_in_flight') return backoff;
   const isBusy = error.httpStatus === 502 || error.httpStatus === 503 || error.httpStatus === 504;
-  if (!isBusy && error.code !== 'rate_limited') return undefined;
+  const isLimited = error.code === 'rate_limited' || error.code === 'too_many_concurrent_requests';
+  if (!isBusy && !isLimited) return undefined;
   const asked = error instanceof RefusalWithPause ? error.retryAfterMs : undefined;
-  if (asked === undefined) return error.code === 'rate_limited' ? undefined : backoff;
+  if (asked === undefined) return isLimited ? undefined : backoff;
   return asked <= MAX_PAUSE_MS ? asked + backoff : undefined;
 }
 

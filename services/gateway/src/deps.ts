@@ -64,12 +64,13 @@ import { createTokenSets } from './flows/token-set.ts';
 import { createEventStreams, type EventStreams } from './http/api/event-streams.ts';
 import type { Logger } from './logger.ts';
 import { lossReports } from './loss-reports.ts';
-import type { Metrics, OutboundTarget } from './metrics/create-metrics.ts';
+import type { Metrics } from './metrics/create-metrics.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './names/registered-names.ts';
 import { createObservation, type Observation } from './observation.ts';
 import { identityProviderAt, watchedProviders } from './outbound/watched-parts.ts';
-import { withBulkhead } from './overload/bulkhead.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
+import { processorThrough, providersThrough, signInThrough, verifyThrough } from './overload/through-upstream.ts';
+import { createUpstreams } from './overload/upstreams.ts';
 import { pseudonymsOf } from './pseudonyms.ts';
 import { createQuotaReports } from './quota-reports.ts';
 import { redisTarget } from './redis-target.ts';
@@ -171,25 +172,26 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const { outboundLog } = observe;
   const vault = createVault(options.keyRing ?? createKeyRing(config.vault.keys));
   const requestLimitMs = config.outbound.timeoutSeconds * 1000;
-  const overload = createOverload({ limits: config.overload, logger, metrics });
+  const overload = createOverload({
+    limits: config.overload,
+    mcpServers: config.mcpServers.length,
+    logger,
+    metrics,
+  });
   const stopping = createStopping();
-  const fetch = withBulkhead(
-    createOutboundFetch({
-      allowLoopback: isLoopbackUrl(config.publicUrl),
-      timeoutMs: requestLimitMs,
-      privateHosts: config.outbound.privateHosts,
-      configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
-    }),
-    { perHost: config.overload.outboundPerHost, onFull: () => overload.shed('outbound', 'cap') },
-  );
-  const fetchFor = (target: OutboundTarget) => observe.fetch(fetch, target);
-  const identityProviders = config.identityProviders.map(identityProvider => ({
-    config: identityProvider,
-    signIn: outboundLog.watched(
-      identityProviderAt(identityProvider),
-      createSignIn({ identityProvider, fetch: fetchFor('identity_provider'), now }),
-    ),
-  }));
+  const fetch = createOutboundFetch({
+    allowLoopback: isLoopbackUrl(config.publicUrl),
+    timeoutMs: requestLimitMs,
+    privateHosts: config.outbound.privateHosts,
+    configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
+  });
+  const upstreamOf = createUpstreams({ fetch, observe: observe.fetch, overload, logger, metrics, now });
+  const identityProviders = config.identityProviders.map(identityProvider => {
+    const upstream = upstreamOf('identity_provider', identityProvider.name);
+    const signIn = createSignIn({ identityProvider, fetch: upstream.fetch, now });
+    const watched = outboundLog.watched(identityProviderAt(identityProvider), signIn);
+    return { config: identityProvider, signIn: signInThrough(upstream, watched) };
+  });
   const mcpServers = new Map(
     config.mcpServers.map(server => [server.id, registerMcpServer(server, storageQuotaOf(server, config))]),
   );
@@ -221,19 +223,22 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   const events = createEvents(logger, pseudonymsOf(config, options.keyRing !== undefined), auditSinks);
 
   const clientPresentation = createClientPresentation({ config, mcpServers });
-  const registry = createProviderRegistry({
-    providers: config.providers,
-    fetch: fetchFor('provider'),
-    now,
-    registrationsOf: createRemoteRegistrations({
+  const clientRegistrations = createClientRegistrations({ stores, vault });
+  const registries = config.providers.map(provider => {
+    const { fetch } = upstreamOf('provider', provider.name);
+    const registrationsOf = createRemoteRegistrations({
       presentation: clientPresentation,
-      store: createClientRegistrations({ stores, vault }),
+      store: clientRegistrations,
       onUnusedClient: events.unusedClient,
-      fetch: fetchFor('provider'),
-      now,
-    }),
+      ...{ fetch, now },
+    });
+    return watchedProviders(
+      createProviderRegistry({ providers: [provider], fetch, now, registrationsOf }),
+      [provider],
+      outboundLog,
+    );
   });
-  const providers = watchedProviders(registry, config.providers, outboundLog);
+  const providers = providersThrough(name => upstreamOf('provider', name), registries);
 
   const defaultScopes = new Map(
     config.providers.map(provider => [provider.name, { defaultScopes: provider.defaultScopes }]),
@@ -259,9 +264,11 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     await Promise.all(
       config.processors.map(async processor => {
         const gateway = new URL(config.publicUrl).host;
-        const options = { fetch: fetchFor('processor'), gateway, now, timeoutMs: requestLimitMs };
+        const upstream = upstreamOf('processor', processor.name);
+        const options = { fetch: upstream.fetch, gateway, now, timeoutMs: requestLimitMs };
         const whose = { target: 'processor', name: processor.name } as const;
-        return [processor.name, outboundLog.watched(whose, await createProcessor(processor, options))] as const;
+        const watched = outboundLog.watched(whose, await createProcessor(processor, options));
+        return [processor.name, processorThrough(upstream, watched)] as const;
       }),
     ),
   );
@@ -276,11 +283,13 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   });
   const accessTokens = createAccessTokenVerifier({
     identityProviders: config.identityProviders,
-    fetch: fetchFor('identity_provider'),
+    fetchFor: ({ name }) => upstreamOf('identity_provider', name).fetch,
     now,
-    around: (identityProvider, work) => outboundLog.run(identityProviderAt(identityProvider), work),
+    around: (identityProvider, work) =>
+      verifyThrough(upstreamOf('identity_provider', identityProvider.name), identityProvider.name, () =>
+        outboundLog.run(identityProviderAt(identityProvider), work),
+      ),
   });
-  const credentialCheck = createCredentialCheck({ fetch: fetchFor('credential_check') });
   const authorizationFlow = createAuthorizationFlow(parts);
   const registeredNames = createRegisteredNames(namesIn(config));
 
@@ -304,7 +313,11 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     authorizationFlow,
     deviceFlow: createDeviceFlow(parts),
     scopePlan: createScopePlanner(parts),
-    accessTokenFlow: createAccessTokenFlow({ ...parts, openedTokens: createOpenedTokens(parts) }),
+    accessTokenFlow: createAccessTokenFlow({
+      ...parts,
+      upstreamOf: provider => upstreamOf('provider', provider),
+      openedTokens: createOpenedTokens(parts),
+    }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
     signInWays: createSignInWays({ ...parts, secret: waySecretOf(config, options.keyRing !== undefined) }),
@@ -317,8 +330,14 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     paymentFlow: createPaymentFlow({ ...parts, processors }),
     submissionFlow: createSubmissionFlow({
       ...parts,
-      credentialCheck: (check, values, name) =>
-        outboundLog.run({ target: 'credential_check', name }, () => credentialCheck(check, values), isUnavailable),
+      credentialCheck(check, values, name) {
+        const { fetch, ask } = upstreamOf('credential_check', name);
+        const work = () => createCredentialCheck({ fetch })(check, values);
+        return ask(
+          () => outboundLog.run({ target: 'credential_check', name }, work, isUnavailable),
+          () => 'unavailable',
+        );
+      },
     }),
     redemptionFlow: createRedemptionFlow({ ...parts, receipts }),
     credentialFlow: createCredentialFlow(parts),

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { RequestPlace } from './overload/request-place.ts';
 
 /** The request that is being answered, for whatever is written down meanwhile. */
 export interface RequestContext {
@@ -7,6 +8,8 @@ export interface RequestContext {
   readonly source: string;
   /** An outbound request failed in a way that only an operator can mend. */
   needsOperator?: boolean;
+  /** Its place among the requests under way, from when it was let in. */
+  place?: RequestPlace;
 }
 
 const contexts = new AsyncLocalStorage<RequestContext>();

@@ -93,11 +93,20 @@ const storedMegabytes = z
   );
 
 const limitsSchema = z.strictObject({
+  concurrentRequests: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      'Requests of this MCP server that are worked on at once, per gateway process; those that wait for a provider aside. Default: half of `overload.requestsInFlight`, or all of them where it is the only MCP server.',
+    ),
   concurrentWaits: z
     .int()
     .min(1)
-    .default(10_000)
-    .describe('Reads of this MCP server that may wait at once, per gateway process.'),
+    .optional()
+    .describe(
+      'Reads of this MCP server that may wait at once, per gateway process. Default: half of `overload.waitingReads`, or all of them where it is the only MCP server.',
+    ),
   eventStreams: z
     .int()
     .min(1)

@@ -46,6 +46,14 @@ export const overloadConfigSchema = z.strictObject({
     .max(10_000)
     .default(100)
     .describe('Requests to one host of a provider, identity provider or payment processor at once.'),
+  waitingPerProvider: z
+    .int()
+    .min(2)
+    .max(100_000)
+    .default(1000)
+    .describe(
+      'Requests that may wait at once for the answer of one provider, identity provider or payment processor. Those of one MCP server may be half of them.',
+    ),
 });
 
 export const stopConfigSchema = z.strictObject({

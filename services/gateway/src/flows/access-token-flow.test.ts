@@ -1,6 +1,7 @@
 import { AuthorizationError, type Provider, type RefreshedGrant } from '@postern/authorization';
 import { newOperationId } from '@postern/elicitation';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Upstream } from '../overload/upstream.ts';
 import { createFlowStage, sampleTokens } from '../testing/flow-stage.ts';
 import { createAccessTokenFlow } from './access-token-flow.ts';
 import { createOpenedTokens } from './opened-tokens.ts';
@@ -13,7 +14,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** @param isSlow whether the test itself answers what the provider is asked, with `answer`. */
-function setUp(p: { isSlow?: boolean; requestLimitMs?: number } = {}) {
+function setUp(p: { isSlow?: boolean; requestLimitMs?: number; upstream?: Partial<Upstream> } = {}) {
   const asked: string[] = [];
   let announce: (() => void) | undefined;
   const pending: PromiseWithResolvers<RefreshedGrant>[] = [];
@@ -58,6 +59,7 @@ function setUp(p: { isSlow?: boolean; requestLimitMs?: number } = {}) {
     ...stage,
     stores: { ...stage.stores, notifier: watchful },
     openedTokens: createOpenedTokens(stage),
+    upstreamOf: () => ({ ask: work => work(), pausedMs: 0, ...p.upstream }),
   });
   return {
     ...stage,
@@ -166,6 +168,34 @@ describe('a token that is reported as rejected', () => {
     const after = await stage.take(stage.caller(), connectionId, request, never);
     expect(after).toMatchObject({ accessToken: 'another' });
     expect(after.generation).toBeGreaterThan(before.generation);
+    expect(stage.asked).toEqual([]);
+  });
+});
+
+describe('S72: a provider that is not asked', () => {
+  it('refuses a stale token at once, by its name and with the pause of its circuit', async () => {
+    const stage = setUp({ isSlow: true, upstream: { pausedMs: 7_000 } });
+    const { connectionId } = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 1 });
+    stage.clock.advance(60 * MINUTE);
+    const taken = stage.take(stage.caller(), connectionId, {}, never);
+    await stage.isAsked();
+    stage.fail();
+    const refusal = { code: 'provider_unavailable', provider: 'github', retryAfterMs: 7_000 };
+    await expect(taken).rejects.toMatchObject(refusal);
+    await expect(stage.take(stage.caller(), connectionId, {}, never)).rejects.toMatchObject(refusal);
+    expect(stage.asked).toHaveLength(1);
+  });
+
+  it('does not hold back a token that is still good, however many requests wait', async () => {
+    const stage = setUp({ upstream: { ask: async (_work, full) => full() } });
+    const { connectionId } = await stage.connect({ accessTokenExpiresAt: stage.clock.now() + 60 * MINUTE });
+    stage.clock.advance(56 * MINUTE);
+    expect(await stage.take(stage.caller(), connectionId, {}, never)).toMatchObject({ accessToken: 'access-token-1' });
+    stage.clock.advance(4 * MINUTE);
+    await expect(stage.take(stage.caller(), connectionId, {}, never)).rejects.toMatchObject({
+      code: 'provider_unavailable',
+      provider: 'github',
+    });
     expect(stage.asked).toEqual([]);
   });
 });

@@ -13,6 +13,8 @@ import {
 import type { RedisStores } from '@postern/store-redis';
 import type { Events } from '../events.ts';
 import { ProblemError } from '../http/problem-error.ts';
+import { providerNotAsked } from '../overload/through-upstream.ts';
+import type { Upstream } from '../overload/upstream.ts';
 import { mayUse, type RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { within } from '../within.ts';
 import type { OpenedTokens, UsableToken } from './opened-tokens.ts';
@@ -35,13 +37,14 @@ export function createAccessTokenFlow(p: {
   providers: ProviderRegistry;
   openedTokens: OpenedTokens;
   tokenRefresh: TokenRefresh;
+  upstreamOf: (provider: string) => Pick<Upstream, 'ask' | 'pausedMs'>;
   events: Events;
   now: Clock;
 }) {
   const { connections, notifier } = p.stores;
   const reauthorize = () => new DomainError('reauthorization_required', 'The user must authorize again.');
 
-  /** @throws NotFoundError, DomainError `reauthorization_required`, ProblemError `upstream_unavailable` */
+  /** @throws NotFoundError, DomainError `reauthorization_required`, ProblemError `upstream_unavailable`, `provider_unavailable` */
   async function goodConnection(
     caller: RegisteredMcpServer,
     connectionId: ConnectionId,
@@ -65,6 +68,10 @@ export function createAccessTokenFlow(p: {
 
     const deadline = performance.now() + Math.max(PATIENCE_MS, p.tokenRefresh.leaseMs + LEASE_MARGIN_MS);
     const signal = waiting();
+    const upstream = p.upstreamOf(first.provider);
+    const full = () => {
+      throw providerNotAsked(first.provider);
+    };
     for (let connection = first; ; connection = await read()) {
       // What was stored while waiting is the best there is, however short it lives.
       if (isGood(connection) || generationNumber(connection) !== generationNumber(first)) return connection;
@@ -89,17 +96,21 @@ export function createAccessTokenFlow(p: {
       // A token that is good for now does not wait for a provider that takes its time.
       if (isUsable && p.tokenRefresh.isUnderWay(connection)) return connection;
       const refreshed = await (isUsable
-        ? within(p.tokenRefresh.refresh(connection), DUE_PATIENCE_MS, 'slow' as const)
-        : p.tokenRefresh.refresh(connection));
+        ? upstream.ask(
+            () => within(p.tokenRefresh.refresh(connection), DUE_PATIENCE_MS, 'slow' as const),
+            () => 'slow' as const,
+          )
+        : upstream.ask(() => p.tokenRefresh.refresh(connection), full));
       if (refreshed === 'slow') return connection;
       if (refreshed.result === 'refreshed') return refreshed.connection;
       if (refreshed.result === 'changed') continue;
       // Judged again: it may have become stale while the provider was asked.
       if (!isRejected && tokenFreshness(connection, p.now()) !== 'stale') return connection;
+      if (upstream.pausedMs > 0) throw providerNotAsked(first.provider, upstream.pausedMs);
       const left = deadline - performance.now();
       if (signal.aborted || left <= 0 || (refreshed.because === 'trouble' && refreshed.retryAfterMs > left))
         throw new ProblemError('upstream_unavailable', { retryAfterMs: refreshed.retryAfterMs });
-      await watch.next(Math.min(refreshed.retryAfterMs, left), signal);
+      await upstream.ask(() => watch.next(Math.min(refreshed.retryAfterMs, left), signal), full);
     }
   }
 
@@ -107,7 +118,7 @@ export function createAccessTokenFlow(p: {
     /**
      * @param waiting gives what ends the waiting: the caller has gone, or this replica stops. Asked only where one waits.
      * @throws NotFoundError (also for those the caller may not use), DomainError `reauthorization_required`, ProblemError
-     * `upstream_unavailable`, `encryption_key_not_registered`, `token_not_dpop_bound`
+     * `upstream_unavailable`, `provider_unavailable`, `encryption_key_not_registered`, `token_not_dpop_bound`
      */
     async take(
       caller: RegisteredMcpServer,

@@ -6,14 +6,17 @@ export class ProblemError extends Error {
   readonly code: ProblemCode;
   readonly retryAfterMs: number | undefined;
   readonly errors: readonly { path: string; message: string }[] | undefined;
+  /** Configured name of the provider that was not asked. */
+  readonly provider: string | undefined;
 
   constructor(
     code: ProblemCode,
-    details: { retryAfterMs?: number; errors?: readonly { path: string; message: string }[] } = {},
+    details: { retryAfterMs?: number; errors?: readonly { path: string; message: string }[]; provider?: string } = {},
   ) {
     super(problems[code].title);
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
     this.errors = details.errors;
+    this.provider = details.provider;
   }
 }

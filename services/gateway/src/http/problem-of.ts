@@ -9,6 +9,7 @@ export interface Problem {
   readonly status: number;
   readonly retryAfterMs?: number;
   readonly errors?: readonly { path: string; message: string }[];
+  readonly provider?: string;
 }
 
 /** The one map from the domain's refusals to what a caller sees. Adding a code without deciding here does not compile. */
@@ -66,6 +67,7 @@ export function problemOf(error: unknown): Problem | undefined {
       status: problems[error.code].status,
       ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
       ...(error.errors === undefined ? {} : { errors: error.errors }),
+      ...(error.provider === undefined ? {} : { provider: error.provider }),
     };
   }
   if (error instanceof DomainError) {

@@ -42,6 +42,8 @@ export interface Metrics {
   readonly answered: (request: AnsweredRequest) => void;
   readonly shed: (requestClass: RequestClass | 'outbound', reason: string) => void;
   readonly inFlight: (change: 1 | -1) => void;
+  /** A circuit opened (1), closed (-1), or is there (0). @param name as configured; a credential check has none here */
+  readonly circuit: (target: OutboundTarget, name: string, change: 1 | 0 | -1) => void;
   readonly connectionDropped: () => void;
   readonly swept: (task: 'expiry' | 'revocation' | 'charge', tookMs: number) => void;
   readonly outbound: (fetch: OutboundFetch, target: OutboundTarget) => OutboundFetch;
@@ -71,6 +73,9 @@ export function createMetrics(): Metrics {
     answered: createAnswered(instruments),
     shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),
     inFlight: change => instruments.requestsInFlight.inc(change),
+    // A credential check is named by its MCP server.
+    circuit: (target, name, change) =>
+      instruments.circuitsOpen.inc({ target, name: target === 'credential_check' ? 'none' : name }, change),
     connectionDropped: () => instruments.connectionsDropped.inc(),
     swept: (task, tookMs) => {
       instruments.sweeperRoundSeconds.set({ task }, tookMs / 1000);

@@ -9,7 +9,7 @@ const LAG_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 300, 3600];
 
 /**
  * Everything this gateway measures of itself. What each means is told in docs/observability.md, which a test holds against
- * this list. No label ever names a person, an elicitation, a connection or a host.
+ * this list. No label ever names a person, an elicitation, a connection, an MCP server or a host.
  */
 export function createInstruments(registry: Registry) {
   const registers = [registry];
@@ -41,6 +41,10 @@ export function createInstruments(registry: Registry) {
     ),
     requestsInFlight: gauge('postern_requests_in_flight', 'Requests that are worked on now'),
     requestsShed: counter('postern_requests_shed_total', 'Requests turned away', ['class', 'reason']),
+    circuitsOpen: gauge('postern_circuits_open', 'Circuits that stop requests after repeated timeouts', [
+      'target',
+      'name',
+    ]),
     connectionsDropped: counter('postern_connections_dropped_total', 'Connections closed as soon as they came'),
     quotaExceeded: counter('postern_quota_exceeded_total', 'Requests beyond the storage quota of an MCP server'),
     callersRefused: counter('postern_callers_refused_total', 'API requests with a wrong credential'),

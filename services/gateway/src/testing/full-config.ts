@@ -68,7 +68,7 @@ export function fullConfig(): Record<string, unknown> {
     ],
     outbound: { privateHosts: ['id.internal:8443'], timeoutSeconds: 5 },
     events: { retained: 1000, retainedDays: 3 },
-    overload: { requestsInFlight: 512, eventLoopDelayMs: 300, connections: 20_000 },
+    overload: { requestsInFlight: 512, eventLoopDelayMs: 300, connections: 20_000, waitingPerProvider: 1000 },
     stop: { drainSeconds: 2, finishSeconds: 10 },
     limits: { pageRequestsPerMinute: 300 },
     mcpServers: [fullMcpServer],
@@ -173,5 +173,5 @@ const fullMcpServer = {
     },
   ],
   encryption: { key: { ...publicEcKey, use: 'enc' }, required: true },
-  limits: { concurrentWaits: 10, eventStreams: 10, requestsPerMinute: 60, maxTtlSeconds: 600 },
+  limits: { concurrentRequests: 50, concurrentWaits: 10, eventStreams: 10, requestsPerMinute: 60, maxTtlSeconds: 600 },
 };

@@ -3,6 +3,7 @@ import { openApiDocument, operations } from '@postern/api';
 import type { FastifyPluginAsync } from 'fastify';
 import type { GatewayDeps } from '../../deps.ts';
 import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
+import { takeShare } from '../plugins/overload-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
 import { callerOf, createCallerAuth } from './caller-auth.ts';
 import { connectionRoutes } from './connection-routes.ts';
@@ -27,6 +28,7 @@ export const apiRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, 
       api.removeAllContentTypeParsers();
       api.addContentTypeParser('application/json', { parseAs: 'string' }, createJsonParser(api));
       api.addHook('onRequest', createCallerAuth(deps));
+      api.addHook('onRequest', (request, _reply, done) => done(takeShare(request, callerOf(request), deps.overload)));
       deps.telemetry?.traceRequests(api, {
         surface: 'api',
         attributesOf: request => ({ 'postern.mcp_server_id': callerOf(request).mcpServerId }),

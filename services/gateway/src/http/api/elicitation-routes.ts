@@ -26,8 +26,16 @@ const idempotencyKeySchema = z.string().regex(/^[\x21-\x7e]{1,255}$/, { error: '
 
 export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app, { deps }) => {
   const present = createPresenter(deps.config);
-  const waits = createWaitLimit(deps.overload);
   const waitingSignal = createWaitingSignal(deps.stopping.closing);
+
+  /** @throws ProblemError `overloaded`, `rate_limited` */
+  function waitingPlace({ mcpServerId, config }: RegisteredMcpServer): Disposable {
+    const { waits, limits, shareOf, refused } = deps.overload;
+    const taken = waits.take(mcpServerId, config.limits.concurrentWaits ?? shareOf(limits.waitingReads));
+    if (taken === 'share') throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
+    if (taken === 'full') throw refused('wait', 'cap');
+    return taken;
+  }
 
   /** What is being paid is rare: only then is the elicitation read beforehand. */
   async function cancel(caller: RegisteredMcpServer, elicitationId: ElicitationId): Promise<Elicitation> {
@@ -56,7 +64,7 @@ export const elicitationRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = asyn
     const elicitationId = elicitationIdOf(request.params.elicitationId);
     const { wait = 0 } = parse(waitQuerySchema, request.query, 'query');
     if (wait === 0) return present.elicitation(await deps.service.read(caller, elicitationId));
-    using _slot = waits.take(caller.mcpServerId, caller.config.limits.concurrentWaits);
+    using _slot = waitingPlace(caller);
     const signal = waitingSignal(reply);
     return present.elicitation(await deps.service.wait(caller, elicitationId, wait * 1000, signal));
   });
@@ -94,26 +102,4 @@ function elicitationIdOf(value: string): ElicitationId {
   const elicitationId = parseElicitationId(value);
   if (elicitationId === undefined) throw new NotFoundError();
   return elicitationId;
-}
-
-/** Counts the waits of this process, and of each caller in it. */
-function createWaitLimit({ limits, refused }: GatewayDeps['overload']) {
-  const counts = new Map<string, number>();
-  let all = 0;
-  return {
-    /** @throws ProblemError `overloaded`, `rate_limited` */
-    take(mcpServerId: string, max: number): Disposable {
-      const count = counts.get(mcpServerId) ?? 0;
-      if (count >= max) throw new ProblemError('rate_limited', { retryAfterMs: 1000 });
-      if (all >= limits.waitingReads) throw refused('wait', 'cap');
-      counts.set(mcpServerId, count + 1);
-      all += 1;
-      return {
-        [Symbol.dispose]() {
-          counts.set(mcpServerId, (counts.get(mcpServerId) ?? 1) - 1);
-          all -= 1;
-        },
-      };
-    },
-  };
 }

@@ -12,6 +12,7 @@ export function problemBody(problem: Problem, requestId: string): ProblemBody {
     code: problem.code,
     requestId,
     ...(problem.errors === undefined ? {} : { errors: [...problem.errors] }),
+    ...(problem.provider === undefined ? {} : { provider: problem.provider }),
   };
 }
 

@@ -1,0 +1,69 @@
+/** Timeouts in a row after which the circuit opens. */
+export const TIMEOUTS = 5;
+/** From when the circuit opens, or a probe times out, to the next probe, in ms. */
+export const PAUSE_MS = 10_000;
+
+/** A request that the circuit lets pass. Exactly one of the two is called when it ends. */
+export interface Passage {
+  /** There was an answer, whichever, or a failure without waiting. */
+  answered(): void;
+  timedOut(): void;
+}
+
+/**
+ * Stops requests to somebody who has let several in a row time out. After a pause a single request probes; its end decides. Errors
+ * that come quickly open nothing: they keep nobody waiting.
+ */
+export class Circuit {
+  readonly #now: () => number;
+  readonly #onChange: (isOpen: boolean) => void;
+  #timeouts = 0;
+  #openedAt: number | undefined;
+  #probe: Passage | undefined;
+
+  constructor(p: { now: () => number; onChange: (isOpen: boolean) => void }) {
+    this.#now = p.now;
+    this.#onChange = p.onChange;
+  }
+
+  /** Remaining pause in ms, at least 1; 0 where a request would pass. */
+  get pausedMs(): number {
+    if (this.#openedAt === undefined) return 0;
+    const passed = this.#now() - this.#openedAt;
+    // A clock that was set back must not keep the circuit open.
+    const left = passed < 0 ? 0 : PAUSE_MS - passed;
+    return left > 0 ? left : this.#probe === undefined ? 0 : 1;
+  }
+
+  /** @param isUrgent passes in any case. @returns undefined when the circuit stops the request. */
+  pass({ isUrgent }: { readonly isUrgent: boolean }): Passage | undefined {
+    const isStopped = this.pausedMs > 0;
+    if (isStopped && !isUrgent) return undefined;
+    const passage: Passage = {
+      answered: () => this.#answered(),
+      timedOut: () => this.#timedOut(passage),
+    };
+    if (this.#openedAt !== undefined && !isStopped) this.#probe = passage;
+    return passage;
+  }
+
+  #answered(): void {
+    this.#timeouts = 0;
+    if (this.#openedAt === undefined) return;
+    this.#openedAt = undefined;
+    this.#probe = undefined;
+    this.#onChange(false);
+  }
+
+  #timedOut(passage: Passage): void {
+    if (this.#openedAt === undefined) {
+      this.#timeouts += 1;
+      if (this.#timeouts < TIMEOUTS) return;
+      this.#openedAt = this.#now();
+      this.#onChange(true);
+    } else if (passage === this.#probe) {
+      this.#probe = undefined;
+      this.#openedAt = this.#now();
+    }
+  }
+}
