@@ -15,6 +15,7 @@ import { accessTokenRows } from './rows/access-token.ts';
 import { cycleRows } from './rows/cycle.ts';
 import { footprintRows } from './rows/footprint.ts';
 import { growthRows } from './rows/growth.ts';
+import { isolationRows } from './rows/isolation.ts';
 import { issueRows } from './rows/issue.ts';
 import { stampedeRows } from './rows/stampede.ts';
 import { waiterRows } from './rows/waiters.ts';
@@ -36,6 +37,7 @@ const groups = {
   footprint: footprintRows,
   growth: growthRows,
   waiters: waiterRows,
+  isolation: isolationRows,
 } satisfies Record<string, MeasureGroup>;
 
 const { values } = parseArgs({

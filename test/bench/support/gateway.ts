@@ -9,6 +9,7 @@ import { FORGE_CLIENT } from './forge.ts';
 import { HttpConnection, httpRequest } from './http-connection.ts';
 
 export const API_KEY = 'pk_bench_0123456789abcdefghijklmnop';
+const OTHER_API_KEY = 'pk_bench_other_0123456789abcdefghij';
 export const MCP_SERVER_ID = 'tracker';
 export const PROVIDER = 'forge';
 export const SCOPES = ['issues', 'repo'];
@@ -33,6 +34,10 @@ export interface GatewaySettings {
   readonly publicUrl?: string;
   /** A provider that is really there; without it none is, and none is asked anything. */
   readonly providerIssuer?: string;
+  /** Longest request to the provider. Default: as in the product. */
+  readonly outboundTimeoutSeconds?: number;
+  /** Registers a second MCP server, that of `otherApiHeaders`. */
+  readonly isShared?: true;
   /** Over the defaults of this section. */
   readonly redis?: Omit<NonNullable<GatewayConfigInput['redis']>, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
@@ -40,9 +45,25 @@ export interface GatewaySettings {
 
 export const newVaultKey = (): string => randomBytes(32).toString('base64');
 
+const unlimited = 1_000_000_000;
+
+const mcpServer = (id: string, apiKey: string): GatewayConfigInput['mcpServers'][number] => ({
+  id,
+  name: 'Issue Tracker',
+  url: 'http://localhost:7001/mcp',
+  apiKeys: [{ hash: `sha256:${createHash('sha256').update(apiKey).digest('hex')}` }],
+  providers: [PROVIDER],
+  issuers: [IDENTITY_ISSUER],
+  limits: {
+    requestsPerMinute: unlimited,
+    elicitationsPerSubject: unlimited,
+    concurrentWaits: 100_000,
+    eventStreams: 100_000,
+  },
+});
+
 /** The configuration of a real installation; only the limits are out of the way of the load. */
 function configuration(settings: GatewaySettings, port: number, publicUrl: string): GatewayConfigInput {
-  const unlimited = 1_000_000_000;
   return {
     publicUrl,
     listen: { host: '127.0.0.1', port },
@@ -65,21 +86,12 @@ function configuration(settings: GatewaySettings, port: number, publicUrl: strin
       },
     ],
     mcpServers: [
-      {
-        id: MCP_SERVER_ID,
-        name: 'Issue Tracker',
-        url: 'http://localhost:7001/mcp',
-        apiKeys: [{ hash: `sha256:${createHash('sha256').update(API_KEY).digest('hex')}` }],
-        providers: [PROVIDER],
-        issuers: [IDENTITY_ISSUER],
-        limits: {
-          requestsPerMinute: unlimited,
-          elicitationsPerSubject: unlimited,
-          concurrentWaits: 100_000,
-          eventStreams: 100_000,
-        },
-      },
+      mcpServer(MCP_SERVER_ID, API_KEY),
+      ...(settings.isShared === true ? [mcpServer('other', OTHER_API_KEY)] : []),
     ],
+    ...(settings.outboundTimeoutSeconds === undefined
+      ? {}
+      : { outbound: { timeoutSeconds: settings.outboundTimeoutSeconds } }),
     limits: { pageRequestsPerMinute: unlimited },
     // The machine is full on purpose.
     overload: { eventLoopDelayMs: 10_000 },
@@ -121,6 +133,12 @@ async function untilReady(child: Child, port: number): Promise<void> {
 export const apiHeaders: Readonly<Record<string, string>> = {
   authorization: `Bearer ${API_KEY}`,
   'content-type': 'application/json',
+};
+
+/** Of the second MCP server of a gateway that `isShared`. */
+export const otherApiHeaders: Readonly<Record<string, string>> = {
+  ...apiHeaders,
+  authorization: `Bearer ${OTHER_API_KEY}`,
 };
 
 let subjects = 0;
