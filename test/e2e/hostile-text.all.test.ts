@@ -19,7 +19,7 @@ const texts = [
   'Total €0.01 (already paid)',
   'مرحبا 123 github.com',
   '👩‍👩‍👧‍👦 family',
-  'Z͑ͫ̓ͪ̂ͫA̴L̠G̴O',
+  'Z\u0351\u036b\u0313\u036aA\u0320LGO',
   'constructor __proto__',
 ];
 
@@ -45,13 +45,16 @@ const messages = [
   'שלום github.com',
   '👩‍👩‍👧‍👦 family',
   'аррӏе.com',
-  'Z͑ͫ̓ͪ̂ͫA̴L̠G̴O',
+  'Z\u0351\u036b\u0313\u036aA\u0320LGO',
   'W'.repeat(300),
   'constructor __proto__ toString',
 ];
 
 /** Refused: what turns text around, hides it or breaks its line. */
 const refused = [
+  'Z\u0351\u036b\u0313\u036a\u0302\u036bALGO',
+  'fr\u0336ee\u0336',
+  '\u3164',
   'invoice\u202Egnp.exe',
   '\u2066isolate\u2069',
   '\u200Fright',
