@@ -113,7 +113,7 @@ export type TransitionResult =
   /** Its time is over on the store's clock (for `expire`: not over yet). Nothing was written. */
   | { readonly result: 'untimely'; readonly current: Elicitation }
   | { readonly result: 'missing' }
-  /** Only for a move that adds a record, a result or much text; never for another end, and never once it is charging. */
+  /** Only for a move that adds a record or a result, or outgrows what it was charged for; a payment moves in any case. */
   | OverQuota;
 
 /** Takes the result of a completed elicitation, for whoever names the redemption first. */

@@ -180,7 +180,7 @@ describe('held asks', () => {
   });
 
   test('a live elicitation of any kind has no more fields than an authorization', async () => {
-    const lived = ['charged', 'status', 'version', 'createdAt', 'expiresAt', 'origin', 'record'].sort();
+    const lived = ['status', 'version', 'createdAt', 'expiresAt', 'origin', 'q', 'record'].sort();
     for (const sample of Object.keys(kindSamples.requests) as kindSamples.Sample[]) {
       const { elicitationId } = await pending(sample);
       expect((await operator.hkeys(keys.elicitation(elicitationId))).sort()).toEqual(lived);

@@ -104,7 +104,7 @@ describe('the ledger of an MCP server in a shard', () => {
     const elicitation = await created(stores.elicitations, later(ask(somebody())));
     const shard = shardIn(elicitation.elicitationId);
     await operator.del(keys.ledger(shard, 'tracker'));
-    await operator.hdel(keys.elicitation(elicitation.elicitationId), 'charged');
+    await operator.hdel(keys.elicitation(elicitation.elicitationId), 'q');
     const active = await moved(stores.elicitations, elicitation, engage);
     expect(await totalOf(shard, 'tracker')).toMatchObject({ records: 1 });
     await operator.del(keys.ledger(shard, 'tracker'));

@@ -8,9 +8,9 @@ emits  nothing
 ]]
 local now = store_clock(ARGV[1])
 
-local found = redis.call('HMGET', KEYS[1], 'fingerprint', 'response', 'charged')
+local found = redis.call('HMGET', KEYS[1], 'fingerprint', 'response', 'q')
 if found[1] ~= ARGV[2] or found[2] then return 0 end
-local ledger = open_ledger(KEYS[2], now)
+local ledger = open_ledger(KEYS[2], now, now)
 discharge(ledger, found[3])
 
 redis.call('DEL', KEYS[1])

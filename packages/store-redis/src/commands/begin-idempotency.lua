@@ -21,13 +21,14 @@ if found[1] and now < tonumber(found[5]) then
   return { 'begun', found[2] }
 end
 
-local ledger = open_ledger(KEYS[2], now)
+local kept_until = now + tonumber(ARGV[5])
+local ledger = open_ledger(KEYS[2], now, kept_until)
 ledger.share = ARGV[6]
-local charged = charge(ledger, now + tonumber(ARGV[5]), COST.reservation)
+local charged = charge(ledger, kept_until, COST.reservation)
 if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
 
-redis.call('HSET', KEYS[1], 'fingerprint', ARGV[2], 'reservation', ARGV[3], 'charged', charged,
-  'leaseUntil', whole(now + tonumber(ARGV[4])), 'keepUntil', whole(now + tonumber(ARGV[5])))
+redis.call('HSET', KEYS[1], 'fingerprint', ARGV[2], 'reservation', ARGV[3], 'q', charged,
+  'leaseUntil', whole(now + tonumber(ARGV[4])), 'keepUntil', whole(kept_until))
 close_ledger(ledger)
 redis.call('HDEL', KEYS[1], 'response')
 redis.call('PEXPIRE', KEYS[1], ARGV[5])

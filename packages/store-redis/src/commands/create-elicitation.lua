@@ -54,14 +54,15 @@ end
 if count >= tonumber(ARGV[9]) then return { 'limited', whole(window_ends - now) } end
 
 local expires = now + tonumber(ARGV[4])
-local ledger = open_ledger(KEYS[9], now)
+local kept_until = expires + tonumber(ARGV[5])
+local ledger = open_ledger(KEYS[9], now, kept_until)
 ledger.share = ARGV[16]
 local reserve = ARGV[12] == 'payment' and COST.reserve_payment or COST.reserve
-local charged = charge(ledger, expires + tonumber(ARGV[5]), weight(ARGV, 17, #ARGV) + reserve)
+local charged = charge(ledger, kept_until, weight(ARGV, 17, #ARGV) + reserve)
 if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
 
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, 'charged', charged, unpack(ARGV, 17))
+  'origin', origin, 'q', charged, unpack(ARGV, 17))
 close_ledger(ledger)
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 redis.call('HSET', KEYS[2], ARGV[6], ARGV[2])

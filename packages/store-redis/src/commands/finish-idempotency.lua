@@ -8,13 +8,14 @@ emits  nothing
 ]]
 local now = store_clock(ARGV[1])
 
-local found = redis.call('HMGET', KEYS[1], 'fingerprint', 'response', 'charged')
+local found = redis.call('HMGET', KEYS[1], 'fingerprint', 'response', 'q')
 if found[1] ~= ARGV[2] or found[2] then return 0 end
-local ledger = open_ledger(KEYS[2], now)
+local kept_until = now + tonumber(ARGV[4])
+local ledger = open_ledger(KEYS[2], now, kept_until)
 discharge(ledger, found[3])
-local charged = charge(ledger, now + tonumber(ARGV[4]), weight(ARGV, 3, 3) + COST.idempotency)
+local charged = charge(ledger, kept_until, weight(ARGV, 3, 3) + COST.idempotency)
 
-redis.call('HSET', KEYS[1], 'response', ARGV[3], 'charged', charged, 'keepUntil', whole(now + tonumber(ARGV[4])))
+redis.call('HSET', KEYS[1], 'response', ARGV[3], 'q', charged, 'keepUntil', whole(kept_until))
 close_ledger(ledger)
 redis.call('HDEL', KEYS[1], 'leaseUntil', 'reservation')
 redis.call('PEXPIRE', KEYS[1], ARGV[4])

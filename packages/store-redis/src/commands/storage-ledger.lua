@@ -23,11 +23,18 @@ local function hour_after(now, ends)
   return whole(hour)
 end
 
-local function open_ledger(key, now)
-  local found = redis.call('HMGET', key, 'sum', 'share')
+local function entry_in(value)
+  local records, bytes = string.match(value or '', '^(%d+) (%d+)$')
+  return { records = tonumber(records or '0'), bytes = tonumber(bytes or '0'), is_new = not records }
+end
+
+-- `ends` says which hour will be charged, so that it is read along.
+local function open_ledger(key, now, ends)
+  local charged_hour = hour_after(now, ends)
+  local found = redis.call('HMGET', key, 'sum', 'share', charged_hour)
   local swept, records, bytes = string.match(found[1] or '0 0 0', '^(%d+) (%d+) (%d+)$')
   local ledger = { key = key, now = now, hour = math.floor(now / HOUR), records = tonumber(records), bytes = tonumber(bytes),
-    share = found[2], is_new = not found[1], past = {}, entries = {} }
+    share = found[2], is_new = not found[1], past = {}, entries = { [charged_hour] = entry_in(found[3]) } }
   if tonumber(swept) >= ledger.hour then return ledger end
   ledger.records, ledger.bytes = 0, 0
   local fields = redis.call('HGETALL', key)
@@ -46,17 +53,17 @@ end
 local function add(ledger, hour, records, bytes)
   local entry = ledger.entries[hour]
   if not entry then
-    local r, b = string.match(redis.call('HGET', ledger.key, hour) or '', '^(%d+) (%d+)$')
-    -- The clock of another node may have dropped this hour already.
-    if not r and records < 0 then return end
-    entry = { records = tonumber(r or '0'), bytes = tonumber(b or '0'), is_new = not r }
+    entry = entry_in(redis.call('HGET', ledger.key, hour))
     ledger.entries[hour] = entry
   end
+  -- The clock of another node may have dropped this hour already.
+  if entry.is_new and records < 0 then return end
+  entry.is_changed = true
   entry.records, entry.bytes = math.max(entry.records + records, 0), math.max(entry.bytes + bytes, 0)
   ledger.records, ledger.bytes = math.max(ledger.records + records, 0), math.max(ledger.bytes + bytes, 0)
 end
 
--- Counts one record until its key has expired. Returns its charge, `<hour> <bytes>`, to be kept in the record if it may move.
+-- Counts one record until its key has expired. Returns its charge, `<hour> <bytes>`, to be kept in `q` of the record if it may move.
 local function charge(ledger, ends, bytes)
   local hour = hour_after(ledger.now, ends)
   add(ledger, hour, 1, bytes)
@@ -99,9 +106,11 @@ local function close_ledger(ledger)
   end
   local last
   for hour, entry in pairs(ledger.entries) do
-    table.insert(fields, hour)
-    table.insert(fields, whole(entry.records) .. ' ' .. whole(entry.bytes))
-    if entry.is_new and (not last or tonumber(hour) > last) then last = tonumber(hour) end
+    if entry.is_changed then
+      table.insert(fields, hour)
+      table.insert(fields, whole(entry.records) .. ' ' .. whole(entry.bytes))
+      if entry.is_new and (not last or tonumber(hour) > last) then last = tonumber(hour) end
+    end
   end
   redis.call('HSET', ledger.key, unpack(fields))
   if #ledger.past > 0 then redis.call('HDEL', ledger.key, unpack(ledger.past)) end

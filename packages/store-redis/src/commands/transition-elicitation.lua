@@ -26,7 +26,7 @@ emits  one event and one wake-up when applied, and a wake-up of the connection o
 local now = store_clock(ARGV[1])
 
 local status, known_version, expires, moved_by, origin, charged_before =
-  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin', 'charged'), 1, 6)
+  unpack(redis.call('HMGET', KEYS[1], 'status', 'version', 'expiresAt', 'movedBy', 'origin', 'q'), 1, 6)
 if not status then return { 'missing' } end
 local function as_it_is(result)
   return { result, unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
@@ -46,19 +46,20 @@ local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
 if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
 local bytes = weight(ARGV, 22, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
 if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
-local ledger = open_ledger(KEYS[12], now)
+local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
 local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
 -- Once it is taken, what is left of a one-time record stays for ten minutes at least.
 if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
 if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment) end
--- An end without a result, and every word about money, is committed however full it is.
-local is_adding = ARGV[13] ~= '' or ARGV[16] ~= '' or ARGV[19] ~= '' or (ARGV[7] == 'open' and bytes > bytes_of(charged_before))
+-- What grows no further than its reserve has paid for it, and every word about money is committed however full it is.
+local is_growing = ARGV[10] ~= 'payment' and charged_before and bytes > bytes_of(charged_before)
+local is_adding = ARGV[13] ~= '' or ARGV[16] ~= '' or ARGV[19] ~= '' or is_growing
 if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end
 
 local version = whole(tonumber(known_version) + 1)
 -- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'charged', charged, unpack(ARGV, 22))
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 22))
 close_ledger(ledger)
 -- The record before may have taken more fields; those of this one are the first of them.
 local beyond = RECORD + (#ARGV - 21) / 2

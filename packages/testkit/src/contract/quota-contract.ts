@@ -138,6 +138,14 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       expect(await attempted(active, answered)).toMatchObject({ result: 'applied' });
     });
 
+    test('S73: refuses a move that makes the record outgrow its charge where there is no room for it', async () => {
+      const { of, person } = tenant(perShard({ records: 1e9, bytes: 65_536 }));
+      const pending = await created(stores.elicitations, of(askFor('confirmation', person)));
+      const grown: Move = { events: ['engage'], next: { status: 'active', attempt: 'x'.repeat(65_536) } };
+      expect(await attempted(pending, grown)).toEqual(overQuota);
+      expect(await attempted(pending, cancel)).toMatchObject({ result: 'applied' });
+    });
+
     test('S73: counts a payment for as long as nobody knows whether it was made', async () => {
       const { of, person, next, make } = tenant(perShard({ records: 8, bytes: 1e9 }));
       const charging = await moved(

@@ -251,8 +251,8 @@ export class MemoryElicitationStore implements ElicitationStore {
     const paidBy = paymentIn(request.next);
     if (paidBy !== undefined)
       charges.push({ id: `${elicitationId} ${paidBy}`, endsAt: now + paymentRetentionMs, bytes: 512 });
-    const isOpen = !isTerminal(moved) && !isCharging(moved) && !isCharging(request.current);
-    const isAdding = putOneTime ?? putConnection ?? putCredential ?? putResult ?? (isOpen && bytes > before);
+    const isGrowing = moved.request.kind !== 'payment' && before > 0 && bytes > before;
+    const isAdding = putOneTime ?? putConnection ?? putCredential ?? putResult ?? isGrowing;
     return ledger.charge(shard, mcpServerId, charges, Boolean(isAdding));
   }
 
