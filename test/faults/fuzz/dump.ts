@@ -20,12 +20,12 @@ export function closeDumps(): void {
 }
 
 /**
- * What of the first is not as it was in the second. Left out is the bookkeeping that any request may do: Idempotency-Keys, rates,
- * the idle time of a browser session; what goes by itself: leases by which replicas take turns, events on their way from outbox
+ * What of the first is not as it was in the second. Left out is the bookkeeping that any request may do: Idempotency-Keys, rates, quotas,
+ * the idle time of a browser session; what goes by itself: leases by which replicas take turns, probes, events on their way from outbox
  * to feed (an event is never without a record that has changed); and what is over because its time is.
  */
 export function changesBetween(before: Dump, after: Dump, now: number): string[] {
-  const goesByItself = (key: string) => /:(lease|idem|limit|claim|feed|fed):|:(cursor|events)$/.test(key);
+  const goesByItself = (key: string) => /:(lease|idem|limit|quota|claim|feed|fed):|:(cursor|events|probe)$/.test(key);
   const changed = [...before].filter(([key, { value, expiresAt }]) => {
     const later = after.get(key);
     if (later === undefined) return expiresAt < 0 || expiresAt > now;

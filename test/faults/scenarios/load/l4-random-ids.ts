@@ -38,8 +38,8 @@ async function run(run: FaultRun): Promise<void> {
     }
     return percentile(times, 0.99);
   }
-  // Leases come and go with timers of the process, whoever asks for what.
-  const keys = async () => new Set((await redis.keys('*')).filter(key => !key.includes(':lease:')));
+  // Leases and probes come and go with timers of the process, whoever asks for what.
+  const keys = async () => new Set((await redis.keys('*')).filter(key => !/:(lease:|probe$)/.test(key)));
 
   const random = run.random.fork('ids');
   let asked = 0;

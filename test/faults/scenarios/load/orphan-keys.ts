@@ -36,7 +36,23 @@ const LASTING = [
   'audit',
   'epoch',
 ];
-const PASSING = ['el', 'res', 'opens', 'feed', 'fed', 'limit', 'rv', 'once', 'claim', 'bs', 'idem', 'lease', 'fence'];
+const PASSING = [
+  'el',
+  'res',
+  'opens',
+  'feed',
+  'fed',
+  'limit',
+  'quota',
+  'probe',
+  'rv',
+  'once',
+  'claim',
+  'bs',
+  'idem',
+  'lease',
+  'fence',
+];
 const OF_ENDPOINTS = ['endpoint', 'deliveries', 'fence'];
 
 function faultOf(key: string, pttl: number, p: { readonly prefix: string; readonly charging: Set<string> }): string[] {
