@@ -18,7 +18,7 @@ const schemaAccepts = new Ajv2020({ strict: true, strictRequired: false }).compi
 /** What the gateway refuses in a document; nothing when it starts with it. */
 function gatewayFaults(document: unknown, env: Readonly<Record<string, string>> = {}): ConfigError['faults'] {
   try {
-    parseConfig(interpolate(document, env));
+    parseConfig(interpolate(document, env), document);
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.faults;
@@ -131,7 +131,7 @@ describe.each([...parts])('everywhere in %s', (_, places) => {
     }
   });
 
-  test('a text may be a reference, and a number or a switch may not', () => {
+  test('S79: a text or a number may be a reference, and a switch may not', () => {
     for (const place of places) {
       const value = valueAt(full, place);
       if (typeof value === 'object') continue;

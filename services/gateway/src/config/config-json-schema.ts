@@ -50,13 +50,14 @@ export function configJsonSchemaText(): string {
   return `${JSON.stringify(configJsonSchema(), undefined, 2)}\n`;
 }
 
-/** Wherever a text is checked, a text with a reference in it may stand as well. */
+/** Wherever a text is checked, or a number is wanted, a text with a reference in it may stand as well. */
 function withReferences(schema: JsonSchema): JsonSchema {
   const visited = Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [keyword, visit(keyword, value)]),
   );
   const { description, default: fallback, ...rest } = visited;
-  if (rest['type'] !== 'string' || !constraints.some(keyword => keyword in rest)) return visited;
+  const isCheckedText = rest['type'] === 'string' && constraints.some(keyword => keyword in rest);
+  if (!isCheckedText && rest['type'] !== 'integer' && rest['type'] !== 'number') return visited;
   return {
     ...(description !== undefined && { description }),
     ...(fallback !== undefined && { default: fallback }),

@@ -5,6 +5,8 @@ import { ConfigError, type ConfigFault } from './config-error.ts';
 export const REFERENCE_PATTERN: string = String.raw`\$\{(?:env|file):[^}]+\}`;
 const REFERENCE = /\$\{(env|file):([^}]+)\}/g;
 
+export const hasReference = (text: string): boolean => text.search(REFERENCE) !== -1;
+
 /**
  * Replaces `${env:NAME}` and `${file:path}` in every text of a document, so that secrets stay out of the file.
  * @throws ConfigError naming each reference that leads nowhere, by its path.

@@ -102,6 +102,25 @@ describe('the file', () => {
     });
   });
 
+  it('S79: takes numbers from the environment where numbers are wanted, and texts elsewhere', () => {
+    const document = {
+      ...sampleConfig(),
+      listen: { port: '${env:PORT}' },
+      telemetry: { otlpEndpoint: 'http://collector', sampleRatio: '${env:RATIO}' },
+      redis: { recordLayout: '${env:LAYOUT}' },
+      identityProviders: [{ name: 'a', issuer: 'https://id.example', clientId: '${env:CLIENT}' }],
+    };
+    const env = { PORT: '8080', RATIO: '0.25', LAYOUT: '2', CLIENT: '12345' };
+    expect(loadConfig(write(JSON.stringify(document)), env)).toMatchObject({
+      ...{ listen: { port: 8080 }, telemetry: { sampleRatio: 0.25 }, redis: { recordLayout: 2 } },
+      identityProviders: [{ clientId: '12345' }],
+    });
+    const pathsOf = (changes: object, changed = env) =>
+      faultsOf(() => loadConfig(write(JSON.stringify({ ...document, ...changes })), changed)).map(({ path }) => path);
+    expect(pathsOf({}, { ...env, PORT: '0x1F90', RATIO: '2' })).toEqual(['listen.port', 'telemetry.sampleRatio']);
+    expect(pathsOf({ listen: { port: '8080' } })).toEqual(['listen.port']);
+  });
+
   it('lets REDIS_URL replace the address, checked like any other', () => {
     const path = write(JSON.stringify(sampleConfig({ redis: { url: 'redis://one', prefix: 'mine' } })));
     expect(loadConfig(path, { REDIS_URL: 'redis://two' }).redis).toMatchObject({ url: 'redis://two', prefix: 'mine' });

@@ -4,13 +4,20 @@ import { ConfigError } from './config-error.ts';
 import { configSchema, type GatewayConfig } from './config-schema.ts';
 import { crossFaults } from './cross-faults.ts';
 import { interpolate } from './interpolate.ts';
+import { withNumbers } from './referenced-numbers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Checks a configuration document. @throws ConfigError naming every fault by its path. */
-export function parseConfig(document: unknown): GatewayConfig {
+/**
+ * Checks a configuration document.
+ * @param asWritten the document before its references were replaced: where one leads to digits and a number is wanted, it is one
+ * @throws ConfigError naming every fault by its path.
+ */
+export function parseConfig(document: unknown, asWritten?: unknown): GatewayConfig {
   const parsed = configSchema.safeParse(document);
   if (!parsed.success) {
+    const numbered = withNumbers(document, asWritten, parsed.error.issues);
+    if (numbered !== undefined) return parseConfig(numbered, asWritten);
     throw new ConfigError(
       parsed.error.issues.map(issue => ({
         path: issue.path
@@ -41,7 +48,7 @@ export function loadConfig(path: string, env: Environment): GatewayConfig {
       throw new ConfigError([{ path: '', message: `not YAML at line ${error.linePos?.[0].line ?? '?'}` }]);
     throw error;
   }
-  return parseConfig(withRedisUrl(interpolate(document, env), env['REDIS_URL']));
+  return parseConfig(withRedisUrl(interpolate(document, env), env['REDIS_URL']), document);
 }
 
 /** Put in before the check, so that a bad address or a second one is named like any other fault. */
