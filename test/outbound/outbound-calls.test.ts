@@ -9,7 +9,14 @@ const root = new URL('../../', import.meta.url).pathname;
 const wrappers = [
   ...['upstream.ts', 'create-metrics.ts', 'observation.ts', 'traced.ts', 'bounded-text.ts', 'outbound-log.ts'],
   // The one way out, the fetch of openid-client, and the processor's default without a gateway.
-  ...['outbound-agent.ts', 'outbound-agent.ts 2', 'outbound-fetch.ts', 'deps.ts', 'stripe-processor.ts'],
+  ...[
+    'outbound-agent.ts',
+    'outbound-agent.ts 2',
+    'outbound-tunnel.ts',
+    'outbound-fetch.ts',
+    'deps.ts',
+    'stripe-processor.ts',
+  ],
   // Makes the connections of `telemetry.ts`.
   ...['export-agent.ts', 'export-agent.ts 2'],
   // Reads the certificate of the operator's Redis.

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, fetch, type RequestInit, type Response } from 'undici';
 import { limitIncoming } from './incoming-limit.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from './outbound-address.ts';
 import { asOutboundError, OutboundError } from './outbound-error.ts';
 import { isPrivateHost, type OutboundPolicy, type ResolveAddresses } from './outbound-policy.ts';
+import { isDirect, mayBePublic, type OutboundTunnel, openTunnel } from './outbound-tunnel.ts';
 
 /** Addresses tried for one connection, and the time for each: what cannot be reached must not use up the whole budget. */
 const maxAddresses = 4;
@@ -29,22 +31,55 @@ export function openOutboundAgent(
   policy: OutboundPolicy,
   { timeoutMs, maxBytes }: { readonly timeoutMs: number; readonly maxBytes: number },
 ): OutboundAgent {
+  const secureContext = policy.ca === undefined ? undefined : trusting(policy.ca);
+  const tunnel =
+    policy.proxy === undefined ? undefined : openTunnel(policy.proxy, { secureContext, connectTimeoutMs, timeoutMs });
   const dispatcher = new Agent({
-    connect: guardedConnector(policy, maxBytes),
+    connect: guardedConnector(policy, { maxBytes, secureContext, tunnel }),
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
   return {
     fetch: (url, init) => fetch(url, { ...init, dispatcher }),
-    destroy: () => dispatcher.destroy(),
+    async destroy() {
+      await dispatcher.destroy();
+      await tunnel?.destroy();
+    },
   };
 }
 
-function guardedConnector(policy: OutboundPolicy, maxBytes: number): buildConnector.connector {
-  const connectTo = buildConnector({ allowH2: false, timeout: connectTimeoutMs });
+/** Made once: reading all authorities of the machine takes longer than a handshake. */
+const trusting = (ca: string): SecureContext => createSecureContext({ ca: [...getCACertificates('default'), ca] });
+
+function guardedConnector(
+  policy: OutboundPolicy,
+  p: {
+    readonly maxBytes: number;
+    readonly secureContext: SecureContext | undefined;
+    readonly tunnel: OutboundTunnel | undefined;
+  },
+): buildConnector.connector {
+  const { maxBytes, secureContext, tunnel } = p;
+  const trust = secureContext === undefined ? {} : { secureContext };
+  const connectTo = buildConnector({ ...trust, allowH2: false, timeout: connectTimeoutMs });
   const resolve = policy.resolve ?? systemResolve;
 
   return (options, callback) => {
+    const hostname = withoutBrackets(options.hostname);
+    const limited: buildConnector.Callback = (...result) => {
+      const [error, socket] = result;
+      // On an error there is no socket, not even null.
+      if (error === null) limitIncoming(socket, maxBytes, options.hostname);
+      callback(...result);
+    };
+    if (tunnel !== undefined && !isDirect(hostname, policy)) {
+      if (!mayBePublic(hostname)) return callback(new OutboundError('outbound_blocked', options.hostname), null);
+      tunnel.open(hostname, Number(options.port || 443)).then(
+        httpSocket => connectTo({ ...options, httpSocket }, limited),
+        (error: unknown) => callback(asOutboundError(error, options.hostname), null),
+      );
+      return;
+    }
     const attempt = (addresses: readonly string[], index: number): void => {
       const address = addresses[index];
       if (address === undefined) {
@@ -54,14 +89,11 @@ function guardedConnector(policy: OutboundPolicy, maxBytes: number): buildConnec
       // Given an address as host name, the connector resolves nothing; SNI and the certificate check keep the name,
       // which undici takes from `servername` and `host`.
       connectTo({ ...options, hostname: address }, (...result) => {
-        const [error, socket] = result;
-        if (error !== null && index + 1 < addresses.length) return attempt(addresses, index + 1);
-        // On an error there is no socket, not even null.
-        if (error === null) limitIncoming(socket, maxBytes, options.hostname);
-        callback(...result);
+        if (result[0] !== null && index + 1 < addresses.length) return attempt(addresses, index + 1);
+        limited(...result);
       });
     };
-    checkedAddresses(withoutBrackets(options.hostname), resolve, policy).then(
+    checkedAddresses(hostname, resolve, policy).then(
       addresses => attempt(addresses.slice(0, maxAddresses), 0),
       (error: unknown) => callback(asOutboundError(error, options.hostname), null),
     );

@@ -15,6 +15,13 @@ export interface OutboundPolicy {
    * exactly, https only, never loopback or link-local. Shared address space (RFC 6598) counts as private.
    */
   readonly privateHosts?: readonly string[];
+  /** Certificates of further authorities, in PEM, that are trusted beside those of this machine. */
+  readonly ca?: string;
+  /**
+   * http(s) URL of a proxy that makes the connections (CONNECT), with a user name and password where it wants them. It resolves the
+   * names, so addresses are checked only where a URL has one instead of a name. Loopback and private hosts are reached without it.
+   */
+  readonly proxy?: string;
   /** Replaces the system's name resolution. */
   readonly resolve?: ResolveAddresses;
 }

@@ -140,4 +140,20 @@ export const outboundFaults: readonly Fault[] = [
     replacement: 'context.needsOperator = false;',
     foundBy: ['test/e2e/outbound-failures.test.ts'],
   },
+  {
+    name: 'SSRF: a proxy is asked for private addresses and names of the own network',
+    breaks: 'S55',
+    file: 'packages/authorization/src/outbound-agent.ts',
+    original: 'if (!mayBePublic(hostname)) return',
+    replacement: "if (hostname === '') return",
+    foundBy: ['packages/authorization/src/outbound-tunnel.test.ts'],
+  },
+  {
+    name: 'an answer through a proxy may be of any size',
+    breaks: 'S58',
+    file: 'packages/authorization/src/outbound-agent.ts',
+    original: 'httpSocket => connectTo({ ...options, httpSocket }, limited),',
+    replacement: 'httpSocket => connectTo({ ...options, httpSocket }, callback),',
+    foundBy: ['packages/authorization/src/outbound-tunnel.test.ts'],
+  },
 ];

@@ -31,7 +31,6 @@ import { type CallerDirectory, createCallerDirectory } from './caller-directory.
 import { capacityReports, createRedisFaultLog } from './capacity-reports.ts';
 import type { GatewayConfig } from './config/config-schema.ts';
 import { configuredHosts } from './config/configured-hosts.ts';
-import { isLoopbackUrl } from './config/loopback.ts';
 import { storageQuotaOf } from './config/storage-quota.ts';
 import { durabilityReports } from './durability-reports.ts';
 import { type AuditSink, createEvents, type Events } from './events.ts';
@@ -67,6 +66,7 @@ import { lossReports } from './loss-reports.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { createRegisteredNames, namesIn, type RegisteredNames } from './names/registered-names.ts';
 import { createObservation, type Observation } from './observation.ts';
+import { outboundPolicyOf } from './outbound/outbound-policy-of.ts';
 import { identityProviderAt, watchedProviders } from './outbound/watched-parts.ts';
 import { createOverload, type Overload } from './overload/overload.ts';
 import { processorThrough, providersThrough, signInThrough, verifyThrough } from './overload/through-upstream.ts';
@@ -180,9 +180,8 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   });
   const stopping = createStopping();
   const fetch = createOutboundFetch({
-    allowLoopback: isLoopbackUrl(config.publicUrl),
+    ...outboundPolicyOf(config),
     timeoutMs: requestLimitMs,
-    privateHosts: config.outbound.privateHosts,
     configuredHosts: configuredHosts([config.identityProviders, config.providers, config.mcpServers]),
   });
   const upstreamOf = createUpstreams({ fetch, observe: observe.fetch, overload, logger, metrics, now });

@@ -291,6 +291,18 @@ export const configSchema = z.strictObject({
         )
         .default([])
         .describe('Identity providers and providers inside your own network: hosts that may have private addresses.'),
+      caFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('Certificates in PEM of authorities that are trusted beside those of this machine.'),
+      proxy: z
+        .url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
+        .regex(/^https?:\/\/[^\s/?#]+\/?$/, { error: 'must have no path, query or fragment' })
+        .optional()
+        .describe(
+          'An HTTP proxy that makes the connections to all hosts but private ones and this machine. It resolves their names.',
+        ),
       timeoutSeconds: z
         .number()
         .min(0.5)

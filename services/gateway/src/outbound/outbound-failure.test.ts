@@ -24,6 +24,9 @@ describe('S78: what the log says of an outbound failure', () => {
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'untrusted_certificate'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls_failed'],
     ['EPROTO', 'tls_failed'],
+    ['PROXY_HTTP_407', 'proxy_refused'],
+    ['PROXY_HTTP_502', 'proxy_failed'],
+    ['PROXY_ECONNREFUSED', 'proxy_failed'],
   ])('%s is %s, also behind an error of OAuth or of a processor', (cause, code) => {
     const error = new OutboundError('outbound_unreachable', 'a.example', cause);
     expect(outboundFailureOf(error)).toEqual({ code, cause });

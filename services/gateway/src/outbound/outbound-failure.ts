@@ -10,6 +10,7 @@ export const outboundFailureCodes = {
   unknown_host: 'operator',
   untrusted_certificate: 'operator',
   tls_failed: 'operator',
+  proxy_refused: 'operator',
   blocked: 'operator',
   redirected: 'operator',
   too_large: 'operator',
@@ -21,6 +22,7 @@ export const outboundFailureCodes = {
   name_lookup_failed: 'time',
   connection_refused: 'time',
   unreachable: 'time',
+  proxy_failed: 'time',
   timeout: 'time',
   unavailable: 'time',
   attempt_refused: 'person',
@@ -89,6 +91,7 @@ function ofOutbound(error: OutboundError): OutboundFailure {
 const CERTIFICATE = /CERT|UNABLE_TO_(?:GET|VERIFY)_|INVALID_(?:CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_EXCEEDED|CRL/;
 
 function bySystemCode(code: string): OutboundFailureCode {
+  if (code.startsWith('PROXY_')) return code.startsWith('PROXY_HTTP_4') ? 'proxy_refused' : 'proxy_failed';
   if (['ENOTFOUND', 'ENODATA', 'EAI_NONAME', 'EAI_NODATA'].includes(code)) return 'unknown_host';
   if (code.startsWith('EAI_')) return 'name_lookup_failed';
   if (code === 'ECONNREFUSED') return 'connection_refused';

@@ -66,7 +66,12 @@ export function fullConfig(): Record<string, unknown> {
         paymentMethodTypes: ['card'],
       },
     ],
-    outbound: { privateHosts: ['id.internal:8443'], timeoutSeconds: 5 },
+    outbound: {
+      privateHosts: ['id.internal:8443'],
+      timeoutSeconds: 5,
+      caFile: 'company.crt',
+      proxy: 'http://user:secret@proxy.internal:3128',
+    },
     events: { retained: 1000, retainedDays: 3 },
     overload: { requestsInFlight: 512, eventLoopDelayMs: 300, connections: 20_000, waitingPerProvider: 1000 },
     stop: { drainSeconds: 2, finishSeconds: 10 },

@@ -4,9 +4,9 @@ import type { EventFeed } from '@postern/elicitation';
 import { isDataLost, type QueueRedis } from '@postern/store-redis';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import { configuredHosts } from '../config/configured-hosts.ts';
-import { isLoopbackUrl } from '../config/loopback.ts';
 import type { AuditSink } from '../events.ts';
 import type { Logger } from '../logger.ts';
+import { outboundPolicyOf } from '../outbound/outbound-policy-of.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { type Attempt, DELIVERY_TIMEOUT_MS, DISCARDED_BYTES, deliver } from './deliver.ts';
 import { openDeliveryQueue, type QueueCounts } from './delivery-queue.ts';
@@ -58,10 +58,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const events = createWebhookEvents(logger, options.auditSinks);
   const endpoints = webhookEndpointsOf(config);
   const guarded = createOutboundFetch({
-    allowLoopback: isLoopbackUrl(config.publicUrl),
+    ...outboundPolicyOf(config),
     timeoutMs: options.timeoutMs ?? DELIVERY_TIMEOUT_MS,
     maxBytes: DISCARDED_BYTES,
-    privateHosts: config.outbound.privateHosts,
     configuredHosts: configuredHosts(endpoints),
   });
   const fetch = around(guarded);
