@@ -1,4 +1,4 @@
-import { RESET_DELAY_MS } from '@postern/elicitation';
+import { FIRST_DELAY_MS } from '@postern/elicitation';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
@@ -96,6 +96,15 @@ describe('S67: a stolen cookie of a fresh browser session', () => {
   });
 });
 
+it('S67: every page tells that the passkeys have changed, also after the new one is used', async () => {
+  const { raw, authenticator, elicitationId } = await enrolled();
+  const isTold = async (path: string) => (await raw.get(path)).body.includes('class="passkeys-changed');
+  for (const path of ['/me', `/e/${elicitationId}`, ADD]) expect(await isTold(path)).toBe(true);
+  const page = await ceremonyOf(raw, elicitationId);
+  expect(await answerCeremony(raw, page, authenticator.get(page.options))).toMatchObject({ status: 303 });
+  for (const path of ['/me', `/e/${elicitationId}`]) expect(await isTold(path)).toBe(true);
+});
+
 describe('S67: the person changes their passkeys', () => {
   it('by an assertion of one they have: adds a second one, approves with it, and removes it', async () => {
     const { raw, user, authenticator, elicitationId } = await enrolled();
@@ -149,8 +158,8 @@ describe('S67: the person changes their passkeys', () => {
     expect((await answerCeremony(raw, adding, device.create(adding.options))).status).toBe(303);
     const { body } = await raw.get(`/e/${elicitationId}/passkey`);
     expect(body).not.toContain('data-passkey');
-    const [, from = ''] = /<time datetime="([^"]+)"/.exec(body) ?? [];
-    expect(Date.parse(from)).toBeGreaterThan(Date.now() + RESET_DELAY_MS - 600_000);
+    const [, from = ''] = /<h1>.*?<time datetime="([^"]+)"/s.exec(body) ?? [];
+    expect(Date.parse(from)).toBeGreaterThan(Date.now() + FIRST_DELAY_MS - 600_000);
     expect((await raw.get('/me')).body).toContain(from);
     // One that it permits waits as long.
     const permitting = await pageAt(raw, ADD);

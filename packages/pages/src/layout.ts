@@ -1,5 +1,6 @@
 import { contactUrl, type Html, html, ownPath } from './html.ts';
 import { pageColours } from './palette.ts';
+import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
 import type { PageContext } from './views.ts';
 
@@ -25,6 +26,7 @@ ${icon}
 <body>
 <header class="brand">${brandMark(context)}</header>
 <main class="card">
+${passkeyNotice(context, t)}
 ${page.main}
 </main>
 ${foot(context, t)}
@@ -39,6 +41,15 @@ function brandMark({ branding }: PageContext): Html {
       ? undefined
       : html`<img class="brand-logo" src="${ownPath(branding.logoPath)}" alt="" width="24" height="24">`;
   return html`${logo}<span class="brand-name" translate="no">${branding.name}</span>`;
+}
+
+function passkeyNotice({ branding, passkeysChangedAt }: PageContext, t: Translator): Html | undefined {
+  if (passkeysChangedAt === undefined) return undefined;
+  const text = t.html('layout.passkeysChanged', {
+    time: timeText(passkeysChangedAt, 'moment', t),
+    brand: branding.name,
+  });
+  return html`<div class="passkeys-changed notice"><p>${text} <a href="/me">${t.html('layout.seePasskeys')}</a></p></div>`;
 }
 
 function foot({ branding }: PageContext, t: Translator): Html | undefined {

@@ -32,6 +32,7 @@ import {
 import type { PageContext } from './views.ts';
 
 const mcpServer = sampleMcpServer;
+const passkeysChangedAt = new Date('2026-03-01T21:07:00Z');
 const returnHref = 'https://issues.northwind.example/back';
 
 export const samplePages: Readonly<Record<string, (context: PageContext) => string>> = {
@@ -50,6 +51,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       ],
     }),
   connect: context => connectPage(context, sampleConnect),
+  'connect-passkeys-changed': context => connectPage({ ...context, passkeysChangedAt }, sampleConnect),
   'connect-loopback': context => {
     const { person: _person, switchAccountAction: _action, message: _message, ...view } = sampleConnect;
     return connectPage(context, { ...view, authorization: { ...sampleAuthorization, scopes: [] } });

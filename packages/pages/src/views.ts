@@ -25,6 +25,8 @@ export interface PageContext {
    * sending the person into another attempt.
    */
   readonly operatorReference?: string;
+  /** When a passkey of the person was added or removed, as long as they may not know. Every page says so. */
+  readonly passkeysChangedAt?: Date;
 }
 
 /** The registered identity of the MCP server that asks. */

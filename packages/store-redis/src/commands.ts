@@ -21,6 +21,7 @@ export const commandKeys = {
   removeCredential: 2,
   addPasskey: 2,
   usePasskey: 1,
+  removePasskey: 2,
   resetPasskeys: 2,
   addRevocation: 2,
   dueRevocations: 1,
@@ -62,6 +63,7 @@ const shared: Readonly<Record<string, readonly CommandName[]>> = {
     'finishIdempotency',
     'abandonIdempotency',
   ],
+  'passkey-change.lua': ['addPasskey', 'removePasskey', 'resetPasskeys'],
   'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
 };
 

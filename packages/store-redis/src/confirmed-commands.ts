@@ -48,6 +48,7 @@ export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
   addPasskey: 'always',
   // Forgotten, a passkey that its person has lost counts again, and a new one counts at once.
   resetPasskeys: 'always',
+  removePasskey: 'always',
   // What it is used for commits in the same slot right after it.
   usePasskey: 'never',
 
@@ -118,7 +119,6 @@ export const confirmedCalls = {
   endBrowserSession: 'always',
   // Once means once: sign-ins, tickets and ceremonies.
   claimOneTime: 'always',
-  removePasskey: 'always',
   // A replica without it would be taken for one that has lost its data.
   putEpoch: 'always',
 } satisfies Record<string, ConfirmationRule>;

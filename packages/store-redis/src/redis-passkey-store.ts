@@ -1,9 +1,12 @@
 import {
+  FIRST_DELAY_MS,
+  type FirstPasskey,
   type NewPasskey,
   newOperationId,
   type Passkey,
+  type PasskeyChange,
   type PasskeyStore,
-  RESET_DELAY_MS,
+  type PasskeysCountFrom,
   type Subject,
   shardOf,
   systemEntropy,
@@ -11,7 +14,7 @@ import {
 import type { Keys } from './keys.ts';
 import { decodePasskey, encodePasskey } from './records/passkey-record.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, listOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, textOf } from './reply.ts';
 
 /** Every call that writes has a name of its own, so that after a lost answer its repeat is told what the first was. */
 export class RedisPasskeyStore implements PasskeyStore {
@@ -34,6 +37,7 @@ export class RedisPasskeyStore implements PasskeyStore {
     passkey: NewPasskey,
     max: number,
     permittedBy = '',
+    first: FirstPasskey = 'counts',
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const reply = await this.#link.run(
@@ -41,7 +45,7 @@ export class RedisPasskeyStore implements PasskeyStore {
       [this.#keyOf(subject), this.#factsOf(subject)],
       [
         ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
-        ...[permittedBy, RESET_DELAY_MS],
+        ...[permittedBy, FIRST_DELAY_MS, first],
       ],
       { repeatable: true },
     );
@@ -64,7 +68,12 @@ export class RedisPasskeyStore implements PasskeyStore {
   }
 
   async remove(subject: Subject, passkeyId: string): Promise<boolean> {
-    return (await this.#link.callFor('removePasskey', 'hdel', this.#keyOf(subject), passkeyId)) === 1;
+    const reply = await this.#link.run(
+      'removePasskey',
+      [this.#keyOf(subject), this.#factsOf(subject)],
+      [this.#link.clock(), passkeyId],
+    );
+    return oneOf(reply, ['removed', 'unknown']) === 'removed';
   }
 
   async reset(subject: Subject): Promise<number> {
@@ -77,9 +86,19 @@ export class RedisPasskeyStore implements PasskeyStore {
     return Number(listOf(reply)[0]);
   }
 
-  async countFrom(subject: Subject): Promise<number | undefined> {
-    const from = await this.#link.call('hget', this.#factsOf(subject), 'from');
-    return from === null ? undefined : Number(textOf(from));
+  async countFrom(subject: Subject): Promise<PasskeysCountFrom | undefined> {
+    const [at, limited] = await this.#facts(subject, 'from', 'limited');
+    return at === undefined ? undefined : { at: Number(at), isLimited: limited === '1' };
+  }
+
+  async lastChange(subject: Subject): Promise<PasskeyChange | undefined> {
+    const [since, at] = await this.#facts(subject, 'since', 'changed');
+    return since === undefined || at === undefined ? undefined : { since: Number(since), at: Number(at) };
+  }
+
+  async #facts(subject: Subject, ...names: readonly string[]): Promise<readonly (string | undefined)[]> {
+    const values = listOf(await this.#link.call('hmget', this.#factsOf(subject), ...names));
+    return values.map(value => (isAbsent(value) ? undefined : textOf(value)));
   }
 
   #factsOf(subject: Subject): string {

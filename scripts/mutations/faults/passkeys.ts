@@ -166,4 +166,21 @@ export const passkeysFaults: readonly Fault[] = [
     replacement: "Buffer.concat([p.nonce, hash('sha256', p.elicitationId, 'buffer')])",
     foundBy: ['packages/payment/src/passkeys.test.ts'],
   },
+  {
+    name: 'the passkey that was added last takes the notice away',
+    breaks: 'S67',
+    file: 'services/gateway/src/flows/passkey-notice.ts',
+    original: 'createdAt < change.since && lastUsedAt > change.at',
+    replacement: 'createdAt <= change.at && lastUsedAt > change.at',
+    foundBy: ['services/gateway/src/flows/passkey-notice.test.ts'],
+  },
+  {
+    name: 'pages do not tell that passkeys have changed',
+    breaks: 'S67',
+    file: 'services/gateway/src/http/pages/page-routes.ts',
+    original: 'if (changedAt !== undefined) passkeysChanged.set(request, changedAt);',
+    replacement: 'void changedAt;',
+    foundBy: ['test/security/stolen-session.test.ts'],
+    only: 'every page tells',
+  },
 ];

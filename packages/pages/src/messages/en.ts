@@ -9,6 +9,9 @@ export const en = {
   ...approvalsEn,
   ...entriesEn,
   'layout.help': 'Help',
+  'layout.passkeysChanged':
+    'Your passkeys changed on {time}: one was added or removed. If that was not you, tell {brand} now.',
+  'layout.seePasskeys': 'See your passkeys',
   'link.open': 'Open {host}',
   'link.newTab': '(in a new tab)',
 

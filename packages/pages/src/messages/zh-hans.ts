@@ -7,6 +7,8 @@ export const zhHans: Messages = {
   ...approvalsZhHans,
   ...entriesZhHans,
   'layout.help': '帮助',
+  'layout.passkeysChanged': '您的通行密钥于{time}有变更：添加或移除了一个。如非您本人操作，请立即告知{brand}。',
+  'layout.seePasskeys': '查看您的通行密钥',
   'link.open': '打开 {host}',
   'link.newTab': '（在新标签页中）',
 

@@ -13,6 +13,7 @@ if redis.call('HGET', KEYS[2], 'call') == ARGV[2] then return { tonumber(redis.c
 local count = redis.call('HLEN', KEYS[1])
 if count == 0 then return { 0 } end
 
+note_passkey_change(KEYS[1], KEYS[2], now)
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[2], 'reset', whole(now), 'call', ARGV[2], 'removed', count)
 return { count }

@@ -1,4 +1,4 @@
-import { type NewPasskey, RESET_DELAY_MS, type Subject } from '@postern/elicitation';
+import { FIRST_DELAY_MS, type NewPasskey, PASSKEY_NOTICE_MS, type Subject } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
 import { operation, somebody } from './samples.ts';
@@ -172,15 +172,15 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       await stores.passkeys.reset(person);
       stores.clock.advance(5_000);
       const first = await added({}, person);
-      const from = stores.clock.now() + RESET_DELAY_MS;
-      expect(await stores.passkeys.countFrom(person)).toBe(from);
+      const from = stores.clock.now() + FIRST_DELAY_MS;
+      expect(await stores.passkeys.countFrom(person)).toEqual({ at: from, isLimited: false });
       stores.clock.advance(5_000);
       expect(await stores.passkeys.add(passkey(person), MAX, first.passkeyId)).toBe('added');
-      expect(await stores.passkeys.countFrom(person)).toBe(from);
+      expect(await stores.passkeys.countFrom(person)).toEqual({ at: from, isLimited: false });
       // Nor does it help to remove it and to add another one.
       await stores.passkeys.remove(person, first.passkeyId);
       await added({}, person);
-      expect(await stores.passkeys.countFrom(person)).toBe(from);
+      expect(await stores.passkeys.countFrom(person)).toEqual({ at: from, isLimited: false });
     });
 
     test('a reset of a person without passkeys changes nothing', async () => {
@@ -196,7 +196,79 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       await stores.passkeys.reset(person);
       const results = await crowd(() => stores.passkeys.add(passkey(person), 3));
       expect(results.filter(result => result === 'added')).toHaveLength(3);
-      expect(await stores.passkeys.countFrom(person)).toBe(stores.clock.now() + RESET_DELAY_MS);
+      expect(await stores.passkeys.countFrom(person)).toEqual({
+        at: stores.clock.now() + FIRST_DELAY_MS,
+        isLimited: false,
+      });
+    });
+
+    test.each([
+      { first: 'limited', isLimited: true },
+      { first: 'later', isLimited: false },
+    ] as const)('a first passkey ($first) and those that it permits count later', async ({ first, isLimited }) => {
+      const person = somebody();
+      const made = passkey(person);
+      expect(await stores.passkeys.add(made, MAX, undefined, first)).toBe('added');
+      const counts = { at: stores.clock.now() + FIRST_DELAY_MS, isLimited };
+      expect(await stores.passkeys.countFrom(person)).toEqual(counts);
+      stores.clock.advance(5_000);
+      expect(await stores.passkeys.add(passkey(person), MAX, made.passkeyId, first)).toBe('added');
+      expect(await stores.passkeys.countFrom(person)).toEqual(counts);
+    });
+
+    test('removing a passkey that does not count yet and adding another one loosens nothing', async () => {
+      const person = somebody();
+      const made = passkey(person);
+      await stores.passkeys.add(made, MAX, undefined, 'later');
+      await stores.passkeys.remove(person, made.passkeyId);
+      stores.clock.advance(5_000);
+      await stores.passkeys.add(passkey(person), MAX, undefined, 'limited');
+      expect(await stores.passkeys.countFrom(person)).toEqual({
+        at: stores.clock.now() + FIRST_DELAY_MS,
+        isLimited: false,
+      });
+      // Nor is a first passkey after a reset within the limit at once.
+      await stores.passkeys.reset(person);
+      stores.clock.advance(2 * FIRST_DELAY_MS);
+      await stores.passkeys.add(passkey(person), MAX, undefined, 'limited');
+      expect(await stores.passkeys.countFrom(person)).toMatchObject({ isLimited: false });
+    });
+
+    test('notes a change of the passkeys, and changes that no older passkey was used after as one', async () => {
+      const person = somebody();
+      expect(await stores.passkeys.lastChange(person)).toBeUndefined();
+      const start = stores.clock.now();
+      const first = await added({}, person);
+      expect(await stores.passkeys.lastChange(person)).toEqual({ since: start, at: start });
+      stores.clock.advance(5_000);
+      await use(first, 8);
+      stores.clock.advance(5_000);
+      const second = passkey(person);
+      await stores.passkeys.add(second, MAX, first.passkeyId);
+      stores.clock.advance(5_000);
+      // Neither was there before the first change.
+      await use(first, 9);
+      await use(second, 8);
+      stores.clock.advance(5_000);
+      await stores.passkeys.remove(person, first.passkeyId);
+      expect(await stores.passkeys.lastChange(person)).toEqual({ since: start, at: start + 20_000 });
+      expect(await stores.passkeys.remove(person, first.passkeyId)).toBe(false);
+      stores.clock.advance(PASSKEY_NOTICE_MS);
+      const third = passkey(person);
+      await stores.passkeys.add(third, MAX, second.passkeyId);
+      const later = stores.clock.now();
+      expect(await stores.passkeys.lastChange(person)).toEqual({ since: later, at: later });
+      stores.clock.advance(5_000);
+      await use(third, 8);
+      stores.clock.advance(5_000);
+      await stores.passkeys.remove(person, third.passkeyId);
+      expect(await stores.passkeys.lastChange(person)).toEqual({ since: later, at: later + 10_000 });
+      stores.clock.advance(5_000);
+      // An older one: the person knows, and what comes next is another change.
+      await use(second, 9);
+      stores.clock.advance(5_000);
+      await stores.passkeys.reset(person);
+      expect(await stores.passkeys.lastChange(person)).toEqual({ since: later + 20_000, at: later + 20_000 });
     });
 
     test('removing takes one of this person, once', async () => {

@@ -1,11 +1,15 @@
 import {
   type Clock,
+  FIRST_DELAY_MS,
+  type FirstPasskey,
   isSameSubject,
   type NewPasskey,
+  PASSKEY_NOTICE_MS,
   type Passkey,
+  type PasskeyChange,
   type PasskeyStore,
+  type PasskeysCountFrom,
   RECORD_LAYOUT,
-  RESET_DELAY_MS,
   type Subject,
 } from '@postern/elicitation';
 
@@ -15,7 +19,8 @@ export class MemoryPasskeyStore implements PasskeyStore {
   /** In the order in which they were added. */
   #rows: readonly Passkey[] = [];
   readonly #reset = new Set<string>();
-  readonly #from = new Map<string, number>();
+  readonly #from = new Map<string, PasskeysCountFrom>();
+  readonly #changes = new Map<string, PasskeyChange>();
 
   constructor(now: Clock) {
     this.#now = now;
@@ -29,13 +34,21 @@ export class MemoryPasskeyStore implements PasskeyStore {
     passkey: NewPasskey,
     max: number,
     permittedBy?: string,
+    first: FirstPasskey = 'counts',
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const own = this.#of(passkey.subject);
     if (own.some(({ passkeyId }) => passkeyId === passkey.passkeyId)) return 'exists';
     if (permittedBy !== undefined && own.every(({ passkeyId }) => passkeyId !== permittedBy)) return 'not_permitted';
     if (own.length >= max) return 'full';
     const key = keyOf(passkey.subject);
-    if (this.#reset.delete(key)) this.#from.set(key, this.#now() + RESET_DELAY_MS);
+    this.#noteChange(passkey.subject);
+    const isReset = this.#reset.delete(key);
+    if (isReset || (first !== 'counts' && own.length === 0)) {
+      const before = this.#from.get(key);
+      const isWaiting = before !== undefined && before.at > this.#now() && !before.isLimited;
+      const isLimited = !isReset && !isWaiting && first === 'limited';
+      this.#from.set(key, { at: this.#now() + FIRST_DELAY_MS, isLimited });
+    }
     this.#rows = [...this.#rows, { ...passkey, layout: RECORD_LAYOUT, createdAt: this.#now() }];
     return 'added';
   }
@@ -53,19 +66,38 @@ export class MemoryPasskeyStore implements PasskeyStore {
 
   async remove(subject: Subject, passkeyId: string): Promise<boolean> {
     const own = this.#of(subject).find(passkey => passkey.passkeyId === passkeyId);
+    if (own === undefined) return false;
+    this.#noteChange(subject);
     this.#rows = this.#rows.filter(passkey => passkey !== own);
-    return own !== undefined;
+    return true;
   }
 
   async reset(subject: Subject): Promise<number> {
     const own = this.#of(subject);
+    if (own.length === 0) return 0;
+    this.#noteChange(subject);
     this.#rows = this.#rows.filter(passkey => !own.includes(passkey));
-    if (own.length > 0) this.#reset.add(keyOf(subject));
+    this.#reset.add(keyOf(subject));
     return own.length;
   }
 
-  async countFrom(subject: Subject): Promise<number | undefined> {
+  async countFrom(subject: Subject): Promise<PasskeysCountFrom | undefined> {
     return this.#from.get(keyOf(subject));
+  }
+
+  async lastChange(subject: Subject): Promise<PasskeyChange | undefined> {
+    return this.#changes.get(keyOf(subject));
+  }
+
+  /** Before the change itself. */
+  #noteChange(subject: Subject): void {
+    const now = this.#now();
+    const known = this.#changes.get(keyOf(subject));
+    const isGoingOn =
+      known !== undefined &&
+      now - known.at < PASSKEY_NOTICE_MS &&
+      !this.#of(subject).some(({ createdAt, lastUsedAt = 0 }) => createdAt < known.since && lastUsedAt > known.at);
+    this.#changes.set(keyOf(subject), { since: isGoingOn ? known.since : now, at: now });
   }
 
   #of(subject: Subject): readonly Passkey[] {

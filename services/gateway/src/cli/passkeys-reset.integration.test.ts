@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RESET_DELAY_MS, type Subject } from '@postern/elicitation';
+import { FIRST_DELAY_MS, type Subject } from '@postern/elicitation';
 import { createRedisStores, type RedisStores } from '@postern/store-redis';
 import { samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
@@ -94,7 +94,10 @@ describe('S67: postern passkeys reset', () => {
     await reset(subject.issuer, subject.subject);
     await add(subject);
     const [added] = await stores.passkeys.list(subject);
-    expect(await stores.passkeys.countFrom(subject)).toBe((added?.createdAt ?? 0) + RESET_DELAY_MS);
+    expect(await stores.passkeys.countFrom(subject)).toEqual({
+      at: (added?.createdAt ?? 0) + FIRST_DELAY_MS,
+      isLimited: false,
+    });
   });
 
   test('ends with 1 and changes nothing where the person has no passkey', async () => {

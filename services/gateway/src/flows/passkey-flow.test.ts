@@ -1,4 +1,4 @@
-import { type ElicitationOf, type IdentityMode, RESET_DELAY_MS } from '@postern/elicitation';
+import { type ElicitationOf, FIRST_DELAY_MS, type IdentityMode } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
@@ -96,11 +96,11 @@ describe('S67: a passkey that was added after a reset', () => {
     await bench.enrol(asked);
     await bench.stage.stores.passkeys.reset(bench.stage.subject);
     const { device } = await bench.enrol(asked);
-    const countsFrom = bench.stage.clock.now() + RESET_DELAY_MS;
+    const countsFrom = bench.stage.clock.now() + FIRST_DELAY_MS;
     expect(await bench.flow.countsFrom(asked)).toBe(countsFrom);
     expect(await bench.use(asked, device)).toEqual({ result: 'too_new', countsFrom });
     expect(bench.stage.eventsNamed('passkey.refused')).toMatchObject([{ code: 'too_new' }]);
-    bench.stage.clock.advance(RESET_DELAY_MS - 1);
+    bench.stage.clock.advance(FIRST_DELAY_MS - 1);
     expect(await bench.use(asked, device)).toMatchObject({ result: 'too_new' });
     bench.stage.clock.advance(1);
     expect(await bench.flow.countsFrom(asked)).toBeUndefined();

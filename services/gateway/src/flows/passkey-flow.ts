@@ -50,7 +50,7 @@ export function createPasskeyFlow(p: {
 
   async function waitOf(holder: Subject): Promise<number | undefined> {
     const from = await p.stores.passkeys.countFrom(holder);
-    return from !== undefined && from > p.now() ? from : undefined;
+    return from !== undefined && from.at > p.now() ? from.at : undefined;
   }
 
   return {

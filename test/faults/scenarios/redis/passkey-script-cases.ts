@@ -29,6 +29,16 @@ export const passkeyScriptCases = {
     first: 'used',
     again: 'stale',
   },
+  removePasskey: {
+    async prepare(stores) {
+      const { subject, passkeyId, ...rest } = newPasskey();
+      await stores.passkeys.add({ subject, passkeyId, ...rest }, 1);
+      return again => again.passkeys.remove(subject, passkeyId);
+    },
+    first: true,
+    again: false,
+    onlyOnce: true,
+  },
   resetPasskeys: {
     async prepare(stores) {
       const passkey = newPasskey();

@@ -18,6 +18,7 @@ async function visit(handler: Handler, p: { publicUrl?: string; cookie?: string 
       end: async id => void ended.push(id),
     },
     entropy: systemEntropy,
+    onSession: async () => {},
   });
   const app = Fastify();
   await app.register(cookie);

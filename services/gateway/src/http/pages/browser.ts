@@ -23,6 +23,8 @@ export function createBrowser(p: {
   publicUrl: string;
   browserSessions: RedisStores['browserSessions'];
   entropy: Entropy;
+  /** Told whose browser asks, before anything is shown. */
+  onSession: (request: FastifyRequest, browserSession: BrowserSession) => Promise<void>;
 }) {
   // `__Host-` (RFC 6265bis section 4.1.3.2) needs https. Plain http is only ever a loopback address.
   const secure = p.publicUrl.startsWith('https:');
@@ -44,9 +46,11 @@ export function createBrowser(p: {
   const csrfToken = (secret: string): string => createHmac('sha256', secret).update('postern csrf').digest('base64url');
 
   return {
-    readSession(request: FastifyRequest): Promise<BrowserSession | undefined> {
+    async readSession(request: FastifyRequest): Promise<BrowserSession | undefined> {
       const id = sessionIdOf(request);
-      return id === undefined ? Promise.resolve(undefined) : p.browserSessions.read(id);
+      const browserSession = id === undefined ? undefined : await p.browserSessions.read(id);
+      if (browserSession !== undefined) await p.onSession(request, browserSession);
+      return browserSession;
     },
 
     /** The person has done something: the idle time starts anew. Looking at a page does not count, because it writes nothing. */

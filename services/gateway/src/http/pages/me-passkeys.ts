@@ -47,7 +47,7 @@ export function createMePasskeys({ deps }: Pick<PageDeps, 'deps'>) {
       // The first one is added where it is needed, for a payment.
       const canAdd = found.length > 0 && found.length < MAX_PASSKEYS;
       return {
-        passkeys: found.map(passkey => view(passkey, countsFrom)),
+        passkeys: found.map(passkey => view(passkey, countsFrom?.at)),
         ...(canAdd ? { addPasskeyHref: addPasskeyPath } : {}),
       };
     },

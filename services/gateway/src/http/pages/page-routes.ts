@@ -5,6 +5,7 @@ import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { definedOnly } from '../../defined-only.ts';
 import type { GatewayDeps } from '../../deps.ts';
+import { createPasskeyNotice } from '../../flows/passkey-notice.ts';
 import { problemFor, sendProblem } from '../plugins/errors-plugin.ts';
 import { ProblemError } from '../problem-error.ts';
 import { type Problem, problemWith } from '../problem-of.ts';
@@ -33,7 +34,10 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   const { publicUrl, limits } = deps.config;
   const branding = definedOnly(deps.config.branding);
   const style = stylesheet(branding);
+  const passkeyNotice = createPasskeyNotice(deps);
+  const passkeysChanged = new WeakMap<FastifyRequest, Date>();
   const views = createPageViews({
+    passkeysChangedAt: request => passkeysChanged.get(request),
     branding,
     stylesheetPath: style.path,
     mcpServers: deps.mcpServers,
@@ -41,7 +45,15 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
     config: deps.config,
     now: deps.now,
   });
-  const browser = createBrowser({ publicUrl, browserSessions: deps.stores.browserSessions, entropy: deps.entropy });
+  const browser = createBrowser({
+    publicUrl,
+    browserSessions: deps.stores.browserSessions,
+    entropy: deps.entropy,
+    async onSession(request, browserSession) {
+      const changedAt = await passkeyNotice(browserSession);
+      if (changedAt !== undefined) passkeysChanged.set(request, changedAt);
+    },
+  });
   const pages: PageDeps = { deps, browser, views };
 
   // Only here: no machine that calls the API is recognised by a cookie.

@@ -34,6 +34,7 @@ export function createPageViews(p: {
   mcpServers: ReadonlyMap<string, RegisteredMcpServer>;
   providers: ProviderRegistry;
   now: Clock;
+  passkeysChangedAt: (request: FastifyRequest) => Date | undefined;
 }) {
   const providers = new Map(p.config.providers.map(provider => [provider.name, provider]));
 
@@ -42,11 +43,13 @@ export function createPageViews(p: {
 
     context(request: FastifyRequest): PageContext {
       const operatorReference = operatorReferenceFor(request);
+      const passkeysChangedAt = p.passkeysChangedAt(request);
       return {
         locale: negotiateLocale(request.headers['accept-language']),
         branding: p.branding,
         stylesheetPath: p.stylesheetPath,
         ...(operatorReference === undefined ? {} : { operatorReference }),
+        ...(passkeysChangedAt === undefined ? {} : { passkeysChangedAt }),
       };
     },
 
