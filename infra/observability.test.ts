@@ -93,7 +93,7 @@ describe('infra/prometheus', () => {
       .regex(/^\d+[smh]$/)
       .optional(),
     labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
-    annotations: z.strictObject({ summary: z.string(), action: z.string().optional() }),
+    annotations: z.strictObject({ summary: z.string(), action: z.string().optional(), runbook_url: z.string() }),
   });
   const alerts = z
     .strictObject({ groups: z.array(z.strictObject({ name: z.string(), rules: z.array(ruleSchema).min(1) })) })
@@ -101,11 +101,17 @@ describe('infra/prometheus', () => {
   const rules = alerts.groups.flatMap(group => group.rules);
 
   test.each(rules)('$alert asks only for what is measured', ({ expr, annotations }) => {
-    if (!expr.startsWith('up{')) expect(selectorsIn(expr).length).toBeGreaterThan(0);
+    if (!/\bup\{/.test(expr)) expect(selectorsIn(expr).length).toBeGreaterThan(0);
     expectKnown(expr);
     const known = new Set([...selectorsIn(expr).flatMap(({ name }) => series.get(name) ?? []), ...added]);
     for (const [, label = ''] of annotations.summary.matchAll(/\$labels\.([a-z_]+)/g))
       expect([...known]).toContain(label);
+  });
+
+  test.each(rules)('S79: the runbook of $alert is a heading that exists', ({ annotations }) => {
+    const [path = '', anchor] = annotations.runbook_url.split('#');
+    const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.toLowerCase());
+    expect(headings).toContain(anchor);
   });
 
   test('no alert twice', () => {

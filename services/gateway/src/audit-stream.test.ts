@@ -15,9 +15,15 @@ function setUp(append: (line: string) => Promise<void>) {
     },
   });
   const logger = createLogger({ level: 'info', destination });
-  const stream = createAuditStream({ audits: { append }, logger, now: () => Date.UTC(2026, 0, 2) });
+  let lost = 0;
+  const stream = createAuditStream({
+    ...{ audits: { append }, logger, now: () => Date.UTC(2026, 0, 2) },
+    onLost: () => {
+      lost += 1;
+    },
+  });
   const logged = () => chunks.join('').trimEnd().split('\n');
-  return { stream, events: createEvents(logger, samplePseudonyms, [stream.sink]), logged };
+  return { stream, events: createEvents(logger, samplePseudonyms, [stream.sink]), logged, lost: () => lost };
 }
 const untimed = (line: string | undefined) => ({ ...JSON.parse(line ?? '{}'), time: undefined });
 
@@ -34,9 +40,14 @@ describe('the audit stream', () => {
     expect(JSON.parse(lines[0] ?? '{}')).toMatchObject({ time: '2026-01-02T00:00:00.000Z', audit: true });
   });
 
-  it('loses lines while the store is away, says how many, and never holds anybody up', async () => {
+  it('S79: loses lines while the store is away, says how many, and never holds anybody up', async () => {
     let isAway = true;
-    const { stream, events, logged } = setUp(async () => {
+    const {
+      stream,
+      events,
+      logged,
+      lost: counted,
+    } = setUp(async () => {
       if (isAway) throw new StoreUnavailableError();
     });
     for (let n = 0; n < 5; n += 1) events.callerRefused();
@@ -48,6 +59,7 @@ describe('the audit stream', () => {
       .map(untimed)
       .filter(line => line.event === 'audit.lines_lost');
     expect(lost.reduce((sum, { lines }) => sum + lines, 0)).toBe(5);
+    expect(counted()).toBe(5);
   });
 
   it('keeps no more in memory than it may', async () => {

@@ -18,9 +18,16 @@ export function createAuditStream(p: {
   readonly audits: Pick<RedisAuditLog, 'append'>;
   readonly logger: Logger;
   readonly now: () => number;
+  /** Called for each line that is missing in the stream. */
+  readonly onLost?: () => void;
 }): AuditStream {
   const underWay = new Set<Promise<void>>();
   let lost = 0;
+
+  function lose(): void {
+    lost += 1;
+    p.onLost?.();
+  }
 
   function done(): void {
     if (lost === 0) return;
@@ -31,7 +38,7 @@ export function createAuditStream(p: {
   return {
     sink(record, { level, text }) {
       if (underWay.size >= MAX_UNDER_WAY) {
-        lost += 1;
+        lose();
         return;
       }
       const { error, ...fields } = record;
@@ -42,9 +49,7 @@ export function createAuditStream(p: {
       });
       const appending = p.audits
         .append(line)
-        .then(done, () => {
-          lost += 1;
-        })
+        .then(done, lose)
         .finally(() => underWay.delete(appending));
       underWay.add(appending);
     },

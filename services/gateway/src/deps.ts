@@ -216,7 +216,10 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
   });
   // Times in the log are those of this machine, whatever clock the rest goes by.
   const auditStream = config.audit.stream
-    ? createAuditStream({ audits: stores.audits, logger, now: Date.now })
+    ? createAuditStream({
+        ...{ audits: stores.audits, logger, now: Date.now },
+        onLost: () => metrics?.auditLineLost(),
+      })
     : undefined;
   const auditSinks = [metrics?.audit ?? [], auditStream?.sink ?? []].flat();
   const events = createEvents(logger, pseudonymsOf(config, options.keyRing !== undefined), auditSinks);

@@ -37,6 +37,8 @@ export interface Metrics {
   readonly lostShards: (count: number) => void;
   /** Events of a shard were dropped before they were carried into feeds. */
   readonly relayGap: () => void;
+  /** A line of the audit trail is missing in its stream. */
+  readonly auditLineLost: () => void;
   /** A request found no room in the storage quota of its MCP server. */
   readonly quotaExceeded: () => void;
   readonly answered: (request: AnsweredRequest) => void;
@@ -69,6 +71,7 @@ export function createMetrics(): Metrics {
     },
     lostShards: count => instruments.redisLostShards.set(count),
     relayGap: () => instruments.relayGaps.inc(),
+    auditLineLost: () => instruments.auditLinesLost.inc(),
     quotaExceeded: () => instruments.quotaExceeded.inc(),
     answered: createAnswered(instruments),
     shed: (requestClass, reason) => instruments.requestsShed.inc({ class: requestClass, reason }),

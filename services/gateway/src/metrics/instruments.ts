@@ -80,6 +80,7 @@ export function createInstruments(registry: Registry) {
     redisLostShards: gauge('postern_redis_lost_shards', 'Shards of Redis that have lost their data'),
     redisRolledBack: counter('postern_redis_rolled_back_total', 'Times that Redis had gone back to an earlier state'),
     relayGaps: counter('postern_relay_gaps_total', 'Times that events were dropped before they were carried'),
+    auditLinesLost: counter('postern_audit_lines_lost_total', 'Audit lines that are missing in the stream'),
     outboundSeconds: histogram(
       'postern_outbound_request_duration_seconds',
       'Requests to others',
