@@ -15,6 +15,21 @@ const SAME_SIGNAL_MS = 1_000;
 
 async function main(): Promise<void> {
   const gateway = await startGateway(loadConfig(configPath, process.env), { logger });
+  // Whoever reads that it has started may stop it.
+  let stoppingSince: number | undefined;
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (stoppingSince === undefined) {
+        stoppingSince = performance.now();
+        logger.info({ event: 'gateway.stopping', signal }, 'gateway stopping');
+        // Whoever presses Ctrl-C has no load balancer that must notice first.
+        stop(gateway, signal === 'SIGTERM');
+      } else if (performance.now() - stoppingSince > SAME_SIGNAL_MS) {
+        logger.warn({ event: 'gateway.stop_forced', signal }, 'gateway stops at once');
+        process.exit(1);
+      }
+    });
+  }
   collectStartGarbage();
   const { publicUrl, identityProviders } = gateway.deps.config;
   logger.info(
@@ -31,20 +46,6 @@ async function main(): Promise<void> {
     },
     'gateway started',
   );
-  let stoppingSince: number | undefined;
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (stoppingSince === undefined) {
-        stoppingSince = performance.now();
-        logger.info({ event: 'gateway.stopping', signal }, 'gateway stopping');
-        // Whoever presses Ctrl-C has no load balancer that must notice first.
-        stop(gateway, signal === 'SIGTERM');
-      } else if (performance.now() - stoppingSince > SAME_SIGNAL_MS) {
-        logger.warn({ event: 'gateway.stop_forced', signal }, 'gateway stops at once');
-        process.exit(1);
-      }
-    });
-  }
 }
 
 function stop(gateway: Gateway, drains: boolean): void {
