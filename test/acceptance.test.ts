@@ -77,6 +77,7 @@ const covered = [
   'S74 texts are visible, stay in their line, and imitate no registered name',
   'S76 /login?e= answers real and random ids alike',
   'S77 a Redis that refuses writes shows in readiness, log and metrics',
+  'S75 a form is read after its person is known, as far as its page has controls',
   'S78 every failed outbound request is logged with whose, host and cause, and nothing else of it',
   'S79 log lines name process, request and source, and a start that fails says where and why',
   'S82 max_age is asked for where this ask needs it, and auth_time 0 is no obstacle elsewhere',

@@ -181,4 +181,21 @@ export const pagesFaults: readonly Fault[] = [
     replacement: "if (error === null && body === '') {",
     foundBy: ['services/gateway/src/http/api/json-body.test.ts'],
   },
+  {
+    name: 'a form brings more controls than its page has',
+    breaks: 'S75',
+    file: 'services/gateway/src/http/pages/form-body.ts',
+    original: 'if (controlsIn(bytes) > limits.controls)',
+    replacement: 'if (controlsIn(bytes) === 0)',
+    foundBy: ['test/security/unread-forms.test.ts'],
+    only: 'more controls',
+  },
+  {
+    name: 'a form is read without a limit where its length is not announced',
+    breaks: 'S75',
+    file: 'services/gateway/src/http/pages/form-body.ts',
+    original: 'if (size > bytes) throw',
+    replacement: 'if (size > 1024 * bytes) throw',
+    foundBy: ['services/gateway/src/http/pages/form-body.test.ts'],
+  },
 ];

@@ -10,9 +10,6 @@ import { createPaymentPages } from './kinds/payment-pages.ts';
 import type { PageDeps } from './page-routes.ts';
 import { type ById, createPresence, type DecisionForm, type Present } from './presence.ts';
 
-/** What a person may type at most, as it travels: eight fields of 4,096 characters, each of which may need nine bytes. */
-const ANSWER_BYTES = 320 * 1024;
-
 /** `/e/{id}`: one elicitation, for the person it is for. */
 export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages) => {
   const { deps, views } = pages;
@@ -83,7 +80,7 @@ export const elicitationPageRoutes: FastifyPluginAsync<PageDeps> = async (app, p
     look(request, reply, present => show(request, reply, present)),
   );
 
-  app.post<ById>('/e/:elicitationId/accept', { bodyLimit: ANSWER_BYTES }, (request, reply) =>
+  app.post<ById>('/e/:elicitationId/accept', (request, reply) =>
     decide(request, reply, (present, form) => accept(present.elicitation.request.kind, request, reply, present, form)),
   );
 

@@ -13,6 +13,8 @@ import { z } from 'zod';
 import type { IdentityProvider } from '../../deps.ts';
 import { FRESH_SECONDS } from '../../flows/freshness.ts';
 import type { ReturnTo } from '../../flows/sign-in-flow.ts';
+import { readFormBody } from './form-body.ts';
+import { OWN_CONTROLS } from './form-limits.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin, isPrefetch } from './same-origin.ts';
@@ -172,7 +174,7 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
   app.post('/logout', async (request, reply) => {
     assertSameOrigin(request, deps.config.publicUrl);
     const query = loginQuerySchema.safeParse(request.query);
-    const form = logoutFormSchema.safeParse(request.body);
+    const form = logoutFormSchema.safeParse(await readFormBody(request, OWN_CONTROLS));
     if (!query.success || !form.success) throw new PageError('bad_request');
     const browserSession = await browser.readSession(request);
     if (browserSession !== undefined) {

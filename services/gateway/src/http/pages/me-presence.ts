@@ -3,6 +3,8 @@ import { displayHost, signInPage } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { FRESH_SECONDS, isFresh } from '../../flows/freshness.ts';
+import { readFormBody } from './form-body.ts';
+import { OWN_CONTROLS } from './form-limits.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
@@ -36,9 +38,9 @@ export function createMePresence({ deps, browser, views }: PageDeps) {
     schema: z.ZodType<Form>,
   ): Promise<{ browserSession: BrowserSession; form: Form } | undefined> {
     assertSameOrigin(request, deps.config.publicUrl);
-    const form = schema.safeParse(request.body);
     const browserSession = await browser.readSession(request);
     if (browserSession === undefined) return undefined;
+    const form = schema.safeParse(await readFormBody(request, OWN_CONTROLS));
     if (!form.success) throw new PageError('bad_request');
     if (!browser.isCsrfToken(form.data.csrf_token, browserSession.id)) throw new PageError('forbidden');
     await browser.keepAlive(request);

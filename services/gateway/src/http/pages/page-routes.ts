@@ -1,5 +1,4 @@
 import cookie from '@fastify/cookie';
-import formbody from '@fastify/formbody';
 import rateLimit from '@fastify/rate-limit';
 import { errorPage, notFoundPage, pageHeaders, stylesheet } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
@@ -13,6 +12,7 @@ import { authorizationPageRoutes } from './authorization-page-routes.ts';
 import { createBrowser } from './browser.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { elicitationPageRoutes } from './elicitation-page-routes.ts';
+import { leaveFormsUnread } from './form-body.ts';
 import { loginRoutes } from './login-routes.ts';
 import { mePasskeyRoutes } from './me-passkey-routes.ts';
 import { meRoutes } from './me-routes.ts';
@@ -76,7 +76,7 @@ export const pageRoutes: FastifyPluginAsync<{ deps: GatewayDeps }> = async (app,
   await app.register(async scope => {
     deps.telemetry?.traceRequests(scope, { surface: 'page' });
     scope.removeAllContentTypeParsers();
-    await scope.register(formbody, { bodyLimit: 16 * 1024 });
+    leaveFormsUnread(scope);
     await scope.register(rateLimit, {
       timeWindow: 60_000,
       max: limits.pageRequestsPerMinute,

@@ -10,6 +10,8 @@ import { signInPage, wrongPersonPage } from '@postern/pages';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { isOvertaken } from '../../flows/unless-overtaken.ts';
+import { readFormBody } from './form-body.ts';
+import { formLimitsOf } from './form-limits.ts';
 import { PageError } from './page-error.ts';
 import type { PageDeps } from './page-routes.ts';
 import { assertSameOrigin } from './same-origin.ts';
@@ -119,16 +121,19 @@ export function createPresence({ deps, browser, views }: PageDeps) {
       return show(present);
     },
 
-    /** A decision by form: from our own page, by the signed-in person. @throws PageError */
+    /**
+     * A decision by form: from our own page, by the signed-in person. Nothing of the form is read before it is known who is there.
+     * @throws PageError, ProblemError `payload_too_large`
+     */
     async decide(
       request: FastifyRequest<ById>,
       reply: FastifyReply,
       act: (present: Present, form: DecisionForm) => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
       assertSameOrigin(request, deps.config.publicUrl);
-      const form = readForm(request.body);
       const present = await presentAt(request, reply);
       if (present === undefined) return sendSignIn(request, reply.code(401));
+      const form = readForm(await readFormBody(request, formLimitsOf(present.elicitation)));
       if (form === undefined) throw new PageError('bad_request');
       if (!browser.isCsrfToken(form.csrf_token, present.secret)) throw new PageError('forbidden');
       await browser.keepAlive(request);
