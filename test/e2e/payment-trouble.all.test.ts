@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { GatewayConfigInput } from '@postern/gateway';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createMovingBrowser } from '../support/moving-browser.ts';
+import { pageWithFault } from '../support/page-with-fault.ts';
 import { type AskedPerson, askPerson, movesOf, payLinkIn, sessionOf } from '../support/payment-person.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
 
@@ -85,7 +86,7 @@ describe('S37: trouble when the charge is brought into being', () => {
     async ({ does }) => {
       const person = await askPerson(world);
       world.stripe.fault({ kind: 'create', does });
-      expect(await person.approve()).toMatchObject({ status: 303, location: person.page });
+      expect(await person.approve()).toMatchObject({ status: 303, location: pageWithFault(person.page) });
       expect(await person.read()).toMatchObject({ status: 'active' });
       const page = await person.raw.get(person.page);
       expect(page.status).toBe(200);

@@ -3,6 +3,7 @@ import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { askInBrowser, atProvider, connect, newPerson, signIn } from '../support/browser.ts';
+import { pageWithFault } from '../support/page-with-fault.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -121,7 +122,9 @@ describe('when the provider makes trouble', () => {
       const callback = await raw.decideAtProvider(await raw.accept(issued.elicitationId), 'alice');
       provider.clearRequests();
       provider.fault({ endpoint: 'token', ...fault });
-      expect(await raw.get(callback)).toMatchObject({ status: 303, location: `/e/${issued.elicitationId}` });
+      expect(await raw.get(callback)).toMatchObject({
+        ...{ status: 303, location: pageWithFault(`/e/${issued.elicitationId}`) },
+      });
       expect(provider.requests('token')).toHaveLength(1);
       expect(await statusOf(issued.elicitationId)).toBe('pending');
       expect(noticeOn(await raw.get(`/e/${issued.elicitationId}`))).toBe(true);

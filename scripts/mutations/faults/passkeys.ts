@@ -114,8 +114,8 @@ export const passkeysFaults: readonly Fault[] = [
     name: 'a passkey added after a reset counts at once',
     breaks: 'S67',
     file: 'services/gateway/src/flows/passkey-flow.ts',
-    original: 'from !== undefined && from > p.now() ? from : undefined',
-    replacement: 'from !== undefined && from < 0 ? from : undefined',
+    original: 'from !== undefined && from.at > p.now() ? from.at : undefined',
+    replacement: 'from !== undefined && from.at < 0 ? from.at : undefined',
     foundBy: ['services/gateway/src/flows/passkey-flow.test.ts'],
   },
   {

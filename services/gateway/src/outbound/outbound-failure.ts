@@ -99,8 +99,11 @@ function bySystemCode(code: string): OutboundFailureCode {
   return CERTIFICATE.test(code) ? 'untrusted_certificate' : 'unreachable';
 }
 
+/** Refusals of this moment: another request with the same key is under way, or there are too many. */
+const PASSING: readonly number[] = [408, 409, 425, 429];
+
 function byStatus({ status }: { readonly status?: number | undefined }): OutboundFailureCode {
-  if (status === undefined || status >= 500 || status === 429) return 'unavailable';
+  if (status === undefined || status >= 500 || PASSING.includes(status)) return 'unavailable';
   return status >= 400 ? 'request_refused' : 'invalid_answer';
 }
 
