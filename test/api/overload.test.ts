@@ -8,24 +8,19 @@ import { askFor, keyOf, startWorld, type World } from '../support/world.ts';
 const IN_FLIGHT = 20;
 const WAITS = 2;
 const STREAMS = 1;
+const overload = {
+  requestsInFlight: IN_FLIGHT,
+  eventLoopDelayMs: 10_000,
+  waitingReads: WAITS,
+  eventStreams: STREAMS,
+};
 let world: World;
 beforeAll(async () => {
-  world = await startWorld({
-    config: {
-      metrics: { port: 0 },
-      overload: {
-        requestsInFlight: IN_FLIGHT,
-        eventLoopDelayMs: 10_000,
-        waitingReads: WAITS,
-        eventStreams: STREAMS,
-      },
-    },
-  });
+  world = await startWorld({ config: { metrics: { port: 0 }, overload } });
 });
 afterAll(() => world?.[Symbol.asyncDispose]());
 
-const gateway = () => {
-  const [first] = world.gateways;
+const gateway = ({ gateways: [first] } = world) => {
   if (first === undefined) throw new Error('no gateway');
   return first;
 };
@@ -179,28 +174,30 @@ describe('L3: what waits', () => {
 
 describe('R6: a Redis that answers nobody', () => {
   it('holds only as many requests as there is room for; the others hear at once; nothing is left behind', async () => {
-    const { server } = world.redis;
+    await using own = await startWorld({ isRedisKilled: true, config: { overload } });
+    const { server } = own.redis;
     if (server === undefined) throw new Error('this world has no Redis of its own');
-    const { elicitationId } = await world.ask(world.subject());
-    const { overload } = gateway().deps;
+    const { elicitationId } = await own.ask(own.subject());
+    const { address, deps } = gateway(own);
+    const status = async (path: string) => (await fetch(`${address}${path}`)).status;
     server.suspend();
     try {
       let most = 0;
       const watching = setInterval(() => {
-        most = Math.max(most, overload.inFlight);
+        most = Math.max(most, deps.overload.inFlight);
       }, 1);
-      const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => world.api.read(elicitationId)));
+      const answers = await Promise.all(Array.from({ length: IN_FLIGHT * 4 }, () => own.api.read(elicitationId)));
       clearInterval(watching);
       expect(most).toBeLessThanOrEqual(17);
       const codes = answers.map(answer => expectProblem(answer).code);
       expect(new Set(codes)).toEqual(new Set(['unavailable', 'overloaded']));
-      expect((await get('/livez')).status).toBe(200);
+      expect(await status('/livez')).toBe(200);
     } finally {
       server.resume();
     }
-    while ((await get('/readyz')).status !== 200);
-    expect(overload.inFlight).toBe(0);
-    expect((await world.api.read(elicitationId)).body.status).toBe('pending');
+    while ((await status('/readyz')) !== 200);
+    expect(deps.overload.inFlight).toBe(0);
+    expect((await own.api.read(elicitationId)).body.status).toBe('pending');
   });
 });
 

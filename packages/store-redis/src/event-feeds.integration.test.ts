@@ -1,4 +1,4 @@
-import { EventCarrier, type Shard, shardOf } from '@postern/elicitation';
+import { EventCarrier, type Shard, type Subject, shardOf } from '@postern/elicitation';
 import { samples } from '@postern/testkit/contract';
 import { startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
@@ -8,6 +8,17 @@ import { createRedisStores, type RedisStores } from './index.ts';
 const { ask, cancel, created, from, moved, operation, somebody } = samples;
 const DAY_MS = 24 * 3_600_000;
 const OUTBOX = 200;
+
+const taken = new Set<Shard>();
+/** In a shard of their own: what other tests have announced is not there. */
+function stranger(): Subject {
+  for (;;) {
+    const subject = somebody();
+    if (taken.has(shardOf(subject))) continue;
+    taken.add(shardOf(subject));
+    return subject;
+  }
+}
 
 const redis = await startRedis();
 afterAll(() => redis[Symbol.asyncDispose]());
@@ -27,7 +38,7 @@ describe('feeds in Redis', () => {
   const someServer = () => `s-${operation()}`;
   const limit = 10_000;
 
-  async function announce(mcpServerId: string, subject = somebody(), times = 1): Promise<Shard> {
+  async function announce(mcpServerId: string, subject = stranger(), times = 1): Promise<Shard> {
     for (let n = 0; n < times; n += 1) {
       const request = from(mcpServerId, ask(subject, { coalescingDigest: operation() }));
       await moved(stores.elicitations, await created(stores.elicitations, request), cancel);
@@ -66,7 +77,7 @@ describe('feeds in Redis', () => {
   });
 
   test('what the outbox dropped before it was carried is noticed, and the rest is carried', async () => {
-    const [mcpServerId, subject] = [someServer(), somebody()];
+    const [mcpServerId, subject] = [someServer(), stranger()];
     const shard = await announce(mcpServerId, subject);
     const carrier = new EventCarrier(stores.outbox, { perShard: limit });
     expect(await carrier.carry([shard])).toMatchObject({ gaps: [] });
@@ -79,7 +90,7 @@ describe('feeds in Redis', () => {
   });
 
   test('what was carried leaves the outbox but for the newest, and nothing else does', async () => {
-    const [mcpServerId, subject] = [someServer(), somebody()];
+    const [mcpServerId, subject] = [someServer(), stranger()];
     const shard = await announce(mcpServerId, subject, 20);
     const [slow, quick] = [1, 2].map(() => new EventCarrier(stores.outbox, { perShard: 25 }));
     expect(await slow?.carry([shard])).toMatchObject({ carried: 25, gaps: [] });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventFeed, FeedEvent, FeedPage } from '@postern/elicitation';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../logger.ts';
@@ -45,7 +46,7 @@ function scene() {
       return { result: 'events', events: things.events.filter(({ occurredAt }) => occurredAt > from).slice(0, limit) };
     },
     newest: async () => things.events.at(-1)?.position ?? '0-0',
-    watch: () => ({ next: async () => {}, [Symbol.dispose]() {} }),
+    watch: () => ({ next: () => nextTurn(), [Symbol.dispose]() {} }),
   };
   const events = createWebhookEvents(createLogger({ level: 'silent' }), [({ event }) => things.audited.push(event)]);
   const options: Omit<DispatcherOptions, 'leases'> = {
