@@ -81,6 +81,8 @@ const covered = [
   'S78 every failed outbound request is logged with whose, host and cause, and nothing else of it',
   'S79 log lines name process, request and source, and a start that fails says where and why',
   'S82 max_age is asked for where this ask needs it, and auth_time 0 is no obstacle elsewhere',
+  'S83 discovery follows one redirect within its origin, and no other',
+  'S84 unknown fields of a request are named',
   'S86 a charge is asked about without a webhook and without its person',
   'L6 fifty approvals at once on three processes, a thousand rounds',
 ];

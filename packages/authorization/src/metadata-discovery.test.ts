@@ -18,13 +18,16 @@ afterEach(async () => {
 async function authorizationServer(
   documents: (origin: string) => Record<string, unknown>,
   otherwise: { status: number; body: string } = { status: 404, body: '' },
+  locations: Readonly<Record<string, string>> = {},
 ) {
   const asked: string[] = [];
   listener = await listenHttp((request, response) => {
     const path = request.url ?? '';
     asked.push(path);
     const document = documents(origin)[path];
-    if (document === undefined) response.writeHead(otherwise.status).end(otherwise.body);
+    const location = locations[path];
+    if (location !== undefined) response.writeHead(301, { location }).end();
+    else if (document === undefined) response.writeHead(otherwise.status).end(otherwise.body);
     else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
   });
   const origin = `http://localhost:${listener.port}`;
@@ -122,7 +125,39 @@ describe('metadata in the order of MCP', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('a redirect is not followed', async () => {
+  const slash = `${withPath.openIdAppended}/`;
+  it.each([
+    ['oidc', `${withPath.openIdAppended}/`],
+    ['oidc', '/elsewhere'],
+  ] as const)('S83: a redirect within the origin is followed once (%s, to %s)', async (algorithm, to) => {
+    const { origin, asked, discover } = await authorizationServer(
+      at => ({ [to]: metadata(`${at}/tenant`) }),
+      undefined,
+      { [withPath.openIdAppended]: to },
+    );
+    expect(await discover(`${origin}/tenant`, algorithm)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual([withPath.openIdAppended, to]);
+  });
+
+  it('S83: a document behind a redirect names the issuer all the same', async () => {
+    const { origin, discover } = await authorizationServer(at => ({ [slash]: metadata(`${at}/other`) }), undefined, {
+      [withPath.openIdAppended]: slash,
+    });
+    expect(await failureCodeOf(discover(`${origin}/tenant`, 'oidc'))).toBe('metadata_mismatch');
+  });
+
+  it.each([
+    ['a second one', { [withPath.openIdAppended]: slash, [slash]: '/further' }],
+    ['one to another origin', { [withPath.openIdAppended]: 'http://127.0.0.1:9/' }],
+    ['one to another port', { [withPath.openIdAppended]: '//localhost:9/' }],
+    ['one with a name and password', { [withPath.openIdAppended]: 'http://a:b@localhost/' }],
+    ['one to another scheme', { [withPath.openIdAppended]: 'https://localhost/' }],
+  ])('S83: %s is not followed', async (_, locations) => {
+    const { origin, discover } = await authorizationServer(() => ({}), undefined, locations);
+    expect(await failureCodeOf(discover(`${origin}/tenant`, 'oidc'))).toBe('outbound_redirect');
+  });
+
+  it('a redirect is not followed without an address', async () => {
     const { origin, discover } = await authorizationServer(() => ({}), { status: 302, body: '' });
     expect(await failureCodeOf(discover(origin))).toBe('outbound_redirect');
   });

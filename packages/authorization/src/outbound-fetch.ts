@@ -13,14 +13,16 @@ export interface OutboundRequest {
    * `maxBytes` so that the connection can be used again, and else the connection is dropped. Default false.
    */
   readonly discardBody?: boolean;
+  /** Follows one redirect within the origin that was asked. Default false: a redirect is an error. */
+  readonly followsWithinOrigin?: boolean;
 }
 
 /**
  * `fetch` for everything that leaves the gateway towards hosts named by configuration or by somebody's metadata.
  *
  * Only https to public addresses; every address of a name is checked and the connection goes to exactly the address
- * that was checked, so that a second DNS answer (rebinding) has no effect; a redirect is an error; size and time are
- * capped. The answer is complete when the promise resolves.
+ * that was checked, so that a second DNS answer (rebinding) has no effect; a redirect is an error, unless it is asked
+ * for one within the same origin; size and time are capped. The answer is complete when the promise resolves.
  *
  * @throws {OutboundError} and nothing else.
  */
@@ -68,7 +70,10 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
       });
       if (answer.status >= 300 && answer.status < 400) {
         await answer.body?.cancel();
-        throw new OutboundError('outbound_redirect', url.host);
+        const next = URL.parse(answer.headers.get('location') ?? '', url);
+        if (init.followsWithinOrigin !== true || next?.origin !== url.origin)
+          throw new OutboundError('outbound_redirect', url.host);
+        return await outboundFetch(next, { ...init, followsWithinOrigin: false, signal });
       }
       if (init.discardBody === true) {
         await drain(answer.body, maxBytes);

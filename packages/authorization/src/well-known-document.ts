@@ -18,7 +18,8 @@ export async function readWellKnownDocument(
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   let response: Response;
   try {
-    response = await fetch(url, { headers: { accept: 'application/json' } });
+    // Hosts that add or drop a slash at the end answer so. What counts is the issuer that the document names.
+    response = await fetch(url, { headers: { accept: 'application/json' }, followsWithinOrigin: true });
   } catch (error) {
     throw fromLibraryError(error, 'invalid_metadata');
   }

@@ -156,4 +156,13 @@ export const outboundFaults: readonly Fault[] = [
     replacement: 'httpSocket => connectTo({ ...options, httpSocket }, callback),',
     foundBy: ['packages/authorization/src/outbound-tunnel.test.ts'],
   },
+  {
+    name: 'discovery follows a redirect to another origin',
+    breaks: 'S83',
+    file: 'packages/authorization/src/outbound-fetch.ts',
+    original: 'if (init.followsWithinOrigin !== true || next?.origin !== url.origin)',
+    replacement: 'if (init.followsWithinOrigin !== true || next === null)',
+    foundBy: ['packages/authorization/src/metadata-discovery.test.ts'],
+    only: 'S83',
+  },
 ];

@@ -3,11 +3,11 @@ import { passkeyChallenge } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import { z } from 'zod';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import { unsealTransaction } from './unseal-transaction.ts';
 
 /** How long one ceremony may take; authenticators themselves give up sooner. */
 const CEREMONY_MS = 5 * 60_000;
-const CONTEXT = { purpose: 'passkey-ceremony' };
 
 const ceremonySchema = z.object({
   mode: z.enum(['register', 'assert']),
@@ -52,11 +52,14 @@ export interface CeremonyForm {
  * comes back.
  */
 export function createPasskeyCeremonies(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
   stores: Pick<RedisStores, 'oneTime'>;
   vault: Vault;
   now: Clock;
   entropy: Entropy;
 }) {
+  // Deployments may share a vault key: a ceremony counts in the one that began it.
+  const context = { purpose: 'passkey-ceremony', deployment: p.config.publicUrl };
   const challengeOf = ({ nonce, digest, elicitationId }: Pick<Ceremony, 'nonce' | 'digest' | 'elicitationId'>) =>
     passkeyChallenge({ nonce: Buffer.from(nonce, 'base64url'), digest, elicitationId });
 
@@ -73,7 +76,7 @@ export function createPasskeyCeremonies(p: {
         expiresAt: p.now() + CEREMONY_MS,
         ...(permittedBy === undefined ? {} : { permittedBy }),
       };
-      return { challenge: challengeOf(ceremony), ceremony: await p.vault.seal(JSON.stringify(ceremony), CONTEXT) };
+      return { challenge: challengeOf(ceremony), ceremony: await p.vault.seal(JSON.stringify(ceremony), context) };
     },
 
     /** The ceremony that the form brought, for exactly one use; undefined where it is not for this purpose and browser session. */
@@ -81,7 +84,7 @@ export function createPasskeyCeremonies(p: {
       purpose: CeremonyPurpose,
       form: CeremonyForm,
     ): Promise<{ challenge: Uint8Array; response: unknown; permittedBy: string | undefined } | undefined> {
-      const ceremony = await unsealTransaction(p, ceremonySchema, form.ceremony, CONTEXT);
+      const ceremony = await unsealTransaction(p, ceremonySchema, form.ceremony, context);
       const isForThis =
         ceremony?.mode === purpose.mode &&
         ceremony.elicitationId === purpose.elicitationId &&

@@ -9,6 +9,7 @@ import {
 import { PasskeyError, type Passkeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import {
   type CeremonyForm,
@@ -32,6 +33,7 @@ type Answer = Omit<CeremonyForm, 'secret'>;
  * change: a browser session alone changes nothing, however fresh its sign-in is. People who have lost all of theirs depend on the operator.
  */
 export function createPasskeyChangeFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
   passkeys: Passkeys;
   stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
   vault: Vault;

@@ -2,6 +2,7 @@ import type { BrowserSession, Clock, ElicitationOf, Entropy, Passkey, Subject } 
 import { PasskeyError, type Passkeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
+import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
 import {
   type CeremonyForm,
@@ -36,6 +37,7 @@ export type VerificationResult =
  * payment and no other. Looking at the page writes nothing: the ceremony travels sealed in the form and is claimed once.
  */
 export function createPasskeyFlow(p: {
+  config: Pick<GatewayConfig, 'publicUrl'>;
   passkeys: Passkeys;
   stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
   vault: Vault;

@@ -19,14 +19,22 @@ describe('checking outside data', () => {
     expect(parse(z.strictObject({ a: z.string().trim() }), { a: ' x ' }, 'body')).toEqual({ a: 'x' });
   });
 
+  it('S84: names the fields that it does not know', () => {
+    const { errors } = refusalOf(z.strictObject({ a: z.strictObject({}) }), { a: { Subject: 1, ttl: 2 }, 'x\n': 3 });
+    expect(errors).toEqual([
+      { path: 'body.a', message: 'unknown fields: "Subject", "ttl"' },
+      { path: 'body', message: 'unknown fields: "x\\n"' },
+    ]);
+  });
+
   it('names each fault by its path and never by its value', () => {
     const refusal = refusalOf(issueElicitationSchema, {
       kind: 'authorization',
-      'SECRET-member': 1,
+      member: 'SECRET',
       subject: { issuer: 'SECRET\n', subject: 5 },
       ttlSeconds: 1,
       returnUrl: 'SECRET',
-      authorization: { provider: 'SECRET', scopes: ['ok', 'SECRET scope'], 'SECRET-name': 1 },
+      authorization: { provider: 'SECRET', scopes: ['ok', 'SECRET scope'], name: 'SECRET' },
     });
     expect(refusal.code).toBe('invalid_request');
     expect(JSON.stringify(refusal.errors)).not.toContain('SECRET');

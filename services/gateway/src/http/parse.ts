@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { ProblemError } from './problem-error.ts';
 
-/** Checks outside data once. @throws ProblemError `invalid_request` naming each fault by its path, never its value. */
+/** Checks outside data once. @throws ProblemError `invalid_request` naming each fault by its path and each unknown field, never a value. */
 export function parse<T extends z.ZodType>(
   schema: T,
   value: unknown,
@@ -14,7 +14,13 @@ export function parse<T extends z.ZodType>(
       path: [at, ...issue.path.map(part => (typeof part === 'number' ? String(part) : part.toString()))]
         .join('.')
         .slice(0, 200),
-      message: issue.code === 'unrecognized_keys' ? 'unknown fields' : issue.message.slice(0, 200),
+      message: issue.code === 'unrecognized_keys' ? unknownFields(issue.keys) : issue.message.slice(0, 200),
     })),
   });
+}
+
+/** As many and as much of them as help to find a slip of the pen. */
+function unknownFields(names: readonly string[]): string {
+  const shown = names.slice(0, 5).map(name => JSON.stringify(name.slice(0, 40)));
+  return `unknown fields: ${[...shown, ...(names.length > shown.length ? ['…'] : [])].join(', ')}`;
 }
