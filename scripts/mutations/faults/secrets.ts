@@ -174,8 +174,8 @@ export const secretsFaults: readonly Fault[] = [
     name: 'a refusal repeats the value',
     breaks: 'S54',
     file: 'services/gateway/src/http/parse.ts',
-    original: "message: issue.code === 'unrecognized_keys' ? 'unknown fields' : issue.message.slice(0, 200),",
-    replacement: 'message: issue.message.slice(0, 200),',
+    original: 'unknownFields(issue.keys) : issue.message.slice(0, 200),',
+    replacement: 'unknownFields(issue.keys) : `${issue.message} ${JSON.stringify(value)}`.slice(0, 500),',
     foundBy: ['services/gateway/src/http/parse.test.ts'],
   },
   {
