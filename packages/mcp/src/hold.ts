@@ -31,6 +31,11 @@ export async function hold(run: Run, inquiry: Inquiry, elicitationId: string): P
   let age = 0;
   using watch = watchEnd(client, bus, elicitationId);
   try {
+    if (run.call.reportProgress !== undefined) {
+      // Nobody is told to wait for a person who has finished, and the provider has the name that people know.
+      latest = await watch.read(0, either);
+      if (latest !== undefined && isTerminal(latest)) return latest;
+    }
     for (const [index, seconds] of slices.entries()) {
       await report(run, index + 1, ask, latest);
       const current = await watch.read(seconds, either, latest !== undefined && age < LOOK_SECONDS);

@@ -233,6 +233,16 @@ describe('rounds', () => {
     ]);
   });
 
+  test('S84: no progress is reported when the person has finished', async () => {
+    await using world = await modernWorld({ holdMs: 20_000 });
+    const { result } = await world.call({ name: 'outcome' });
+    world.gateway.end('completed');
+    const { requestState } = result;
+    const answer = await world.call({ name: 'outcome', inputResponses: accepted, requestState, progressToken: 7 });
+    expect(textOf(answer)).toBe('accept');
+    expect(answer.notifications).toEqual([]);
+  });
+
   test('an aborted request stops waiting; the elicitation lives on', async () => {
     await using world = await modernWorld();
     const { result } = await world.call({ name: 'outcome' });
