@@ -6,6 +6,7 @@ import {
   type ClientMetadata,
   type Configuration,
   errors,
+  interactionPolicy,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
 import { devicePages } from './device-pages.ts';
@@ -79,7 +80,7 @@ export async function configuration(p: {
       RefreshToken: 14 * day,
       Session: 14 * day,
     },
-    interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+    interactions: { policy: promptPolicy(), url: (_, interaction) => `/interaction/${interaction.uid}` },
     ...(options.consent === 'skip' && { loadExistingGrant: grantEverything }),
     renderError: (context, out) => {
       context.type = 'html';
@@ -178,4 +179,13 @@ async function grantEverything(context: KoaContextWithOIDC) {
 
 export function pairwiseSubject(accountId: string, clientId: string): string {
   return createHash('sha256').update(`${clientId} ${accountId}`).digest('base64url');
+}
+
+/** The policy of oidc-provider, where a sign-in of this very second would satisfy `max_age=0`. Core 3.1.2.1 means a new one. */
+function promptPolicy() {
+  const policy = interactionPolicy.base();
+  const isMissing = ({ oidc }: KoaContextWithOIDC) =>
+    Number(oidc.params?.['max_age'] ?? 1) === 0 && !oidc.result?.login;
+  policy.get('login')?.checks.add(new interactionPolicy.Check('max_age_0', 'a new sign-in is asked for', isMissing));
+  return policy;
 }

@@ -2,7 +2,13 @@ import './hush-runtime-warning.ts';
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type ClientMetadata, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider';
+import {
+  type ClientMetadata,
+  type Configuration,
+  interactionPolicy,
+  type KoaContextWithOIDC,
+  Provider,
+} from 'oidc-provider';
 import { type HttpListener, listenHttp } from '../listen-http.ts';
 import { createInteractions } from './interactions.ts';
 import { createMemoryAdapter } from './memory-adapter.ts';
@@ -92,7 +98,7 @@ async function configurationOf(options: OidcServerOptions): Promise<Configuratio
       RefreshToken: 14 * DAY,
       Session: DAY,
     },
-    interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+    interactions: { policy: promptPolicy(), url: (_, interaction) => `/interaction/${interaction.uid}` },
     loadExistingGrant: context => existingGrant(context, houseClientIds),
     renderError: (context, { error }) => {
       context.set(pageHeaders(brand));
@@ -120,4 +126,13 @@ async function existingGrant({ oidc }: KoaContextWithOIDC, houseClientIds: reado
     grant.addResourceScope(resource, [...scopes]);
   await grant.save();
   return grant;
+}
+
+/** The policy of oidc-provider, where a sign-in of this very second would satisfy `max_age=0`. Core 3.1.2.1 means a new one. */
+function promptPolicy() {
+  const policy = interactionPolicy.base();
+  const isMissing = ({ oidc }: KoaContextWithOIDC) =>
+    Number(oidc.params?.['max_age'] ?? 1) === 0 && !oidc.result?.login;
+  policy.get('login')?.checks.add(new interactionPolicy.Check('max_age_0', 'a new sign-in is asked for', isMissing));
+  return policy;
 }
