@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apiKeyRequest, deletion, issueFor, paymentOf } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { newPerson, signIn } from '../support/browser.ts';
+import { goOnToFirstPasskey, newPerson, signIn } from '../support/browser.ts';
 import { type AskedKind, askedKinds } from '../support/every-kind.ts';
 import { axeFindings, layoutFaults, NARROW } from '../support/page-checks.ts';
 import { type PayingWorld, startWorld } from '../support/world.ts';
@@ -192,7 +192,7 @@ describe('S34: without JavaScript, 320 pixels wide', () => {
     );
     await page.goto(url);
     await signIn(page, user);
-    await press(page, 'accept');
+    await goOnToFirstPasskey(page, user);
     await page.waitForURL(/\/passkey$/);
     expect(await layoutFaults(page)).toEqual([]);
     expect(await page.locator('noscript p').isVisible()).toBe(true);
@@ -222,7 +222,7 @@ describe('S34: axe finds nothing on any page of the real flows', () => {
     const ofStripe = () => paymentOf({ amount: large, items: [{ label: 'x', unitMinorUnits: 199_990 }] });
     const payment = await issueFor(world, user, ofStripe());
     await page.goto(payment.url);
-    await press(page, 'accept');
+    await goOnToFirstPasskey(page, user);
     await page.locator('form[data-passkey="register"] button').waitFor();
     await inspect(page, 'passkey: add');
     await page.locator('form[data-passkey="register"] button').click();

@@ -86,8 +86,8 @@ describe('T34: identity mode external: the application says who, and when they s
   const apiOf = (id: string) => world.apiOf({ apiKey: keyOf(id) });
 
   /** What the gateway sends to the application when the link is opened. */
-  async function opening(raw: RawBrowser, elicitationId: string): Promise<URLSearchParams> {
-    return new URL((await raw.get(`/login?e=${elicitationId}`)).location ?? '').searchParams;
+  async function opening(raw: RawBrowser, elicitationId: string, fresh = ''): Promise<URLSearchParams> {
+    return new URL((await raw.get(`/login?e=${elicitationId}${fresh}`)).location ?? '').searchParams;
   }
 
   /** The application vouches for this browser, with what it knows of the sign-in. */
@@ -97,8 +97,9 @@ describe('T34: identity mode external: the application says who, and when they s
     user: string,
     ago?: number,
     application = 'app',
+    fresh = '',
   ): Promise<URLSearchParams> {
-    const asked = await opening(raw, elicitationId);
+    const asked = await opening(raw, elicitationId, fresh);
     const { status, body } = await apiOf(application).call<{ continueUrl?: string }>(
       'POST',
       `/v1/elicitations/${elicitationId}/verify`,
@@ -175,11 +176,28 @@ describe('T34: identity mode external: the application says who, and when they s
     expect((await apiOf('neighbour').read(foreign.elicitationId)).body.status).toBe('pending');
   });
 
+  it.each([
+    ['without a demand', ''],
+    ['before the demand', '&fresh=1'],
+  ])('S67: a first passkey after a sign-in %s approves nothing for 24 hours', async (_, fresh) => {
+    const user = world.subject();
+    const { elicitationId } = await issued(apiOf('app'), user, yen());
+    const raw = world.raw();
+    await vouch(raw, elicitationId, user, 100);
+    await vouch(raw, elicitationId, user, 100, 'app', fresh);
+    const authenticator = new SoftwareAuthenticator(world.publicUrl);
+    const adding = await ceremonyOf(raw, elicitationId);
+    expect(await answerCeremony(raw, adding, authenticator.create(adding.options))).toMatchObject({ status: 303 });
+    expect((await raw.get(`/e/${elicitationId}/passkey`)).body).not.toContain('data-passkey');
+    expect((await raw.get('/me')).body).toContain('/me/passkeys/');
+  });
+
   it('the passkey of a person whom an application vouched for counts there, and is shown to nobody else', async () => {
     const user = world.subject();
     const { elicitationId } = await issued(apiOf('app'), user, yen());
     const raw = world.raw();
     await vouch(raw, elicitationId, user, 1);
+    expect((await vouch(raw, elicitationId, user, 0, 'app', '&fresh=1')).get('max_age')).toBe('0');
     const authenticator = new SoftwareAuthenticator(world.publicUrl);
     await acceptWith(raw, elicitationId);
     const adding = await ceremonyOf(raw, elicitationId);

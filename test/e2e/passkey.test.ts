@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueFor, paymentOf, paymentPolicy } from '../support/asks.ts';
 import { addAuthenticator } from '../support/authenticator.ts';
-import { newPerson, signIn } from '../support/browser.ts';
+import { goOnToFirstPasskey, newPerson, signIn } from '../support/browser.ts';
 import { startWorld, type World } from '../support/world.ts';
 
 let browser: Browser;
@@ -27,7 +27,7 @@ describe('a payment above the threshold', () => {
     const first = await issueFor(world, user, paymentOf());
     await page.goto(first.url);
     await signIn(page, user);
-    await page.locator('form[action$="/accept"] button').click();
+    await goOnToFirstPasskey(page, user);
     await page.locator('form[data-passkey="register"] button').click();
     await page.locator('form[data-passkey="assert"] button').click();
     await page.waitForURL(first.url);
@@ -56,7 +56,7 @@ describe('a payment above the threshold', () => {
     const { url, elicitationId } = await issueFor(world, user, paymentOf());
     await page.goto(url);
     await signIn(page, user);
-    await page.locator('form[action$="/accept"] button').click();
+    await goOnToFirstPasskey(page, user);
     await page.locator('form[data-passkey="register"] button').click();
     await page.locator('form[data-passkey="assert"]').waitFor();
     await authenticator.recognises(false);

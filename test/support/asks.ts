@@ -83,5 +83,6 @@ export type PaymentPolicy = NonNullable<GatewayConfigInput['mcpServers'][number]
 export const paymentPolicy = (change: Partial<PaymentPolicy> = {}): PaymentPolicy => ({
   processors: ['none'],
   maxAmount: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
+  firstPasskeyUpTo: { EUR: 100_000, JPY: 50_000, KWD: 200_000 },
   ...change,
 });

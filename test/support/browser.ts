@@ -40,6 +40,14 @@ export async function signIn(page: Page, user: string): Promise<void> {
   await page.locator(`button[name=user][value=${user}]`).click();
 }
 
+/** Goes on to add a first passkey from the page of a payment: signs in as `user` for it, and goes on again. */
+export async function goOnToFirstPasskey(page: Page, user: string): Promise<void> {
+  const accept = page.locator('form[action$="/accept"] button');
+  await accept.click();
+  await signIn(page, user);
+  await accept.click();
+}
+
 /** On the connect page: agrees, leaves, signs in at the provider as `user` and decides there. */
 export async function connect(page: Page, user: string, decision: 'allow' | 'deny' = 'allow'): Promise<void> {
   await page.getByRole('button', { name: 'Continue' }).click();

@@ -1,4 +1,4 @@
-import { type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
+import { ownLinksIn, type RawAnswer, type RawBrowser, unescapeHtml } from './raw-browser.ts';
 
 /** What the passkey page gives to the browser, and what its form sends back. */
 export interface CeremonyPage {
@@ -26,9 +26,17 @@ export function ceremonyIn(page: RawAnswer): CeremonyPage {
   };
 }
 
-/** Opens the passkey page of a payment. @throws when a passkey is not asked for */
+/** Where the passkey page leads somebody who must sign in before they add a first passkey. */
+export const firstPasskeySignInOf = (elicitationId: string): string => `/login?e=${elicitationId}&fresh=1`;
+
+/** Opens the passkey page of a payment, and signs in for it first where that is demanded. @throws when a passkey is not asked for */
 export async function ceremonyOf(raw: RawBrowser, elicitationId: string): Promise<CeremonyPage> {
-  return ceremonyIn(await raw.get(`/e/${elicitationId}/passkey`));
+  const path = `/e/${elicitationId}/passkey`;
+  const page = await raw.get(path);
+  const login = firstPasskeySignInOf(elicitationId);
+  if (!ownLinksIn(page).includes(login)) return ceremonyIn(page);
+  await raw.signInAgain(login);
+  return ceremonyIn(await raw.get(path));
 }
 
 /** Sends what an authenticator answered. */

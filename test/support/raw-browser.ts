@@ -29,6 +29,8 @@ export interface RawBrowser {
   signInAnswer(elicitationId: string, user: string): Promise<URL>;
   /** All of it. @throws when the gateway did not accept. */
   signIn(elicitationId: string, user: string): Promise<RawAnswer>;
+  /** Signs in once more as the user of the last {@link signIn}, where the gateway leads to. @throws when nobody has signed in. */
+  signInAgain(loginPath: string): Promise<RawAnswer>;
   /** The synchronizer token on the page of an elicitation. */
   csrfToken(elicitationId: string): Promise<string>;
   /** What the form of the page that asks sends when its person agrees. */
@@ -56,6 +58,7 @@ export interface RawBrowserOptions {
 export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
   const cookies = new Map<string, string>();
   const elsewhere = createCookieJar();
+  let lastUser: string | undefined;
 
   function keep(setCookies: readonly string[]): void {
     for (const line of setCookies) {
@@ -119,19 +122,29 @@ export function createRawBrowser(p: RawBrowserOptions): RawBrowser {
     return promise;
   }
 
+  async function answerAt(loginPath: string, user: string): Promise<URL> {
+    const { location, status } = await raw.get(loginPath);
+    if (location === undefined) throw new Error(`sign-in did not start: ${status}`);
+    return driveAuthorization(location, user, { jar: createCookieJar() });
+  }
+
   const raw: RawBrowser = {
     cookies,
     request,
     get: (target, options) => request('GET', target, options),
     post: (target, options) => request('POST', target, { form: {}, ...options }),
 
-    async signInAnswer(elicitationId, user) {
-      const { location, status } = await raw.get(`/login?e=${elicitationId}`);
-      if (location === undefined) throw new Error(`sign-in did not start: ${status}`);
-      return driveAuthorization(location, user, { jar: createCookieJar() });
+    signInAnswer: (elicitationId, user) => answerAt(`/login?e=${elicitationId}`, user),
+
+    async signInAgain(loginPath) {
+      if (lastUser === undefined) throw new Error('nobody has signed in');
+      const answer = await raw.get(await answerAt(loginPath, lastUser));
+      if (answer.status !== 303) throw new Error(`sign-in was refused: ${answer.status}`);
+      return answer;
     },
 
     async signIn(elicitationId, user) {
+      lastUser = user;
       for (let times = 1; ; times += 1) {
         const answer = await raw.get(await raw.signInAnswer(elicitationId, user));
         if (answer.status !== 303) throw new Error(`sign-in was refused: ${answer.status}`);

@@ -30,7 +30,15 @@ function storesOf({ gateways }: World) {
  * @returns the value of the new session cookie
  */
 export async function agedCookie(world: World, cookie: string | undefined, seconds?: number): Promise<string> {
-  const { subject, origin, displayName, detail } = await sessionBehind(world, cookie);
+  const authTime = seconds === undefined ? undefined : Date.now() - seconds * 1000;
+  return cookieFor(world, await sessionBehind(world, cookie), authTime);
+}
+
+async function cookieFor(
+  world: World,
+  { subject, origin, displayName, detail }: BrowserSession,
+  authTime: number | undefined,
+): Promise<string> {
   const id = newBrowserSessionId(shardOf(subject), systemEntropy);
   await storesOf(world).browserSessions.create(
     {
@@ -39,7 +47,7 @@ export async function agedCookie(world: World, cookie: string | undefined, secon
       origin,
       displayName,
       ...(detail === undefined ? {} : { detail }),
-      ...(seconds === undefined ? {} : { authTime: Date.now() - seconds * 1000 }),
+      ...(authTime === undefined ? {} : { authTime }),
     },
     { idleMs: HOUR_MS, absoluteMs: HOUR_MS },
   );
@@ -49,4 +57,11 @@ export async function agedCookie(world: World, cookie: string | undefined, secon
 /** {@link agedCookie} in a browser without a browser. */
 export async function ageSignIn(world: World, raw: RawBrowser, seconds?: number): Promise<void> {
   raw.cookies.set(SESSION, await agedCookie(world, raw.cookies.get(SESSION), seconds));
+}
+
+/** Sets the clock of the world ahead by this many milliseconds; the same person has signed in there, in the same browser. */
+export async function signInAhead(world: World, raw: RawBrowser, ahead: number): Promise<void> {
+  const before = await sessionBehind(world, raw.cookies.get(SESSION));
+  world.clock.ahead = ahead;
+  raw.cookies.set(SESSION, await cookieFor(world, before, Date.now() + ahead));
 }

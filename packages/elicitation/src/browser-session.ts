@@ -1,5 +1,5 @@
 import type { RECORD_LAYOUT } from './elicitation.ts';
-import type { BrowserSessionId } from './ids.ts';
+import type { BrowserSessionId, ElicitationId } from './ids.ts';
 import type { Subject } from './subject.ts';
 
 /** A signed-in browser. The id is the cookie's value; stores keep only its digest. */
@@ -14,6 +14,8 @@ export interface BrowserSession {
   readonly detail?: string;
   /** When the person last proved who they are (OpenID Connect Core `auth_time`), epoch milliseconds. */
   readonly authTime?: number;
+  /** The elicitation for which they proved it: the sign-in was demanded by its page, and nothing older would do (`max_age=0`). */
+  readonly provedFor?: ElicitationId;
   readonly createdAt: number;
   /** Epoch milliseconds after which it is over whatever happens. */
   readonly endsAt: number;

@@ -66,6 +66,7 @@ export {
   removePasskeyPage,
 } from './pages/passkey-change-pages.ts';
 export { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
+export { type PasskeySignInView, passkeySignInPage } from './pages/passkey-sign-in-page.ts';
 export { type PasskeyWaitView, passkeyWaitPage } from './pages/passkey-wait-page.ts';
 export { type PaymentDoneView, paymentDonePage } from './pages/payment-done-page.ts';
 export { type PaymentNotice, type PaymentView, paymentPage } from './pages/payment-page.ts';

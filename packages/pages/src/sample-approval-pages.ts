@@ -3,6 +3,7 @@ import { chargePage } from './pages/charge-page.ts';
 import { confirmationPage } from './pages/confirmation-page.ts';
 import { confirmedPage } from './pages/confirmed-page.ts';
 import { passkeyPage } from './pages/passkey-page.ts';
+import { passkeySignInPage } from './pages/passkey-sign-in-page.ts';
 import { passkeyWaitPage } from './pages/passkey-wait-page.ts';
 import { paymentDonePage } from './pages/payment-done-page.ts';
 import { paymentPage } from './pages/payment-page.ts';
@@ -59,6 +60,7 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
     const { person: _person, ...view } = samplePasskeyView;
     return passkeyPage(context, { ...view, mode: 'register', notice: 'not_added' });
   },
+  'passkey-sign-in': context => passkeySignInPage(context, { ...samplePasskeyView, signInHref: '/login?to=0a.sample' }),
   'passkey-wait': context =>
     passkeyWaitPage(context, { ...samplePasskeyView, countsFrom: new Date('2026-11-24T09:30:00Z') }),
   'passkey-extreme': context =>

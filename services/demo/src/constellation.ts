@@ -89,7 +89,12 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         providers: ['forge'],
         issuers: [identityProvider.issuer],
         // In cents. The shop charges by itself, with the receipt.
-        payment: { processors: ['none'], maxAmount: { EUR: 50_000 }, passkeyAbove: { EUR: 10_000 } },
+        payment: {
+          processors: ['none'],
+          maxAmount: { EUR: 50_000 },
+          passkeyAbove: { EUR: 10_000 },
+          firstPasskeyUpTo: { EUR: 25_000 },
+        },
         confirmation: { freshSignInSeconds: 600 },
         credentialChecks: {
           'weather-station': {

@@ -326,7 +326,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     approvalPolicy,
     approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),
-    passkeyFlow: createPasskeyFlow({ ...parts, passkeys }),
+    passkeyFlow: createPasskeyFlow({ ...parts, passkeys, approvalPolicy }),
     passkeyChangeFlow: createPasskeyChangeFlow({ ...parts, passkeys }),
     processors,
     paymentFlow: createPaymentFlow({ ...parts, processors }),

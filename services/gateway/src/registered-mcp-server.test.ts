@@ -12,6 +12,7 @@ const payment = {
   processors: ['stripe-main'],
   maxAmount: { EUR: 2490 },
   passkeyAbove: {},
+  firstPasskeyUpTo: {},
   payees: [],
   freshSignInSeconds: 300,
 };

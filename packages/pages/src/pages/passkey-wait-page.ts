@@ -20,7 +20,7 @@ export interface PasskeyWaitView {
   readonly csrfToken: string;
 }
 
-/** Says from when on a passkey counts that was added after a reset. */
+/** Says from when on a passkey counts for a payment of this size. */
 export function passkeyWaitPage(context: PageContext, view: PasskeyWaitView): string {
   const t = translatorFor(context.locale);
   const person = view.person === undefined ? [] : [personFact(view.person, t)];

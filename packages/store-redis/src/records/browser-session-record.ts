@@ -1,6 +1,6 @@
 import { type NewBrowserSession, RECORD_LAYOUT } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, layout, subject, text, time } from './record-layout.ts';
+import { decode, elicitationId, layout, subject, text, time } from './record-layout.ts';
 
 const browserSessionSchema = z.object({
   layout,
@@ -9,6 +9,7 @@ const browserSessionSchema = z.object({
   displayName: text,
   detail: text.exactOptional(),
   authTime: time.exactOptional(),
+  provedFor: elicitationId.exactOptional(),
 });
 
 export function encodeBrowserSession(browserSession: NewBrowserSession): string {

@@ -28,6 +28,13 @@ export const paymentPolicySchema = z.strictObject({
     .describe(
       'By currency, in minor units: greater amounts also need a passkey. In a currency that is not named, none does.',
     ),
+  firstPasskeyUpTo: z
+    .record(currency, minorUnits.min(1))
+    .default({})
+    .describe(
+      "By currency, in minor units: a person's first passkey approves up to this amount at once, and more 24 hours after it was added. " +
+        'In a currency that is not named, it approves nothing before.',
+    ),
   payees: z
     .array(z.string().min(1).max(80))
     .max(100)

@@ -64,6 +64,8 @@ const onlyTheGatewayRefuses = [
   'an API key of two MCP servers',
   'a key name twice',
   'a passkey for what is never paid',
+  'a limit of first passkeys for what is never paid',
+  'a limit of first passkeys below which none is needed',
   'payments that nobody takes',
   'a processor that is not there',
   'a test key on a public gateway',

@@ -129,6 +129,14 @@ function paymentFaults(
   for (const currency of Object.keys(payment.passkeyAbove))
     if (!Object.hasOwn(payment.maxAmount, currency))
       faults.push({ path: `payment.passkeyAbove.${currency}`, message: 'has no maxAmount, so it is never paid in' });
+  for (const [currency, limit] of Object.entries(payment.firstPasskeyUpTo)) {
+    const path = `payment.firstPasskeyUpTo.${currency}`;
+    const above = payment.passkeyAbove[currency];
+    if (!Object.hasOwn(payment.maxAmount, currency))
+      faults.push({ path, message: 'has no maxAmount, so it is never paid in' });
+    else if (above !== undefined && limit <= above)
+      faults.push({ path, message: `is not above ${above}, up to which no passkey is needed` });
+  }
   // WebAuthn names a relying party by its domain, and an address has none.
   if (Object.keys(payment.passkeyAbove).length > 0 && passkeyRpIdOf(config.publicUrl) === undefined)
     faults.push({ path: 'payment.passkeyAbove', message: 'needs a publicUrl with a host name (localhost will do)' });

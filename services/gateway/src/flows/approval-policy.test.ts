@@ -71,11 +71,26 @@ describe('who must sign in again', () => {
       [4 * MINUTE, false],
       [6 * MINUTE, true],
     ] as const) {
-      const browserSession = await stage.browserSession(stage.clock.now() - ago);
+      const browserSession = await stage.browserSession(stage.clock.now() - ago, asked);
       expect(stage.approvalPolicy.mustSignInAgain(asked, browserSession)).toBe(false);
       expect(stage.approvalPolicy.mustSignInToAddPasskey(asked, browserSession)).toBe(must);
     }
     expect(stage.approvalPolicy.mustSignInToAddPasskey({ ...asked, identityMode: 'loopback' }, undefined)).toBe(false);
+  });
+
+  test('S67: to add a passkey: at an identity provider, in a sign-in for this very payment', async () => {
+    const stage = createAsksStage();
+    const [asked, another] = [await stage.pay(), await stage.pay({ reference: 'order-2' })];
+    for (const [provedFor, must] of [
+      [asked, false],
+      [another, true],
+      [undefined, true],
+    ] as const) {
+      const browserSession = await stage.browserSession(stage.clock.now(), provedFor);
+      expect(stage.approvalPolicy.mustSignInToAddPasskey(asked, browserSession)).toBe(must);
+      const external = { ...asked, identityMode: 'external' } as const;
+      expect(stage.approvalPolicy.mustSignInToAddPasskey(external, browserSession)).toBe(false);
+    }
   });
 
   test('not the one person of a machine, whom nobody signs in', async () => {

@@ -1,4 +1,4 @@
-import type { BrowserSession, Clock, Elicitation, ElicitationOf } from '@postern/elicitation';
+import type { BrowserSession, Clock, Elicitation, ElicitationOf, FirstPasskey } from '@postern/elicitation';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
 import { FRESH_SECONDS, isFresh } from './freshness.ts';
 
@@ -36,6 +36,9 @@ export function createApprovalPolicy(p: { mcpServers: ReadonlyMap<string, Regist
     }
   }
 
+  const isSignInFresh = (browserSession: BrowserSession | undefined) =>
+    isFresh(browserSession?.authTime, FRESH_SECONDS * 1000, p.now());
+
   return {
     requirementsOf,
 
@@ -47,11 +50,32 @@ export function createApprovalPolicy(p: { mcpServers: ReadonlyMap<string, Regist
     },
 
     /**
-     * A passkey is added only right after a sign-in, however long one suffices to approve: whoever finds the browser open later would
-     * make it theirs.
+     * A first passkey is added only right after a sign-in, and at an identity provider only after one that its page demanded: a thief of
+     * the cookie of a fresh sign-in would make the passkey theirs.
      */
-    mustSignInToAddPasskey({ identityMode }: Elicitation, browserSession: BrowserSession | undefined): boolean {
-      return identityMode !== 'loopback' && !isFresh(browserSession?.authTime, FRESH_SECONDS * 1000, p.now());
+    mustSignInToAddPasskey(
+      { identityMode, elicitationId }: Elicitation,
+      browserSession: BrowserSession | undefined,
+    ): boolean {
+      if (identityMode === 'loopback') return false;
+      if (identityMode === 'login' && browserSession?.provedFor !== elicitationId) return true;
+      return !isSignInFresh(browserSession);
+    },
+
+    /** From when on a first passkey counts that the person at this browser adds for this payment. */
+    firstPasskeyFor(
+      { identityMode, elicitationId }: Elicitation,
+      browserSession: BrowserSession | undefined,
+    ): FirstPasskey {
+      if (identityMode === 'loopback') return 'counts';
+      return browserSession?.provedFor === elicitationId && isSignInFresh(browserSession) ? 'limited' : 'later';
+    },
+
+    /** Whether a first passkey approves this payment before its 24 hours are over. */
+    isWithinFirstPasskeyLimit({ mcpServerId, request }: ElicitationOf<'payment'>): boolean {
+      const { currency, minorUnits } = request.terms.amount;
+      const upTo = p.mcpServers.get(mcpServerId)?.config.payment?.firstPasskeyUpTo[currency];
+      return upTo !== undefined && minorUnits <= upTo;
     },
   };
 }

@@ -20,16 +20,17 @@ async function setUp() {
     return ofAuthorization(await samples.created(stage.stores.elicitations, { ...request, elicitation }));
   }
   const elicitation = await ask();
-  const opened = async (of = elicitation) =>
+  const opened = async (of = elicitation, maxAge?: number) =>
     (
-      await flow.opening({ verifyUrl, mcpServerId: of.mcpServerId }, of.elicitationId, browser, undefined)
+      await flow.opening({ verifyUrl, mcpServerId: of.mcpServerId }, of.elicitationId, browser, maxAge)
     ).searchParams.get('verificationId') ?? '';
   return {
     ...stage,
     ...{ flow, ask, elicitation, opened, finishVerified },
     /** The application has verified the person; the browser comes back with this ticket. */
-    async ticket(): Promise<string> {
-      const request = { verificationId: await opened(), subject: stage.subject };
+    async ticket(p: { maxAge?: number; authTime?: number } = {}): Promise<string> {
+      const { maxAge, authTime } = p;
+      const request = { verificationId: await opened(elicitation, maxAge), subject: stage.subject, authTime };
       const { continueUrl } = await flow.verify(stage.caller(), elicitation.elicitationId, request);
       return new URL(continueUrl).searchParams.get('ticket') ?? '';
     },
@@ -76,6 +77,19 @@ describe('S10: when the link is opened', () => {
     const sealed = await ticket();
     expect(await flow.redeemTicket(sealed, by)).toBeUndefined();
     expect(await flow.redeemTicket(sealed, browser)).toBeUndefined();
+  });
+
+  it.each([
+    ['after an opening that asked for that', 0, 0, true],
+    ['before it, by clocks that differ', 0, 30, true],
+    ['before it', 0, 32, false],
+    ['at an unknown time', 0, undefined, false],
+    ['after an opening that took an older sign-in', 300, 0, false],
+  ] as const)('S67: the person signed in %s', async (_, maxAge, ago, proves) => {
+    const { flow, ticket, clock, elicitation } = await setUp();
+    const authTime = ago === undefined ? {} : { authTime: Math.ceil(clock.now() / 1000) - ago };
+    const redeemed = await flow.redeemTicket(await ticket({ maxAge, ...authTime }), browser);
+    expect(redeemed?.browserSession.provedFor).toBe(proves ? elicitation.elicitationId : undefined);
   });
 
   it('a ticket ends after a minute', async () => {

@@ -33,12 +33,16 @@ import { unsealTransaction } from './unseal-transaction.ts';
 const OPEN_MS = 10 * 60 * 1000;
 /** The application redirects at once. */
 const TICKET_MS = 60 * 1000;
+/** By how much the application's clock may run behind ours. */
+const BEHIND_MS = 30_000;
 
 const openSchema = z.object({
   elicitationId: z.string(),
   browserBinding: z.string(),
   id: z.string(),
   maxAge: z.number().optional(),
+  /** When it began, in epoch milliseconds, where only a sign-in after that will do. */
+  provesFrom: z.number().optional(),
   expiresAt: z.number(),
 });
 const ticketSchema = z.object({
@@ -128,7 +132,7 @@ export function createExternalVerification(p: {
       { verifyUrl, mcpServerId }: { readonly verifyUrl: string; readonly mcpServerId: string },
       elicitationId: ElicitationId,
       browserBinding: string,
-      /** Oldest sign-in that will do, in seconds. */
+      /** Oldest sign-in that will do, in seconds. With 0, the sign-in proves the person for this elicitation. */
       maxAge: number | undefined,
     ): Promise<URL> {
       const opening: z.infer<typeof openSchema> = {
@@ -137,6 +141,7 @@ export function createExternalVerification(p: {
         id: Buffer.from(p.entropy(32)).toString('base64url'),
         expiresAt: p.now() + OPEN_MS,
         ...(maxAge === undefined ? {} : { maxAge }),
+        ...(maxAge === 0 ? { provesFrom: p.now() } : {}),
       };
       const url = new URL(verifyUrl);
       url.searchParams.set('elicitationId', elicitationId);
@@ -193,6 +198,7 @@ export function createExternalVerification(p: {
           origin: { vouchedBy: elicitation.mcpServerId },
           displayName: ticket.subject,
           ...(ticket.authTime === undefined ? {} : { authTime: ticket.authTime }),
+          ...(provesPerson(ticket) ? { provedFor: elicitationId } : {}),
         },
         sessionLifetime(p.config.browserSession),
       );
@@ -200,6 +206,11 @@ export function createExternalVerification(p: {
       return { browserSession, elicitationId, maxAge: ticket.maxAge };
     },
   };
+}
+
+/** Whether the person signed in after the opening, which asked for exactly that. */
+function provesPerson({ provesFrom, authTime }: z.infer<typeof ticketSchema>): boolean {
+  return provesFrom !== undefined && authTime !== undefined && authTime >= provesFrom - BEHIND_MS;
 }
 
 export interface VerifyRequest {

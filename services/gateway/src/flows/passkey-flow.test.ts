@@ -1,4 +1,4 @@
-import { type ElicitationOf, FIRST_DELAY_MS, type IdentityMode } from '@postern/elicitation';
+import { type BrowserSession, type ElicitationOf, FIRST_DELAY_MS, type IdentityMode } from '@postern/elicitation';
 import { createPasskeys } from '@postern/payment';
 import { SoftwareAuthenticator } from '@postern/payment/software-authenticator';
 import { describe, expect, test } from 'vitest';
@@ -22,9 +22,10 @@ function createBench(stage: AsksStage = createAsksStage()) {
   });
   return {
     ...{ stage, flow, begin, formOf },
-    async enrol(asked: Payment, device = new SoftwareAuthenticator(ORIGIN)) {
+    async enrol(asked: Payment, device = new SoftwareAuthenticator(ORIGIN), by?: BrowserSession) {
       const begun = await begin(asked);
-      const added = await flow.register(asked, formOf(begun, device.create(begun.options)));
+      const browserSession = by ?? (await stage.browserSession(stage.clock.now(), asked));
+      const added = await flow.register(asked, browserSession, formOf(begun, device.create(begun.options)));
       return { device, added };
     },
     async use(asked: Payment, device: SoftwareAuthenticator) {
@@ -60,7 +61,7 @@ describe('a passkey', () => {
       devices.map(async (device, n) => {
         const own = begun[n];
         if (own === undefined) throw new Error('not begun');
-        return bench.flow.register(asked, bench.formOf(own, device.create(own.options)));
+        return bench.flow.register(asked, undefined, bench.formOf(own, device.create(own.options)));
       }),
     );
     expect(results.filter(({ result }) => result === 'verified')).toHaveLength(1);
@@ -86,6 +87,48 @@ describe('a passkey', () => {
     expect(own.added.result).toBe('verified');
     expect(await bench.use(other, device)).toEqual({ result: 'failed' });
     expect(await bench.use(other, own.device)).toMatchObject({ result: 'verified' });
+  });
+});
+
+describe('S67: a first passkey', () => {
+  test.each([
+    ['added in a sign-in for this payment, within the limit', { minorUnits: 50_000 }, 'this', true],
+    ['above the limit', { minorUnits: 50_001 }, 'this', false],
+    ['in a currency without a limit', { currency: 'JPY', minorUnits: 1 }, 'this', false],
+    ['added in a sign-in for another payment', {}, 'another', false],
+    ['added in any other sign-in', {}, 'none', false],
+    ['added in a sign-in of an hour ago', {}, 'old', false],
+  ] as const)('%s', async (_, amount, sign, isAtOnce) => {
+    const bench = createBench();
+    const { stage } = bench;
+    const asked = await stage.pay({ amount: { currency: 'EUR', minorUnits: 2490, ...amount } });
+    const provedFor = { this: asked, old: asked, another: await stage.pay({ reference: 'order-2' }), none: undefined };
+    const signedInAt = stage.clock.now() - (sign === 'old' ? 60 * MINUTE : 0);
+    const by = await stage.browserSession(signedInAt, provedFor[sign]);
+    const { device } = await bench.enrol(asked, undefined, by);
+    const countsFrom = stage.clock.now() + FIRST_DELAY_MS;
+    expect(await bench.flow.countsFrom(asked)).toBe(isAtOnce ? undefined : countsFrom);
+    expect(await bench.use(asked, device)).toMatchObject(
+      isAtOnce ? { result: 'verified' } : { result: 'too_new', countsFrom },
+    );
+    stage.clock.advance(FIRST_DELAY_MS);
+    expect(await bench.use(asked, device)).toMatchObject({ result: 'verified' });
+  });
+
+  test('counts after 24 hours where nothing is configured', async () => {
+    const bench = createBench(createAsksStage({ payment: { firstPasskeyUpTo: {} } }));
+    const asked = await bench.stage.pay();
+    const { device } = await bench.enrol(asked);
+    expect(await bench.use(asked, device)).toMatchObject({ result: 'too_new' });
+    bench.stage.clock.advance(FIRST_DELAY_MS);
+    expect(await bench.use(asked, device)).toMatchObject({ result: 'verified' });
+  });
+
+  test('counts at once for the one person of a machine, whom nobody signs in', async () => {
+    const bench = createBench();
+    const asked = recognisedBy(await bench.stage.pay({ amount: { currency: 'EUR', minorUnits: 90_000 } }), 'loopback');
+    const { device } = await bench.enrol(asked);
+    expect(await bench.use(asked, device)).toMatchObject({ result: 'verified' });
   });
 });
 
@@ -153,7 +196,7 @@ describe('a ceremony counts', () => {
       const begun = await begin(asked);
       const challenge = (begun.options as { challenge: string }).challenge;
       const options = { challenge, rp: { id: 'gate.example' }, user: { id: 'AAAA' } };
-      return flow.register(asked, formOf(begun, new SoftwareAuthenticator(ORIGIN).create(options)));
+      return flow.register(asked, undefined, formOf(begun, new SoftwareAuthenticator(ORIGIN).create(options)));
     }));
 
   test('while it is fresh', async () => {

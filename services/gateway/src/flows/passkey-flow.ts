@@ -1,9 +1,10 @@
-import type { BrowserSession, Clock, ElicitationOf, Entropy, Passkey, Subject } from '@postern/elicitation';
+import type { BrowserSession, Clock, ElicitationOf, Entropy, Passkey } from '@postern/elicitation';
 import { PasskeyError, type Passkeys } from '@postern/payment';
 import type { RedisStores } from '@postern/store-redis';
 import type { Vault } from '@postern/vault';
 import type { GatewayConfig } from '../config/config-schema.ts';
 import type { Events } from '../events.ts';
+import type { ApprovalPolicy } from './approval-policy.ts';
 import {
   type CeremonyForm,
   type CeremonyPurpose,
@@ -42,6 +43,7 @@ export function createPasskeyFlow(p: {
   stores: Pick<RedisStores, 'passkeys' | 'oneTime'>;
   vault: Vault;
   events: Events;
+  approvalPolicy: ApprovalPolicy;
   now: Clock;
   entropy: Entropy;
 }) {
@@ -50,14 +52,15 @@ export function createPasskeyFlow(p: {
     ...{ mode, elicitationId, digest: request.digest },
   });
 
-  async function waitOf(holder: Subject): Promise<number | undefined> {
-    const from = await p.stores.passkeys.countFrom(holder);
-    return from !== undefined && from.at > p.now() ? from.at : undefined;
+  async function waitOf(elicitation: Payment): Promise<number | undefined> {
+    const from = await p.stores.passkeys.countFrom(passkeyHolderOf(elicitation));
+    if (from === undefined || from.at <= p.now()) return undefined;
+    return from.isLimited && p.approvalPolicy.isWithinFirstPasskeyLimit(elicitation) ? undefined : from.at;
   }
 
   return {
     /** The time before which no passkey of this person approves this payment, if it is still to come; in epoch milliseconds. */
-    countsFrom: (elicitation: Payment): Promise<number | undefined> => waitOf(passkeyHolderOf(elicitation)),
+    countsFrom: waitOf,
 
     /** What the page needs: to add the first passkey where the person has none, to use one otherwise. */
     async begin(
@@ -81,7 +84,11 @@ export function createPasskeyFlow(p: {
     },
 
     /** Adds the person's first passkey. Further ones are not added here: whoever has one proves it is them with that. */
-    async register(elicitation: Payment, form: CeremonyForm): Promise<RegistrationResult> {
+    async register(
+      elicitation: Payment,
+      browserSession: BrowserSession | undefined,
+      form: CeremonyForm,
+    ): Promise<RegistrationResult> {
       const { subject, elicitationId } = elicitation;
       const refused = (code: string, reason?: string): RegistrationResult => {
         p.events.passkeyRefused({ subject, elicitationId, code, ...(reason === undefined ? {} : { reason }) });
@@ -97,7 +104,12 @@ export function createPasskeyFlow(p: {
           subject: passkeyHolderOf(elicitation),
         });
         // Of several that are added at once, in this browser and another one, one is the first.
-        const added = await p.stores.passkeys.add(passkey, 1);
+        const added = await p.stores.passkeys.add(
+          passkey,
+          1,
+          undefined,
+          p.approvalPolicy.firstPasskeyFor(elicitation, browserSession),
+        );
         if (added !== 'added') return refused(`not_added_${added}`);
         p.events.passkeyAdded({ subject, passkeyId: passkey.passkeyId });
         return { result: 'verified', passkeyId: passkey.passkeyId };
@@ -128,7 +140,7 @@ export function createPasskeyFlow(p: {
         const used = await p.stores.passkeys.use({ subject: holder, passkeyId, signCount, backedUp });
         if (used !== 'used') return refused(`counter_${used}`);
         // Read after the use: a passkey that was there has brought its time with it.
-        const countsFrom = await waitOf(holder);
+        const countsFrom = await waitOf(elicitation);
         if (countsFrom === undefined) return { result: 'verified', passkeyId, addedAt };
         p.events.passkeyRefused({ subject, elicitationId, code: 'too_new' });
         return { result: 'too_new', countsFrom };

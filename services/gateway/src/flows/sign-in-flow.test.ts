@@ -1,8 +1,9 @@
 import { createOutboundFetch, createSignIn, identityProviderConfigSchema } from '@postern/authorization';
+import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
 import { driveAuthorization, type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFlowStage } from '../testing/flow-stage.ts';
-import { createSignInFlow } from './sign-in-flow.ts';
+import { createSignInFlow, LOGIN_TRANSACTION_SECONDS } from './sign-in-flow.ts';
 
 // The identity provider accepts a code twice, so only the gateway prevents a second sign-in with the same answer.
 
@@ -35,7 +36,7 @@ async function setUp() {
   const start = () => flow.start({ identityProvider, returnTo: 'me', again: false });
   const { authorizationUrl, cookie } = await start();
   const callbackUrl = await driveAuthorization(authorizationUrl, 'alice');
-  return { ...stage, flow, elsewhere, callbackUrl, cookie, start };
+  return { ...stage, flow, elsewhere, callbackUrl, cookie, start, identityProvider };
 }
 
 it('S08: a replayed answer signs nobody in, although the browser kept the cookie and the code is accepted again', async () => {
@@ -76,4 +77,52 @@ it.each(['no cookie', 'the cookie of another sign-in'])('S08: an answer with %s 
   const cookies = which === 'no cookie' ? [undefined] : [(await start()).cookie];
   expect(await flow.finish(callbackUrl, cookies)).toEqual({ result: 'unknown' });
   expect(evil.requests('token')).toEqual([]);
+});
+
+describe('S67: a sign-in that proves the person for an elicitation', () => {
+  const provesFor = newElicitationId(shardOf({ issuer: 'https://id.example', subject: 'alice' }), systemEntropy);
+  const secondsAgo = (seconds: number) => Math.floor(Date.now() / 1000) - seconds;
+
+  /** @param p.took how long the person takes to sign in, in seconds */
+  async function signedIn(p: { took?: number; authTime?: number; maxAge?: number }) {
+    const { flow, identityProvider, clock } = await setUp();
+    const { maxAge = 0, took = 0 } = p;
+    const started = await flow.start({ identityProvider, returnTo: provesFor, again: false, maxAge, provesFor });
+    expect(started.authorizationUrl.searchParams.get('max_age')).toBe(String(maxAge));
+    const honest = evil.idTokenClaims;
+    evil.idTokenClaims = nonce => ({
+      ...honest(nonce),
+      ...(p.authTime === undefined ? {} : { auth_time: p.authTime }),
+    });
+    clock.advance(took * 1000);
+    return flow.finish(await driveAuthorization(started.authorizationUrl, 'alice'), [started.cookie]);
+  }
+
+  it.each([0, 90, LOGIN_TRANSACTION_SECONDS - 1])('counts if it happened after its start, %s s ago', async took => {
+    expect(await signedIn({ took, authTime: secondsAgo(took) })).toMatchObject({
+      result: 'signed_in',
+      browserSession: { provedFor: provesFor },
+      maxAge: 0,
+    });
+  });
+
+  it.each([
+    ['before its start', 90, 125],
+    ['long before its start', 0, 3600],
+  ])('is refused if it happened %s', async (_, took, ago) => {
+    expect(await signedIn({ took, authTime: secondsAgo(ago) })).toMatchObject({
+      result: 'refused',
+      error: { code: 'invalid_id_token', claim: 'auth_time' },
+    });
+  });
+
+  it('is refused if nobody says when it happened', async () => {
+    expect(await signedIn({})).toMatchObject({ result: 'refused', error: { code: 'invalid_id_token' } });
+  });
+
+  it('proves nothing where an older one would have done', async () => {
+    const answer = await signedIn({ maxAge: 300, authTime: secondsAgo(0) });
+    expect(answer).toMatchObject({ result: 'signed_in', browserSession: { authTime: expect.any(Number) } });
+    expect(answer).not.toHaveProperty('browserSession.provedFor');
+  });
 });

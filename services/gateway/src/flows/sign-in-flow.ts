@@ -28,6 +28,7 @@ const loginTransactionSchema = z.object({
   issuer: z.string(),
   returnTo: z.string().optional(),
   maxAge: z.number().optional(),
+  provesFor: z.string().optional(),
   expiresAt: z.number(),
 });
 type LoginTransaction = z.infer<typeof loginTransactionSchema>;
@@ -88,8 +89,10 @@ export function createSignInFlow(p: {
       identityProvider: IdentityProvider;
       returnTo: ReturnTo | undefined;
       again: boolean;
-      /** Oldest sign-in that will do, in seconds. */
+      /** Oldest sign-in that will do, in seconds. With 0, only one that happens after this start. */
       maxAge?: number;
+      /** The elicitation for which this sign-in proves its person. Counts only with `maxAge` 0. */
+      provesFor?: ElicitationId;
     }): Promise<{ authorizationUrl: URL; cookie: string }> {
       const state = random();
       const nonce = random();
@@ -111,6 +114,7 @@ export function createSignInFlow(p: {
         expiresAt: p.now() + LOGIN_TRANSACTION_SECONDS * 1000,
         ...(request.returnTo === undefined ? {} : { returnTo: request.returnTo }),
         ...(maxAge === undefined ? {} : { maxAge }),
+        ...(request.provesFor === undefined ? {} : { provesFor: request.provesFor }),
       };
       return { authorizationUrl, cookie: await p.vault.seal(JSON.stringify(transaction), context) };
     },
@@ -145,20 +149,33 @@ export function createSignInFlow(p: {
             state,
             nonce,
             codeVerifier,
-            ...(maxAge === undefined ? {} : { maxAge }),
+            ...(maxAge === undefined ? {} : { maxAge: maxAge === 0 ? secondsSinceStart(transaction) : maxAge }),
           });
         } catch (error) {
           if (error instanceof AuthorizationError) return { result: 'refused', error, returnTo, cookie };
           throw error;
         }
-        const browserSession = await createBrowserSession(person, identityProvider.config.name);
+        const browserSession = await createBrowserSession(
+          person,
+          identityProvider.config.name,
+          provedForOf(transaction),
+        );
         return { result: 'signed_in', browserSession, returnTo, cookie, maxAge };
       }
       return { result: 'unknown' };
     },
   };
 
-  async function createBrowserSession(person: SignedIn, identityProvider: string): Promise<BrowserSession> {
+  /** A sign-in takes time: one that must not be older than the request may be as old as the transaction. */
+  function secondsSinceStart({ expiresAt }: LoginTransaction): number {
+    return Math.ceil((p.now() - expiresAt) / 1000) + LOGIN_TRANSACTION_SECONDS;
+  }
+
+  async function createBrowserSession(
+    person: SignedIn,
+    identityProvider: string,
+    provedFor: ElicitationId | undefined,
+  ): Promise<BrowserSession> {
     const subject = { issuer: person.issuer, subject: person.subject };
     const browserSession = await p.stores.browserSessions.create(
       {
@@ -168,6 +185,7 @@ export function createSignInFlow(p: {
         displayName: person.displayName,
         ...(person.detail === undefined ? {} : { detail: person.detail }),
         ...(person.authTime === undefined ? {} : { authTime: person.authTime }),
+        ...(provedFor === undefined ? {} : { provedFor }),
       },
       lifetime,
     );
@@ -178,6 +196,10 @@ export function createSignInFlow(p: {
 
 function returnToOf({ returnTo }: LoginTransaction): ReturnTo | undefined {
   return returnTo === 'me' ? returnTo : parseElicitationId(returnTo ?? '');
+}
+
+function provedForOf({ provesFor, maxAge }: LoginTransaction): ElicitationId | undefined {
+  return maxAge === 0 ? parseElicitationId(provesFor ?? '') : undefined;
 }
 
 export type SignInFlow = ReturnType<typeof createSignInFlow>;

@@ -65,7 +65,12 @@ export function createAsksStage(
     {},
     {
       mcpServer: {
-        payment: { processors: ['stripe-main', 'none'], maxAmount: { EUR: 100_000, JPY: 50_000 }, ...change.payment },
+        payment: {
+          processors: ['stripe-main', 'none'],
+          maxAmount: { EUR: 100_000, JPY: 50_000 },
+          firstPasskeyUpTo: { EUR: 50_000 },
+          ...change.payment,
+        },
         ...change.mcpServer,
       },
       config: {
@@ -100,7 +105,10 @@ export function createAsksStage(
     form: async (form: FormInput) => ofKind(await issued({ form }), 'form'),
 
     /** The person's browser session; signed in just now unless it says when, or that nobody knows. */
-    browserSession: (authTime: number | 'unknown' = stage.clock.now()): Promise<BrowserSession> =>
+    browserSession: (
+      authTime: number | 'unknown' = stage.clock.now(),
+      provedFor?: Pick<Elicitation, 'elicitationId'>,
+    ): Promise<BrowserSession> =>
       stage.stores.browserSessions.create(
         {
           id: newBrowserSessionId(shardOf(stage.subject), systemEntropy),
@@ -108,6 +116,7 @@ export function createAsksStage(
           origin: { identityProvider: 'example-id' },
           displayName: 'Somebody',
           ...(authTime === 'unknown' ? {} : { authTime }),
+          ...(provedFor === undefined ? {} : { provedFor: provedFor.elicitationId }),
         },
         { idleMs: 3_600_000, absoluteMs: 3_600_000 },
       ),

@@ -175,6 +175,16 @@ export const faultyConfigs: readonly (readonly [fault: string, document: unknown
     withServer({ payment: { maxAmount: { EUR: 1 }, passkeyAbove: { USD: 1 } } }),
     ['mcpServers[0].payment.passkeyAbove.USD'],
   ],
+  [
+    'a limit of first passkeys for what is never paid',
+    withServer({ payment: { maxAmount: { EUR: 1 }, firstPasskeyUpTo: { USD: 1 } } }),
+    ['mcpServers[0].payment.firstPasskeyUpTo.USD'],
+  ],
+  [
+    'a limit of first passkeys below which none is needed',
+    withServer({ payment: { maxAmount: { EUR: 9 }, passkeyAbove: { EUR: 2 }, firstPasskeyUpTo: { EUR: 2 } } }),
+    ['mcpServers[0].payment.firstPasskeyUpTo.EUR'],
+  ],
   ['payments that nobody takes', withServer({ kinds: ['payment'] }), ['mcpServers[0].payment']],
   [
     'a processor that is not there',

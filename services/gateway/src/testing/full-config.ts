@@ -148,6 +148,7 @@ const fullMcpServer = {
     processors: ['stripe-main', 'none'],
     maxAmount: { EUR: 50_000, JPY: 80_000 },
     passkeyAbove: { EUR: 10_000 },
+    firstPasskeyUpTo: { EUR: 20_000 },
     freshSignInSeconds: 300,
   },
   confirmation: { freshSignInSeconds: 300 },

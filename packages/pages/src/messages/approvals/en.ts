@@ -61,11 +61,15 @@ export const approvalsEn = {
   'passkey.notice.failed': 'The passkey could not be checked. Nothing was approved. You can try again, or decline.',
   'passkey.notice.not_added': 'The passkey could not be added. Nothing was approved. You can try again, or decline.',
 
+  'passkeySignIn.heading': 'Sign in again to add a passkey',
+  'passkeySignIn.text':
+    'Payments of this size need a passkey, and you have none yet. Sign in again first: this makes sure that nobody else adds one in your name.',
+
   'passkeyWait.heading': 'Your passkey does not count yet',
   'passkeyWait.from':
-    'Your passkeys were reset, and then you added a new one. You can approve payments of this size with it from {time} on.',
+    'You added your passkey a short time ago. You can approve payments of this size with it from {time} on.',
   'passkeyWait.why':
-    'This gives you time to notice a reset that you did not ask for. If you did not ask for it, tell the operator of {brand}.',
+    'This gives you time to notice a passkey that somebody else added, or a reset that you did not ask for. If that happened, tell the operator of {brand}.',
 
   'charge.heading': 'You approved. Now pay {amount} at {processor}',
   'charge.headingProcessing': '{processor} is working on your payment',

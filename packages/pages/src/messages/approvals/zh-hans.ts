@@ -50,9 +50,13 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'passkey.notice.failed': '无法验证通行密钥，没有批准任何内容。您可以重试，也可以拒绝。',
   'passkey.notice.not_added': '无法添加通行密钥，没有批准任何内容。您可以重试，也可以拒绝。',
 
+  'passkeySignIn.heading': '请重新登录后添加通行密钥',
+  'passkeySignIn.text': '此金额的付款需要通行密钥，而您还没有。请先重新登录，以确保没有他人以您的名义添加。',
+
   'passkeyWait.heading': '您的通行密钥尚未生效',
-  'passkeyWait.from': '您的通行密钥已被重置，之后您添加了新的。从 {time} 起，您可以用它批准此金额的付款。',
-  'passkeyWait.why': '这样您就有时间察觉并非由您要求的重置。如果您没有要求重置，请告知 {brand} 的运营方。',
+  'passkeyWait.from': '您的通行密钥是不久前添加的。从 {time} 起，您可以用它批准此金额的付款。',
+  'passkeyWait.why':
+    '这样您就有时间察觉他人添加的通行密钥，或并非由您要求的重置。如果发生了这种情况，请告知 {brand} 的运营方。',
 
   'charge.heading': '您已批准，请在 {processor} 支付 {amount}',
   'charge.headingProcessing': '{processor} 正在处理您的付款',

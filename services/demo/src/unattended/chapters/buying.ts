@@ -50,9 +50,13 @@ async function aliceBuysWithPasskey({ report, world }: Stage, alice: Actor): Pro
     'She orders a first edition for €240.00, which is more than a button may',
     () => alice.startAndBeAsked('buy_book', { book: 'first-edition' }),
   );
-  await report.step('The page wants a passkey; she adds one and approves with it', async () => {
+  await report.step('The page wants a passkey; she signs in anew for it, adds one and approves with it', async () => {
     await browser.addPasskeyDevice();
     await alice.open(page, APPROVE);
+    await browser.press('Approve with passkey');
+    await browser.follow('Continue to sign-in');
+    await browser.press(`Continue as ${alice.role.name}`);
+    await browser.see(APPROVE);
     await browser.press('Approve with passkey');
     await browser.see(/Add a passkey to approve €240.00/);
     await browser.press('Add a passkey');

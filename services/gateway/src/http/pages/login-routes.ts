@@ -91,11 +91,11 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
     // What this elicitation needs is said to its person alone: before check 1 all ids are answered alike.
     const isKnown =
       elicitation !== undefined && query.data.switch === undefined && isTheirs(elicitation, browserSession);
-    const ages = [
-      isKnown ? freshSecondsFor(elicitation) : undefined,
-      query.data.fresh === '1' && (isKnown || returnTo === 'me') ? FRESH_SECONDS : undefined,
-    ].filter(age => age !== undefined);
-    const maxAge = ages.length === 0 ? undefined : Math.min(...ages);
+    const isFresh = query.data.fresh === '1';
+    // Before a first passkey, a sign-in from before this request proves nothing: the cookie may be stolen.
+    const provesFor = isKnown && isFresh ? elicitationId : undefined;
+    const ofMe = isFresh && returnTo === 'me' ? FRESH_SECONDS : undefined;
+    const maxAge = provesFor !== undefined ? 0 : isKnown ? freshSecondsFor(elicitation) : ofMe;
     let identityProvider: IdentityProvider | undefined;
     if (elicitationId === undefined) {
       identityProvider = signInFlow.identityProviderNamed(query.data.to === 'me' ? query.data.idp : undefined);
@@ -114,6 +114,7 @@ export const loginRoutes: FastifyPluginAsync<PageDeps> = async (app, { deps, bro
         returnTo,
         again: query.data.switch === '1',
         ...(maxAge === undefined ? {} : { maxAge }),
+        ...(provesFor === undefined ? {} : { provesFor }),
       });
       browser.setLoginCookie(request, reply, cookie);
       return reply.redirect(authorizationUrl.href, 303);

@@ -77,7 +77,7 @@ export function createPageViews(p: {
     /** Where a person signs in anew for this elicitation. */
     signInHref: ({ elicitationId }: Elicitation): string => `/login?${new URLSearchParams({ e: elicitationId })}`,
 
-    /** Likewise, so that the sign-in is fresh enough for what changes who they are to us. */
+    /** Likewise, so that the sign-in proves them for this very elicitation: nothing older will do. */
     freshSignInHref: ({ elicitationId }: Elicitation): string =>
       `/login?${new URLSearchParams({ e: elicitationId, fresh: '1' })}`,
 

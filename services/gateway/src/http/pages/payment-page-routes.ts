@@ -5,6 +5,7 @@ import {
   passkeyPage,
   passkeyPageHeaders,
   passkeyScript,
+  passkeySignInPage,
   passkeyWaitPage,
 } from '@postern/pages';
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
@@ -23,6 +24,19 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
   const { look, decide } = createPresence(pages);
   const { factsOf, chargeView } = createPaymentView(pages);
 
+  /** What every page of the passkey step shows and offers. */
+  function stepOf(present: PresentOf<'payment'>) {
+    const { elicitation, browserSession, secret } = present;
+    return {
+      mcpServer: views.mcpServer(elicitation),
+      payment: factsOf(elicitation),
+      ...(browserSession === undefined ? {} : { person: views.person(browserSession) }),
+      declineAction: `${pageOf(present)}/decline`,
+      backHref: pageOf(present),
+      csrfToken: browser.csrfToken(secret),
+    };
+  }
+
   async function sendPasskey(
     request: PageRequest,
     reply: FastifyReply,
@@ -39,20 +53,20 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
     if (!isAskedFor) return reply.redirect(page, 303);
     const { mode, optionsJson, ceremony } = await passkeyFlow.begin(elicitation, { browserSession, secret });
     if (mode === 'register' && approvalPolicy.mustSignInToAddPasskey(elicitation, browserSession))
-      return reply.redirect(views.freshSignInHref(elicitation), 303);
+      return reply.send(
+        passkeySignInPage(views.context(request), {
+          ...stepOf(present),
+          signInHref: views.freshSignInHref(elicitation),
+        }),
+      );
     const countsFrom = mode === 'assert' ? await passkeyFlow.countsFrom(elicitation) : undefined;
     if (countsFrom !== undefined) return sendPasskeyWait(request, reply, present, countsFrom);
     return reply.headers(passkeyPageHeaders).send(
       passkeyPage(views.context(request), {
-        mcpServer: views.mcpServer(elicitation),
-        payment: factsOf(elicitation),
-        ...(browserSession === undefined ? {} : { person: views.person(browserSession) }),
+        ...stepOf(present),
         mode,
         optionsJson,
         action: mode === 'register' ? `${page}/passkey/new` : `${page}/passkey`,
-        declineAction: `${page}/decline`,
-        backHref: page,
-        csrfToken: browser.csrfToken(secret),
         shown: views.shownDigest(elicitation),
         ceremony,
         scriptPath: passkeyScript.path,
@@ -61,24 +75,15 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
     );
   }
 
-  /** The person has added their passkey after a reset, and it is too young. */
+  /** The person's passkey is too young for this payment. */
   function sendPasskeyWait(
     request: PageRequest,
     reply: FastifyReply,
     present: PresentOf<'payment'>,
     countsFrom: number,
   ): FastifyReply {
-    const { elicitation, browserSession, secret } = present;
     return reply.send(
-      passkeyWaitPage(views.context(request), {
-        mcpServer: views.mcpServer(elicitation),
-        payment: factsOf(elicitation),
-        ...(browserSession === undefined ? {} : { person: views.person(browserSession) }),
-        countsFrom: new Date(countsFrom),
-        declineAction: `${pageOf(present)}/decline`,
-        backHref: pageOf(present),
-        csrfToken: browser.csrfToken(secret),
-      }),
+      passkeyWaitPage(views.context(request), { ...stepOf(present), countsFrom: new Date(countsFrom) }),
     );
   }
 
@@ -115,7 +120,7 @@ export const paymentPageRoutes: FastifyPluginAsync<PageDeps> = async (app, pages
         approvalPolicy.mustSignInAgain(elicitation, browserSession) ||
         approvalPolicy.mustSignInToAddPasskey(elicitation, browserSession);
       if (mustSignIn) return reply.redirect(pageOf(asked), 303);
-      const added = await passkeyFlow.register(elicitation, { ...answerIn(form), secret });
+      const added = await passkeyFlow.register(elicitation, browserSession, { ...answerIn(form), secret });
       return added.result === 'verified'
         ? reply.redirect(`${pageOf(asked)}/passkey`, 303)
         : sendPasskey(request, reply.code(422), asked, 'not_added');
