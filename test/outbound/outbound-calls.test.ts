@@ -14,6 +14,7 @@ const wrappers = [
     'outbound-agent.ts 2',
     'outbound-tunnel.ts',
     'outbound-fetch.ts',
+    'outbound-fetch.ts 2',
     'deps.ts',
     'stripe-processor.ts',
   ],

@@ -49,18 +49,23 @@ export function isInert(text: string): boolean {
   return !lies.test(text.normalize('NFC'));
 }
 
+const contextual = new RegExp(`[${CONTEXTUAL}]`, 'gv');
+
 /** The text without what {@link isInert} refuses, in NFC. */
 export function inertText(text: string): string {
-  return (
-    text
-      .normalize('NFC')
-      .replace(refused, '')
-      .replace(stray, '')
-      .replace(overlong, '$1')
-      .replace(piled, '$1')
-      .replace(baseless, '$1')
-      // A joiner may have lost the mark that it depends on.
-      .replace(stray, '')
-      .normalize('NFC')
-  );
+  const cleaned = withoutLies(text);
+  // Marks that a removed character kept apart are put in order, and a joiner may lose the one that it depends on.
+  return isInert(cleaned) ? cleaned : withoutLies(cleaned.replace(contextual, ''));
+}
+
+function withoutLies(text: string): string {
+  return text
+    .normalize('NFC')
+    .replace(refused, '')
+    .replace(stray, '')
+    .replace(overlong, '$1')
+    .replace(piled, '$1')
+    .replace(baseless, '$1')
+    .replace(stray, '')
+    .normalize('NFC');
 }
