@@ -123,6 +123,23 @@ describe('a Cluster with the shipped users finds all that was acknowledged when'
     });
   });
 
+  test('a master is killed and comes back while it is replaced', async () => {
+    await countOver('cluster, master kill, back during the fail-over', options(), async () => {
+      const master = await someMaster();
+      const others = cluster.nodes.filter(node => node !== master);
+      await master.kill();
+      // The others agree that it has failed, and its replica asks for their votes.
+      const isFailing = new RegExp(`:${master.port}@\\S+ \\S*fail\\b`);
+      await expect
+        .poll(async () =>
+          (await Promise.all(others.map(node => node.ask('CLUSTER', 'NODES').catch(() => '')))).join('\n'),
+        )
+        .toMatch(isFailing);
+      await master.restart();
+      await untilWhole();
+    });
+  });
+
   test.each(['stop', 'kill'] as const)('all nodes end by %s at once', async way => {
     await countOver(`cluster, all nodes ${way}`, options(), async () => {
       await Promise.all(cluster.nodes.map(node => node[way]()));
