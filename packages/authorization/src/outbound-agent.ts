@@ -11,8 +11,8 @@ import {
   withoutBrackets,
 } from './outbound-address.ts';
 import { asOutboundError, OutboundError } from './outbound-error.ts';
-import { isPrivateHost, type OutboundPolicy, type ResolveAddresses } from './outbound-policy.ts';
-import { isDirect, mayBePublic, type OutboundTunnel, openTunnel } from './outbound-tunnel.ts';
+import { isInsideHost, isPrivateHost, type OutboundPolicy, type ResolveAddresses } from './outbound-policy.ts';
+import { mayBePublic, type OutboundTunnel, openTunnel } from './outbound-tunnel.ts';
 
 /** Addresses tried for one connection, and the time for each: what cannot be reached must not use up the whole budget. */
 const maxAddresses = 4;
@@ -72,7 +72,7 @@ function guardedConnector(
       if (error === null) limitIncoming(socket, maxBytes, options.hostname);
       callback(...result);
     };
-    if (tunnel !== undefined && !isDirect(hostname, policy)) {
+    if (tunnel !== undefined && !isInsideHost(hostname, policy)) {
       if (!mayBePublic(hostname)) return callback(new OutboundError('outbound_blocked', options.hostname), null);
       tunnel.open(hostname, Number(options.port || 443)).then(
         httpSocket => connectTo({ ...options, httpSocket }, limited),

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from './outbound-address.ts';
 import type { OutboundAgent } from './outbound-agent.ts';
 import { asOutboundError, OutboundError } from './outbound-error.ts';
-import { isPrivateHost, type OutboundPolicy } from './outbound-policy.ts';
+import { isInsideHost, type OutboundPolicy } from './outbound-policy.ts';
 
 export interface OutboundRequest {
   readonly method?: string;
@@ -88,7 +88,7 @@ export function createOutboundFetch(policy: OutboundPolicy): OutboundFetch {
 
   function isInside(target: string | URL): boolean {
     const hostname = URL.parse(String(target))?.hostname ?? '';
-    return isLoopbackHost(hostname) || isPrivateHost(hostname, policy);
+    return isInsideHost(hostname, policy);
   }
 
   const close = async () => {

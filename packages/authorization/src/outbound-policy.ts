@@ -1,3 +1,5 @@
+import { isLoopbackHost } from './outbound-address.ts';
+
 /** All IP addresses of a host name. Rejects when the name has none. */
 export type ResolveAddresses = (hostname: string) => Promise<readonly string[]>;
 
@@ -30,3 +32,7 @@ export interface OutboundPolicy {
 export function isPrivateHost(hostname: string, { privateHosts = [] }: OutboundPolicy): boolean {
   return privateHosts.some(host => host.replace(/:\d+$/, '') === hostname);
 }
+
+/** Whether a host is of this machine or of the operator's own network. It is reached without a proxy. */
+export const isInsideHost = (hostname: string, policy: OutboundPolicy): boolean =>
+  isLoopbackHost(hostname) || isPrivateHost(hostname, policy);

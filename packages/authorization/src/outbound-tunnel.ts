@@ -1,9 +1,8 @@
 import { isIP, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Pool } from 'undici';
-import { isLoopbackHost, isPublicAddress } from './outbound-address.ts';
+import { isPublicAddress } from './outbound-address.ts';
 import { asOutboundError, OutboundError } from './outbound-error.ts';
-import { isPrivateHost, type OutboundPolicy } from './outbound-policy.ts';
 
 /** Connections that a proxy makes (RFC 9110 section 9.3.6). */
 export interface OutboundTunnel {
@@ -48,10 +47,6 @@ export function openTunnel(
     destroy: () => pool.destroy(),
   };
 }
-
-/** Whether a host is reached without the proxy: it is of this machine, or the operator named it as one of the own network. */
-export const isDirect = (hostname: string, policy: OutboundPolicy): boolean =>
-  isLoopbackHost(hostname) || isPrivateHost(hostname, policy);
 
 /** Names that no host on the Internet has (RFC 6762, RFC 8375, and `internal`, which ICANN has reserved). */
 const innerName = /(?:^|\.)(?:local|internal|home\.arpa)$/;

@@ -56,7 +56,7 @@ import { createRedemptionFlow, type RedemptionFlow } from './flows/redemption-fl
 import { createRevocationFlow, type RevocationFlow } from './flows/revocation-flow.ts';
 import { createScopePlanner, type ScopePlanner } from './flows/scope-plan.ts';
 import { createSignInFlow, type SignInFlow } from './flows/sign-in-flow.ts';
-import { createSignInWays, type SignInWays, waySecretOf } from './flows/sign-in-ways.ts';
+import { createSignInWays, type SignInWays } from './flows/sign-in-ways.ts';
 import { createSubmissionFlow, type SubmissionFlow } from './flows/submission-flow.ts';
 import { createTokenRefresh, type TokenRefresh } from './flows/token-refresh.ts';
 import { createTokenSets } from './flows/token-set.ts';
@@ -75,6 +75,7 @@ import { pseudonymsOf } from './pseudonyms.ts';
 import { createQuotaReports } from './quota-reports.ts';
 import { redisTarget } from './redis-target.ts';
 import { type RegisteredMcpServer, registerMcpServer } from './registered-mcp-server.ts';
+import { sharedSecretOf } from './shared-secret.ts';
 import { createStopping, type Stopping } from './stopping.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { createUnknownLayoutLog } from './unknown-layouts.ts';
@@ -322,7 +323,7 @@ export async function createDeps(config: GatewayConfig, options: DepsOptions): P
     }),
     disconnection: createDisconnection(parts),
     signInFlow: createSignInFlow(parts),
-    signInWays: createSignInWays({ ...parts, secret: waySecretOf(config, options.keyRing !== undefined) }),
+    signInWays: createSignInWays({ ...parts, secret: sharedSecretOf(config, options.keyRing !== undefined) }),
     externalVerification: createExternalVerification({ ...parts, authorizationFlow }),
     approvalPolicy,
     approvalFlow: createApprovalFlow({ ...parts, approvalPolicy }),

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { Subject } from '@postern/elicitation';
 import type { GatewayConfig } from './config/config-schema.ts';
-import { StartError } from './start-error.ts';
+import { sharedSecretOf } from './shared-secret.ts';
 
 /** Names a person in the audit trail: always the same for the same subject. */
 export type Pseudonyms = (subject: Subject) => string;
@@ -30,13 +30,8 @@ export function createPseudonyms(key: Uint8Array): Pseudonyms {
  * key that is put first changes nothing.
  * @throws StartError where the vault's keys stay in a key service, from which nothing can be derived
  */
-export function pseudonymsOf(
-  { audit, vault }: Pick<GatewayConfig, 'audit' | 'vault'>,
-  hasKeyService = false,
-): Pseudonyms {
-  if (audit.pseudonymKey !== undefined) return createPseudonyms(audit.pseudonymKey);
-  const last = vault.keys.at(-1);
-  if (hasKeyService || last === undefined)
-    throw new StartError('audit.pseudonymKey is needed: nothing can be derived from keys in a key service.');
-  return createPseudonyms(new Uint8Array(hkdfSync('sha256', last.key, '', 'postern audit pseudonyms, 1', KEY_BYTES)));
+export function pseudonymsOf(config: Pick<GatewayConfig, 'audit' | 'vault'>, hasKeyService = false): Pseudonyms {
+  if (config.audit.pseudonymKey !== undefined) return createPseudonyms(config.audit.pseudonymKey);
+  const secret = sharedSecretOf(config, hasKeyService);
+  return createPseudonyms(new Uint8Array(hkdfSync('sha256', secret, '', 'postern audit pseudonyms, 1', KEY_BYTES)));
 }

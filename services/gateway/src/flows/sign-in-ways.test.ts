@@ -3,8 +3,9 @@ import { identityProviderConfigSchema } from '@postern/authorization';
 import { newElicitationId, shardOf, systemEntropy } from '@postern/elicitation';
 import { expect, it } from 'vitest';
 import { registerMcpServer } from '../registered-mcp-server.ts';
+import { sharedSecretOf } from '../shared-secret.ts';
 import { createFlowStage } from '../testing/flow-stage.ts';
-import { createSignInWays, waySecretOf } from './sign-in-ways.ts';
+import { createSignInWays } from './sign-in-ways.ts';
 
 const stage = createFlowStage({});
 const {
@@ -52,7 +53,7 @@ it('takes the secret from the last vault key, or from the key of pseudonyms wher
     ],
   };
   const audit = { stream: false, retained: 100 };
-  expect(waySecretOf({ vault, audit }, false)).toBe(last);
-  expect(waySecretOf({ vault, audit: { ...audit, pseudonymKey } }, true)).toBe(pseudonymKey);
-  expect(() => waySecretOf({ vault, audit }, true)).toThrow('audit.pseudonymKey');
+  expect(sharedSecretOf({ vault, audit }, false)).toBe(last);
+  expect(sharedSecretOf({ vault, audit: { ...audit, pseudonymKey } }, true)).toBe(pseudonymKey);
+  expect(() => sharedSecretOf({ vault, audit }, true)).toThrow('audit.pseudonymKey');
 });

@@ -1,28 +1,12 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { Elicitation, ElicitationId } from '@postern/elicitation';
-import type { GatewayConfig } from '../config/config-schema.ts';
 import type { IdentityProvider } from '../deps.ts';
 import type { RegisteredMcpServer } from '../registered-mcp-server.ts';
-import { StartError } from '../start-error.ts';
 
 /** Where the link of an elicitation sends a browser in which nobody is signed in. */
 export type SignInWay =
   | { readonly mode: 'login'; readonly identityProvider: IdentityProvider }
   | { readonly mode: 'external'; readonly mcpServerId: string; readonly verifyUrl: string };
-
-/**
- * What all replicas share and nobody else has: the last vault key, which a new one does not replace, or, where those stay in a key
- * service, the key of pseudonyms.
- */
-export function waySecretOf(
-  { audit, vault }: Pick<GatewayConfig, 'audit' | 'vault'>,
-  hasKeyService: boolean,
-): Uint8Array {
-  const secret = hasKeyService ? audit.pseudonymKey : vault.keys.at(-1)?.key;
-  if (secret === undefined)
-    throw new StartError('audit.pseudonymKey is needed: nothing can be derived from keys in a key service.');
-  return secret;
-}
 
 /**
  * Chooses how an elicitation's person signs in. An unknown id is answered in one of the configured ways as well, the same one each time,
