@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { amountSchema, approvalSchema } from './payments.ts';
 import { plainText } from './plain-text.ts';
 
@@ -23,7 +23,7 @@ export const factSchema = z.discriminatedUnion('type', [
 
 export const confirmationRequestSchema = z.strictObject({
   title: plainText(120).describe('What the user says yes to, as a short sentence.'),
-  facts: z.array(factSchema).max(20).default([]).describe('Each drawn according to its type.'),
+  facts: z.array(factSchema).max(20).default([]).describe('Each is rendered by its type.'),
   danger: z
     .enum(['normal', 'caution', 'destructive'])
     .default('normal')
@@ -32,7 +32,7 @@ export const confirmationRequestSchema = z.strictObject({
 
 export const confirmationOutcomeSchema = z.object({
   kind: z.literal('confirmation'),
-  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of what was confirmed.'),
+  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of the confirmed terms.'),
   approval: approvalSchema,
 });
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { connectionIdSchema, issuerSchema, providerNameSchema, subjectIdentifierSchema } from './identifiers.ts';
 import { plainText } from './plain-text.ts';
 
@@ -17,17 +17,24 @@ export const connectionSchema = z
     account: z.object({ id: z.string(), name: z.string().optional() }).optional(),
     status: z
       .enum(['usable', 'reauthorization_required'])
-      .describe('Whether an access token can be had without asking the user.'),
+      .describe('Whether the gateway can return an access token without asking the user.'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime().describe('When the present tokens were stored.'),
-    lastUsedAt: z.iso.datetime().optional().describe('When an access token was last taken, to the minute.'),
+    lastUsedAt: z.iso.datetime().optional().describe('When an access token was last read, to the minute.'),
   })
   .meta({ id: 'Connection' });
 
 export const connectionListSchema = z.object({ connections: z.array(connectionSchema) }).meta({ id: 'ConnectionList' });
 
-/** How a connection was ended at the provider. */
-export const revocationStates = ['revoked', 'pending', 'unsupported', 'shared'] as const;
+/** The result of the revocation at the provider. */
+export const revocationStates = [
+  'revoked',
+  'refresh_token_revoked',
+  'access_token_revoked',
+  'pending',
+  'unsupported',
+  'shared',
+] as const;
 
 export const removedConnectionSchema = z
   .object({
@@ -35,22 +42,33 @@ export const removedConnectionSchema = z
     revocation: z
       .enum(revocationStates)
       .describe(
-        'At the provider: `revoked`; `pending` (did not answer, is told again); `unsupported` (cannot be told); `shared` (the ' +
-          "user's other connections depend on the same grant, so it was only removed here).",
+        'What the provider confirmed: `revoked` (all tokens); `refresh_token_revoked` (not the access token); ' +
+          '`access_token_revoked` (not the refresh token, which Postern has deleted); `pending` (not all of it yet, Postern ' +
+          'retries); `unsupported` (nothing: it offers no revocation); `shared` (nothing: other connections of the user share the ' +
+          'grant, so Postern only deleted the connection).',
+      ),
+    accessTokenExpiresAt: z.iso
+      .datetime()
+      .optional()
+      .describe(
+        'Time until which the last access token may stay valid. Absent when the provider confirmed its end, when it has expired, and ' +
+          'when the provider never named its expiry.',
       ),
   })
   .meta({ id: 'RemovedConnection' });
 
 export const accessTokenRequestSchema = z
   .strictObject({
-    tool: plainText(80).optional().describe('What the token is for; shown to the user as last use, as your claim.'),
+    tool: plainText(80)
+      .optional()
+      .describe('The purpose of the token; shown to the user as the last use, labelled as your claim.'),
     rejectedGeneration: z
       .int()
       .min(1)
       .optional()
       .describe(
-        "The `generation` of a token that the provider's API turned away. That token set, and no newer one, is renewed first; " +
-          'where it cannot be renewed, the user must authorize again.',
+        "The `generation` of a token that the provider's API rejected. The gateway refreshes that token set first, but no newer one. " +
+          'If it cannot refresh the set, the user must authorize again.',
       ),
     sealed: z
       .literal(true)
@@ -76,10 +94,17 @@ export const accessTokenRequestSchema = z
 
 const accessTokenFacts = {
   tokenType: z.string().describe('`Bearer` (RFC 6750) or `DPoP` (RFC 9449).'),
-  expiresAt: z.iso.datetime().optional().describe('Absent where the provider does not say.'),
+  expiresAt: z.iso.datetime().optional().describe('Absent if the provider does not report it.'),
   scopes: z.array(z.string()),
   generation: z.int().describe('Names this token set, for `rejectedGeneration`; a later one has a greater number.'),
-  dpopProof: z.string().optional().describe('Value of the `DPoP` header; present when `dpop` was asked for.'),
+  dpopProof: z.string().optional().describe('Value of the `DPoP` header; present if the request contains `dpop`.'),
+  apiHosts: z
+    .array(z.string())
+    .optional()
+    .describe(
+      "Hosts of the provider's API, with a port unless it is 443; `*.example.com` names every host below " +
+        '`example.com`. Send the token to no other host. Absent if the gateway does not know them.',
+    ),
 };
 
 export const plainAccessTokenSchema = z.object({ accessToken: z.string(), ...accessTokenFacts });
@@ -88,7 +113,7 @@ export const sealedAccessTokenSchema = z.object({
     .string()
     .describe(
       'A compact JWE (RFC 7516) of the access token. Protected members `aud` (your MCP server id), `connectionId` and ' +
-        '`generation` say what it is for.',
+        '`generation` identify the token.',
     ),
   ...accessTokenFacts,
 });

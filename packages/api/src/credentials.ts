@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { issuerSchema, subjectIdentifierSchema } from './identifiers.ts';
 import { patternSchema } from './patterns.ts';
 import { plainText } from './plain-text.ts';
@@ -11,7 +11,7 @@ export const credentialNameSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' });
 
-/** Longest value a person may type into one field, in UTF-16 code units. */
+/** Maximum length of a typed value, in UTF-16 code units. */
 export const MAX_CREDENTIAL_LENGTH = 4096;
 
 export const credentialFieldSchema = z.strictObject({
@@ -30,7 +30,7 @@ export const credentialFieldSchema = z.strictObject({
 
 export const credentialRequestSchema = z.strictObject({
   name: credentialNameSchema.describe('Your name for the credential; one per user.'),
-  title: plainText(80).describe('What it is, for people: "API key of Acme".'),
+  title: plainText(80).describe('Title for users: "API key of Acme".'),
   fields: z
     .array(credentialFieldSchema)
     .min(1)
@@ -46,9 +46,7 @@ export const credentialRequestSchema = z.strictObject({
     .int()
     .min(1)
     .optional()
-    .describe(
-      'The `generation` of a lasting credential that does not work (any more): the user is asked for a new one.',
-    ),
+    .describe('The `generation` of a lasting credential that does not work. Postern asks the user for a new one.'),
 });
 
 export const credentialOutcomeSchema = z.object({
@@ -74,7 +72,7 @@ export const credentialSchema = z
   .object({
     ...credentialFacts,
     createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime().describe('When the present values were typed.'),
+    updatedAt: z.iso.datetime().describe('When the user entered the current values.'),
     lastUsedAt: z.iso.datetime().optional().describe('When they were last read, to the minute.'),
   })
   .meta({ id: 'Credential' });
@@ -83,7 +81,9 @@ export const credentialListSchema = z.object({ credentials: z.array(credentialSc
 
 export const readCredentialRequestSchema = z
   .strictObject({
-    tool: plainText(80).optional().describe('What it is for; shown to the user as last use, as your claim.'),
+    tool: plainText(80)
+      .optional()
+      .describe('The purpose of the read; shown to the user as the last use, labelled as your claim.'),
     sealed: z
       .literal(true)
       .optional()

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { confirmationOutcomeSchema, confirmationRequestSchema } from './confirmations.ts';
 import { credentialOutcomeSchema, credentialRequestSchema } from './credentials.ts';
 import { formOutcomeSchema, formRequestSchema } from './form/form-request.ts';
@@ -13,9 +13,9 @@ import {
 import { paymentOutcomeSchema, paymentRequestSchema } from './payments.ts';
 import { plainText } from './plain-text.ts';
 
-/** Seconds. Shorter than a person can act is useless, longer than a day is a standing invitation. */
+/** In seconds. Users need at least the minimum to act; more than a day would leave requests open too long. */
 export const TTL_SECONDS = { min: 10, max: 86_400, default: 600 } as const;
-/** Seconds that one read may wait; below the 60 s after which MCP clients and proxies commonly give up. */
+/** Maximum wait of one read, in seconds; below the common 60 s timeout of MCP clients and proxies. */
 export const MAX_WAIT_SECONDS = 55;
 
 /** RFC 6749 section 3.3. */
@@ -43,10 +43,10 @@ const everyKind = {
     .url()
     .max(2048)
     .optional()
-    .describe('Where the last page leads back to; must be registered, matched exactly.'),
+    .describe('Link target of the last page. Must match a registered return URL exactly.'),
 };
 
-/** One object named after the kind says what is asked. */
+/** The request's details are in one object named after its kind. */
 export const issueElicitationSchema = z
   .discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('authorization'), ...everyKind, authorization: authorizationRequestSchema }),
@@ -67,7 +67,7 @@ export const statusSchema = z.enum([
   'expired',
   'failed',
 ]);
-/** Statuses that never change again. */
+/** Final statuses. */
 export const terminalStatuses = ['completed', 'declined', 'cancelled', 'expired', 'failed'] as const;
 
 const timestamp = (text: string) => z.iso.datetime().describe(text);
@@ -104,15 +104,15 @@ export const elicitationSchema = z
     elicitationId: elicitationIdSchema,
     kind: kindSchema,
     status: statusSchema,
-    url: z.url().describe('What the user opens. Holds nothing but the id.'),
-    matchCode: z.string().describe('Show it to the user beside the URL; the page shows the same one.'),
+    url: z.url().describe('The URL that the user opens. Contains only the id.'),
+    matchCode: z.string().describe('Show it to the user next to the URL; the page shows the same code.'),
     message: z.string().optional(),
     authorization: z
       .object({ provider: z.string(), providerName: z.string() })
       .optional()
-      .describe('Whose account was asked for, and the name people know that provider by.'),
+      .describe('The requested provider: its id, and its name for users.'),
     createdAt: timestamp('When it was issued.'),
-    expiresAt: timestamp('When it expires unless it has ended.'),
+    expiresAt: timestamp('When it expires, unless it ends earlier.'),
     endedAt: timestamp('When it ended.').optional(),
     outcome: outcomeSchema.optional().describe('Present when completed.'),
     redeemedAt: timestamp('When its result was redeemed.').optional(),
@@ -125,7 +125,7 @@ export const elicitationSchema = z
 
 export const waitQuerySchema = z.strictObject({
   wait: z
-    // Digits only: `Number` would also take an empty value, white space, hexadecimals and exponents.
+    // Digits only: `Number` would also accept an empty value, white space, hexadecimals and exponents.
     .preprocess(
       value => (typeof value === 'string' && /^\d{1,2}$/.test(value) ? Number(value) : value),
       z.int().min(0).max(MAX_WAIT_SECONDS),
@@ -145,7 +145,7 @@ export const verifyElicitationSchema = z
 export const verifiedElicitationSchema = z
   .object({
     ...elicitationSchema.shape,
-    continueUrl: z.url().describe("Redirect the user's browser here, now, once."),
+    continueUrl: z.url().describe("Redirect the user's browser here immediately. Valid once."),
   })
   .meta({ id: 'VerifiedElicitation' });
 

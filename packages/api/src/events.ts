@@ -1,28 +1,28 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { kindSchema, statusSchema } from './elicitations.ts';
 import { elicitationIdSchema } from './identifiers.ts';
 
-/** Where an event stands in the feed of its MCP server: the `id` of its server-sent event. */
+/** Position of an event in the feed of its MCP server: the `id` of its server-sent event. */
 export const eventPositionSchema = z
   .string()
-  .regex(/^(0|[1-9][0-9]{0,14})-(0|[1-9][0-9]{0,14})$/, { error: 'not an id that this stream ever sent' });
+  .regex(/^(0|[1-9][0-9]{0,14})-(0|[1-9][0-9]{0,14})$/, { error: 'not an event id of this stream' });
 
-/** A parameter that may be there several times; once, it comes as it is. */
+/** A parameter that may be repeated. A single value is not an array. */
 const repeatable = <T extends z.ZodType>(schema: T) =>
   z.preprocess(value => (typeof value === 'string' ? [value] : value), z.array(schema).min(1).max(20)).optional();
 
 export const eventsQuerySchema = z.strictObject({
   kind: repeatable(kindSchema).describe('Only these kinds. Default: all.'),
-  status: repeatable(statusSchema).describe('Only moves to these statuses. Default: all.'),
+  status: repeatable(statusSchema).describe('Only transitions to these statuses. Default: all.'),
   after: eventPositionSchema
     .optional()
-    .describe('Go on after this event. `Last-Event-ID`, which clients send by themselves, goes before it.'),
+    .describe('Resume after this event. `Last-Event-ID`, which clients send automatically, takes precedence.'),
 });
 
-/** Thin: it says that something happened. What it was is read from the elicitation. */
+/** A thin event: it reports a change, and callers read the elicitation for the details. */
 export const eventSchema = z
   .object({
-    eventId: z.string().describe('Stable: the same announcement always carries the same one.'),
+    eventId: z.string().describe('Stable: repeats of an event have the same id.'),
     type: z.templateLiteral(['elicitation.', statusSchema]),
     elicitationId: elicitationIdSchema,
     kind: kindSchema,

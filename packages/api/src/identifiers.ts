@@ -1,10 +1,13 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 
-export const elicitationIdSchema = z.string().max(128).describe('Opaque. Names one ask; grants nothing by itself.');
+export const elicitationIdSchema = z
+  .string()
+  .max(128)
+  .describe('Opaque. Identifies one elicitation; grants nothing by itself.');
 export const connectionIdSchema = z
   .string()
   .max(128)
-  .describe('Opaque. Names one stored authorization; grants nothing by itself.');
+  .describe('Opaque. Identifies one stored authorization; grants nothing by itself.');
 
 export const identifier = (max: number) =>
   z

@@ -1,11 +1,11 @@
 /**
- * What text of others may hold wherever people read it: it must be visible, inert, and unable to reach out of its line (UTR 36,
- * UTS 39 section 5.4, UAX 31 section 2.3). `isInert` is for what is refused, `inertText` for what is shown anyway.
+ * Rules for untrusted text that users read: it must be visible, inert, and confined to its line (UTR 36, UTS 39 section 5.4,
+ * UAX 31 section 2.3). `isInert` validates text, `inertText` cleans text that is shown anyway.
  */
 
-/** Characters that some text needs, but only where they change what is seen: joiners, variation selectors, the keycap. */
+/** Characters that are allowed only if they have a visible effect: joiners, variation selectors, the keycap. */
 const CONTEXTUAL = String.raw`\u200C\u200D\uFE0E\uFE0F\u20E3`;
-/** Symbols and letters that are drawn as nothing, though Unicode does not call them ignorable. */
+/** Invisible symbols and letters that Unicode does not classify as ignorable. */
 const BLANK = String.raw`\u2800\uFFFC\u{16FE4}\u{1D159}\u{13441}\u{13442}`;
 /** Marks that strike their letter through. `\p{Me}`, the enclosing marks, do as well. */
 const OVERLAY = String.raw`\u0334-\u0338\u20D2\u20D3\u20D8-\u20DA\u20E5\u20E6\u20EA\u20EB`;
@@ -33,7 +33,7 @@ const STRAY = `(?!${inContext})[${CONTEXTUAL}]`;
 
 /** UTS 39 section 5.4 allows four nonspacing marks on one letter. Spacing marks do not pile up, but count as no character. */
 const PILED = String.raw`(?:\p{Mn}\p{Mc}*){5}|\p{M}{7}`;
-/** Would be drawn over the text before it, which may be somebody else's. */
+/** A leading mark would be drawn over the preceding text, which may come from another party. */
 const BASELESS = String.raw`(?:^|\p{Z})\p{M}`;
 
 const lies = new RegExp([REFUSED, STRAY, PILED, BASELESS].join('|'), 'v');
@@ -44,17 +44,17 @@ const overlong = /(\p{M}{6})\p{M}+/gv;
 const piled = /((?:\p{Mn}\p{Mc}*){4})\p{M}+/gv;
 const baseless = /(^|\p{Z})\p{M}+/gv;
 
-/** Whether people see all of the text, on its own line, in its own order. */
+/** Whether the text is fully visible, stays on its line and keeps its order. */
 export function isInert(text: string): boolean {
   return !lies.test(text.normalize('NFC'));
 }
 
 const contextual = new RegExp(`[${CONTEXTUAL}]`, 'gv');
 
-/** The text without what {@link isInert} refuses, in NFC. */
+/** Removes everything that {@link isInert} refuses and normalises to NFC. */
 export function inertText(text: string): string {
   const cleaned = withoutLies(text);
-  // Marks that a removed character kept apart are put in order, and a joiner may lose the one that it depends on.
+  // Repeat, because a removal may bring marks together or orphan a joiner.
   return isInert(cleaned) ? cleaned : withoutLies(cleaned.replace(contextual, ''));
 }
 

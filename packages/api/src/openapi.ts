@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { bodyProblems, commonProblems, type Operation, operations } from './operations.ts';
 import { type ProblemCode, problemSchema, problems } from './problems.ts';
 
@@ -6,7 +6,7 @@ type Json = Record<string, unknown>;
 
 const COMPONENTS = '#/components/schemas/';
 
-/** Named schemas are collected under the components; everything else stays in place. */
+/** Moves named schemas to the components; all other schemas stay in place. */
 function createSchemas() {
   const components: Record<string, Json> = {};
   const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): Json => {
@@ -41,19 +41,19 @@ function parametersOf(schemaOf: SchemaOf, schema: z.ZodObject | undefined, place
   });
 }
 
-const idempotencyKey: Json = {
+const idempotencyKey = (description: string): Json => ({
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'The same key with the same body is answered the same for at least 24 hours.',
+  description,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
-};
+});
 
 const lastEventId: Json = {
   name: 'Last-Event-ID',
   in: 'header',
   required: false,
-  description: 'The `id` of the last event that was seen. Sent by clients that reconnect by themselves.',
+  description: 'The `id` of the last event that was seen. Clients that reconnect automatically send it.',
   schema: { type: 'string', maxLength: 32 },
 };
 
@@ -74,7 +74,7 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
   const parameters = [
     ...parametersOf(schemaOf, operation.parameters, 'path'),
     ...parametersOf(schemaOf, operation.query, 'query'),
-    ...(operation.idempotent === true ? [idempotencyKey] : []),
+    ...(operation.idempotencyKey === undefined ? [] : [idempotencyKey(operation.idempotencyKey)]),
     ...(operation.streams === true ? [lastEventId] : []),
   ];
   const responseType = operation.streams === true ? 'text/event-stream' : 'application/json';
@@ -109,7 +109,7 @@ function operationObject(schemaOf: SchemaOf, operationId: string, operation: Ope
   };
 }
 
-/** The OpenAPI 3.1 document of the contract, made from the schemas that the gateway validates with. */
+/** Builds the OpenAPI 3.1 document of the contract from the schemas with which the gateway validates. */
 export function openApiDocument(publicUrl: string): Json {
   const { components, schemaOf } = createSchemas();
   schemaOf(problemSchema, 'output');

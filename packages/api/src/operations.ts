@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import {
   accessTokenRequestSchema,
   accessTokenSchema,
@@ -26,7 +26,7 @@ import { connectionIdSchema, elicitationIdSchema } from './identifiers.ts';
 import type { ProblemCode } from './problems.ts';
 import { redeemedElicitationSchema, redeemRequestSchema } from './redemption.ts';
 
-/** One call of the contract. The gateway's routes and the OpenAPI document are both made from this list. */
+/** One operation of the contract. The OpenAPI document is generated from this list. A test checks the gateway's routes against it. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** OpenAPI path template. */
@@ -35,16 +35,17 @@ export interface Operation {
   readonly parameters?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** The body may be left out. */
+  /** The body is optional. */
   readonly optionalBody?: true;
-  readonly idempotent?: true;
+  /** Accepts an `Idempotency-Key`, described here. */
+  readonly idempotencyKey?: string;
   /**
-   * Answers with server-sent events that never end (HTML, section 9.2), and goes on after `Last-Event-ID`. The schema of the
-   * response is that of the `data` of each event, as JSON.
+   * Responds with an endless stream of server-sent events (HTML, section 9.2), which resumes after `Last-Event-ID`. The schema
+   * of the response describes the JSON `data` of each event.
    */
   readonly streams?: true;
   readonly responses: Readonly<Record<number, { readonly description: string; readonly schema: z.ZodType }>>;
-  /** Problems beyond those that every call can meet. */
+  /** Problems in addition to those of every operation. */
   readonly problems: readonly ProblemCode[];
 }
 
@@ -56,14 +57,17 @@ export const operations = {
   issueElicitation: {
     method: 'POST',
     path: '/v1/elicitations',
-    summary: 'Issue an elicitation, or get the open one, the unredeemed one or what is stored that already answers it.',
+    summary: 'Issue an elicitation, or get an existing one: open, unredeemed, or already answered by stored data.',
     body: issueElicitationSchema,
-    idempotent: true,
+    idempotencyKey:
+      'Scoped to the MCP server and the subject: the same key for another subject is a different key. For 24 hours the same key with ' +
+      'the same body gets the same response, also while the first request is in flight; another body gets ' +
+      '`idempotency_key_reused`. A refused request leaves its key free.',
     responses: {
       200: {
         description:
-          'An open elicitation for the same ask; or `completed` where a connection or a lasting credential already serves, or ' +
-          'where the user has answered the same ask and the result was not redeemed.',
+          'An open elicitation for the same request. Or `completed`, if a connection or a lasting credential already serves, or ' +
+          'if the user has answered the same request and the result has not been redeemed.',
         schema: elicitationSchema,
       },
       201: { description: 'Issued.', schema: elicitationSchema },
@@ -83,7 +87,6 @@ export const operations = {
       'payment_not_possible',
       'confusable_name',
       'subject_token_invalid',
-      'idempotency_in_flight',
       'idempotency_key_reused',
       'too_many_elicitations',
       'quota_exceeded',
@@ -94,7 +97,8 @@ export const operations = {
   readElicitation: {
     method: 'GET',
     path: '/v1/elicitations/{elicitationId}',
-    summary: 'Read an elicitation; with `wait`, answer when its status is terminal or the time is over.',
+    summary:
+      'Read an elicitation. With `wait`, the response comes when its status is terminal or the wait has timed out.',
     parameters: byElicitation,
     query: waitQuerySchema,
     responses: { 200: { description: 'As it stands.', schema: elicitationSchema } },
@@ -103,7 +107,7 @@ export const operations = {
   cancelElicitation: {
     method: 'POST',
     path: '/v1/elicitations/{elicitationId}/cancel',
-    summary: 'Cancel. A cancelled elicitation is answered again as it is.',
+    summary: 'Cancel. Cancelling a cancelled elicitation returns it unchanged.',
     parameters: byElicitation,
     responses: { 200: { description: 'Cancelled.', schema: elicitationSchema } },
     problems: ['not_found', 'already_ended', 'illegal_transition', 'payment_in_progress', 'upstream_unavailable'],
@@ -115,17 +119,20 @@ export const operations = {
     parameters: byElicitation,
     body: redeemRequestSchema,
     optionalBody: true,
-    idempotent: true,
-    responses: { 200: { description: 'Yours; nobody else gets it.', schema: redeemedElicitationSchema } },
+    idempotencyKey:
+      'Identifies this redemption: the same key gets the same result again, any other key gets `already_redeemed`.',
+    responses: {
+      200: { description: 'The result. Each elicitation is redeemed once.', schema: redeemedElicitationSchema },
+    },
     problems: ['not_found', 'not_redeemable', 'already_redeemed', 'encryption_key_not_registered'],
   },
   verifyElicitation: {
     method: 'POST',
     path: '/v1/elicitations/{elicitationId}/verify',
-    summary: "Say who the application's own browser session belongs to (identity mode `external`).",
+    summary: "Report the user of the application's own browser session (identity mode `external`).",
     parameters: byElicitation,
     body: verifyElicitationSchema,
-    responses: { 200: { description: 'The same person; send the browser on.', schema: verifiedElicitationSchema } },
+    responses: { 200: { description: 'The user matches. Redirect the browser.', schema: verifiedElicitationSchema } },
     problems: [
       'not_found',
       'wrong_person',
@@ -139,15 +146,14 @@ export const operations = {
   listenToEvents: {
     method: 'GET',
     path: '/v1/events',
-    summary:
-      "Listen to what becomes of this MCP server's elicitations, from now on or after an event that was seen before.",
+    summary: "Listen to the events of this MCP server's elicitations, from now on or after an earlier event.",
     query: eventsQuerySchema,
     streams: true,
     responses: {
       200: {
         description:
-          'Server-sent events without end: `event` is the type, `id` the position to go on after, `data` this object. At least ' +
-          'once, in order within one elicitation. The status that a read answers with is always authoritative.',
+          'Endless server-sent events: `event` is the type, `id` the position to resume after, `data` this object. At least ' +
+          'once, in order within one elicitation. The status in the response to a read is always authoritative.',
         schema: eventSchema,
       },
     },
@@ -184,7 +190,9 @@ export const operations = {
     path: '/v1/connections/{connectionId}',
     summary: 'Delete a connection here and end its grant at the provider.',
     parameters: byConnection,
-    responses: { 200: { description: 'Gone here, whatever the provider says.', schema: removedConnectionSchema } },
+    responses: {
+      200: { description: 'Deleted here, whatever the provider responds.', schema: removedConnectionSchema },
+    },
     problems: ['not_found'],
   },
   listCredentials: {
@@ -192,13 +200,13 @@ export const operations = {
     path: '/v1/credentials',
     summary: "List a subject's lasting credentials that this MCP server may read.",
     query: listCredentialsQuerySchema,
-    responses: { 200: { description: 'Possibly none. Never with values.', schema: credentialListSchema } },
+    responses: { 200: { description: 'May be empty. Never contains values.', schema: credentialListSchema } },
     problems: ['issuer_not_allowed'],
   },
   readCredential: {
     method: 'POST',
     path: '/v1/credentials/{credentialId}/values',
-    summary: 'Read what the user typed for a lasting credential.',
+    summary: 'Read the values that the user typed for a lasting credential.',
     parameters: byCredential,
     body: readCredentialRequestSchema,
     optionalBody: true,
@@ -217,7 +225,7 @@ export const operations = {
 
 export type OperationId = keyof typeof operations;
 
-/** What any call can answer. */
+/** Problems that any operation can return. */
 export const commonProblems: readonly ProblemCode[] = [
   'invalid_request',
   'unauthenticated',
@@ -228,5 +236,5 @@ export const commonProblems: readonly ProblemCode[] = [
   'overloaded',
 ];
 
-/** What a call that sends something can answer beyond that. */
+/** Additional problems of operations with a body. */
 export const bodyProblems: readonly ProblemCode[] = ['payload_too_large', 'unsupported_media_type'];

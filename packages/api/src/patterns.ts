@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { isInert } from './inert-text.ts';
 import { INERT_RULE } from './plain-text.ts';
 
@@ -6,8 +6,8 @@ import { INERT_RULE } from './plain-text.ts';
 export const MAX_PATTERN_LENGTH = 200;
 
 /**
- * A regular expression from an MCP server, never run here. What text may not hold can be written as an escape, so that a pattern has a
- * canonical form and can be shown.
+ * A regular expression from an MCP server, never executed here. Characters that text may not contain must be written as
+ * escapes, so a pattern has a canonical form and can be shown.
  */
 export const patternSchema = z
   .string()

@@ -1,7 +1,7 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { plainName, plainText } from './plain-text.ts';
 
-/** Far above any payment that a person approves with a button, and far below what a double counts exactly. */
+/** Far above any payment approved with a button, and far below the precision of a double. */
 const MAX_MINOR_UNITS = 999_999_999_999;
 
 export const currencySchema = z.string().regex(/^[A-Z]{3}$/, { error: 'an ISO 4217 code in capitals' });
@@ -35,7 +35,7 @@ export const paymentRequestSchema = z
       .max(50)
       .optional()
       .describe('Must add up to the amount.'),
-    reference: plainText(80).describe('Your own name for what is paid, such as an order number. Shown to the user.'),
+    reference: plainText(80).describe('Your reference for the payment, such as an order number. Shown to the user.'),
     processor: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, { error: 'lower-case letters, digits and hyphens' })
@@ -45,7 +45,7 @@ export const paymentRequestSchema = z
   .superRefine(({ amount, items }, context) => {
     if (items === undefined) return;
     const totals = items.map(item => item.quantity * item.unitMinorUnits);
-    // With every summand this small all arithmetic below 2^53 is exact.
+    // All summands are small enough for exact arithmetic below 2^53.
     const isExact = totals.every(total => Math.abs(total) <= MAX_MINOR_UNITS);
     if (!isExact || totals.reduce((sum, total) => sum + total, 0) !== amount.minorUnits)
       context.addIssue({ code: 'custom', path: ['items'], message: 'the items must add up to the amount' });
@@ -55,9 +55,9 @@ export const approvalSchema = z.object({
   method: z
     .enum(['button', 'passkey'])
     .describe(
-      '`passkey`: presence and user verification were proved as well (WebAuthn), over the digest of the terms.',
+      '`passkey`: a WebAuthn assertion over the digest of the terms also proved presence and user verification.',
     ),
-  identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway knew who it was.'),
+  identity: z.enum(['login', 'external', 'loopback']).describe('How the gateway identified the user.'),
   at: z.iso.datetime(),
   authTime: z.iso.datetime().optional().describe('When the user last signed in.'),
   passkeyAddedAt: z.iso.datetime().optional().describe('When the passkey was added, with method `passkey`.'),
@@ -65,14 +65,14 @@ export const approvalSchema = z.object({
 
 export const paymentOutcomeSchema = z.object({
   kind: z.literal('payment'),
-  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of what was approved.'),
+  digest: z.string().describe('SHA-256 (base64url) of the canonical JSON of the approved terms.'),
   approval: approvalSchema,
   processor: z.string(),
-  processorReference: z.string().optional().describe("The processor's own name for the payment."),
+  processorReference: z.string().optional().describe("The processor's id of the payment."),
   mode: z
     .enum(['live', 'test'])
     .optional()
-    .describe('As the processor says. `test`: no money has moved. Absent without a processor.'),
+    .describe('As reported by the processor. `test`: no money has moved. Absent without a processor.'),
 });
 
 export type PaymentRequestInput = z.input<typeof paymentRequestSchema>;

@@ -18,7 +18,7 @@ describe('S31 plain text', () => {
     expect(text.parse(value)).toBe(value.normalize('NFC'));
   });
 
-  it('answers with the normal form, so that one text has one spelling', () => {
+  it('returns the normal form, so that equal texts have one spelling', () => {
     expect(text.parse(' Cafe\u0301 ')).toBe('Caf\u00e9');
   });
 
@@ -46,7 +46,7 @@ describe('S31 plain text', () => {
     expect(text.safeParse(value).success).toBe(false);
   });
 
-  it('counts what a person sees', () => {
+  it('counts characters as users see them', () => {
     expect(text.safeParse('👨‍👩‍👧‍👦'.repeat(10)).success).toBe(true);
     expect(text.safeParse('e\u0301'.repeat(40)).success).toBe(true);
     expect(text.safeParse('e\u0301'.repeat(41)).success).toBe(false);
@@ -65,7 +65,7 @@ describe('S31 plain text', () => {
 describe('S31: a name', () => {
   const name = plainName(40);
 
-  it.each(['P\u0430ypal', '\u0410pple Store', 'Amaz\u03bfn'])('refuses a word of two alphabets: %j', value => {
+  it.each(['P\u0430ypal', '\u0410pple Store', 'Amaz\u03bfn'])('refuses a word that mixes two alphabets: %j', value => {
     expect(name.safeParse(value).success).toBe(false);
   });
 

@@ -1,11 +1,13 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { isInert } from './inert-text.ts';
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+let graphemes: Intl.Segmenter | undefined;
 
 function isWithin(text: string, max: number): boolean {
   // A grapheme takes at least one code unit, so a short text needs no counting.
   if (text.length <= max) return true;
+  // Created for the first long text, because it takes milliseconds of every start.
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   let count = 0;
   for (const _ of graphemes.segment(text)) {
     count += 1;
@@ -14,16 +16,16 @@ function isWithin(text: string, max: number): boolean {
   return true;
 }
 
-/** Says which text {@link isInert} refuses. */
+/** Describes the text that {@link isInert} refuses. */
 export const INERT_RULE =
   'control, bidirectional, invisible and overlaid characters are not allowed, nor more than four marks on a letter';
 
-/** One line of plain text of at most `max` characters as a person counts them, normalised to NFC. */
+/** One line of plain text of at most `max` graphemes, normalised to NFC. */
 export function plainText(max: number) {
   return (
     z
       .string()
-      // Bounds the work before counting graphemes; one grapheme rarely takes more than eight code units.
+      // Limits the work before counting graphemes; a grapheme rarely has more than eight code units.
       .max(max * 8)
       .transform(text => text.normalize('NFC').trim())
       .pipe(
@@ -36,7 +38,7 @@ export function plainText(max: number) {
   );
 }
 
-/** Alphabets with letters that look alike. Nobody writes two of them in one word but to imitate another word. */
+/** Alphabets with letters that look alike. A word that mixes two of them is an imitation of another word. */
 const ALPHABETS = ['Latin', 'Cyrillic', 'Greek', 'Armenian', 'Cherokee', 'Coptic', 'Georgian'].map(
   script => new RegExp(`\\p{Script=${script}}`, 'u'),
 );
@@ -47,7 +49,7 @@ function mixesAlphabets(text: string): boolean {
   return words.some(word => ALPHABETS.filter(alphabet => alphabet.test(word)).length > 1);
 }
 
-/** {@link plainText} that names somebody: it must not be taken for somebody else's name. */
+/** {@link plainText} for names, which must not imitate other names. */
 export function plainName(max: number) {
   return plainText(max).refine(name => !mixesAlphabets(name), { error: 'a word mixes letters of different alphabets' });
 }

@@ -1,7 +1,7 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 
 /**
- * Every code a caller can meet, with its HTTP status and title (RFC 9457). Codes are stable; texts are not.
+ * All error codes with their HTTP status and title (RFC 9457). Codes are stable; texts are not.
  */
 export const problems = {
   invalid_request: { status: 400, title: 'The request is not valid.' },
@@ -11,35 +11,35 @@ export const problems = {
   processor_not_allowed: { status: 403, title: 'This MCP server may not use this payment processor.' },
   issuer_not_allowed: { status: 403, title: 'This MCP server may not name users of this issuer.' },
   return_url_not_registered: { status: 403, title: 'The return URL is not registered for this MCP server.' },
-  wrong_person: { status: 403, title: 'The elicitation is for somebody else.' },
+  wrong_person: { status: 403, title: 'The elicitation belongs to another user.' },
   not_found: { status: 404, title: 'Not found.' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here.' },
   already_ended: { status: 409, title: 'The elicitation has already ended.' },
-  illegal_transition: { status: 409, title: 'The elicitation cannot do that now.' },
-  request_changed: { status: 409, title: 'More is asked than what was agreed to.' },
-  idempotency_in_flight: { status: 409, title: 'A request with this Idempotency-Key is in flight.' },
+  illegal_transition: { status: 409, title: 'The elicitation does not allow this in its current status.' },
+  request_changed: { status: 409, title: 'The request exceeds what the user agreed to.' },
   reauthorization_required: { status: 409, title: 'The user must authorize again.' },
-  verification_unknown: { status: 409, title: 'The verification is unknown, used or over.' },
+  verification_unknown: { status: 409, title: 'The verification is unknown, used or expired.' },
   payment_in_progress: { status: 409, title: 'The payment is in progress and may have been made.' },
   not_redeemable: { status: 409, title: 'There is no result to redeem.' },
   already_redeemed: { status: 409, title: 'The result was redeemed already.' },
   events_gone: { status: 410, title: 'Events after this one are no longer kept.' },
   payload_too_large: { status: 413, title: 'The request is too large.' },
   unsupported_media_type: { status: 415, title: 'The media type is not supported.' },
-  idempotency_key_reused: { status: 422, title: 'The Idempotency-Key was used for another request.' },
+  idempotency_key_reused: { status: 422, title: 'The Idempotency-Key was used for another request body.' },
   subject_token_invalid: { status: 422, title: 'The access token of the subject could not be verified.' },
   scope_not_allowed: { status: 422, title: 'A scope is not among those configured for the provider.' },
   resource_not_allowed: { status: 422, title: 'The resource is not among those configured for the provider.' },
   expected_account_unsupported: {
     status: 422,
-    title: 'The provider is not configured to tell which account was connected.',
+    title: 'The provider is not configured to identify the connected account.',
   },
   encryption_key_not_registered: { status: 422, title: 'This MCP server has no encryption key registered.' },
   token_not_dpop_bound: { status: 422, title: 'The access token of this connection is not bound to a DPoP key.' },
   currency_not_allowed: { status: 422, title: 'This MCP server may not ask for payments in this currency.' },
+  daily_limit_reached: { status: 403, title: 'The user has approved as much as they may within 24 hours.' },
   amount_over_limit: { status: 422, title: 'The amount is above the limit of this MCP server.' },
   payment_not_possible: { status: 422, title: 'The payment processor cannot take this payment.' },
-  confusable_name: { status: 422, title: 'A text can be taken for the name of somebody else.' },
+  confusable_name: { status: 422, title: 'A text can be mistaken for the name of another party.' },
   unknown_provider: { status: 422, title: 'The provider is not configured.' },
   identity_mode_mismatch: { status: 422, title: 'This MCP server does not verify users itself.' },
   rate_limited: { status: 429, title: 'Too many requests.' },
@@ -50,10 +50,10 @@ export const problems = {
   too_many_elicitations: { status: 429, title: 'Too many new elicitations for this subject.' },
   quota_exceeded: { status: 429, title: 'The storage quota of this MCP server is used up.' },
   internal_error: { status: 500, title: 'Something went wrong.' },
-  upstream_unavailable: { status: 502, title: 'A provider did not answer.' },
-  provider_unavailable: { status: 503, title: 'A provider does not answer in time and was not asked again.' },
+  upstream_unavailable: { status: 502, title: 'A provider did not respond.' },
+  provider_unavailable: { status: 503, title: 'A provider keeps timing out, so no request was sent to it.' },
   unavailable: { status: 503, title: 'Temporarily unavailable.' },
-  overloaded: { status: 503, title: 'Too busy at the moment. Nothing was done.' },
+  overloaded: { status: 503, title: 'The gateway is overloaded. Nothing was done.' },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;

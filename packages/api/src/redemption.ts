@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { elicitationIdSchema } from './identifiers.ts';
 
 export const redeemRequestSchema = z
@@ -13,15 +13,15 @@ export const redeemRequestSchema = z
 const redeemed = { elicitationId: elicitationIdSchema, redeemedAt: z.iso.datetime() };
 const receipt = z
   .string()
-  .describe('A JWS (RFC 7515) over what was approved; verify it with the keys of `/.well-known/jwks.json`.');
+  .describe('A JWS (RFC 7515) over the approved terms; verify it with the keys of `/.well-known/jwks.json`.');
 const sealedResult = z
   .string()
   .describe(
     'A compact JWE (RFC 7516) of the JSON of `values` or `content`. Protected members `aud` (your MCP server id) and ' +
-      '`elicitationId` say what it is for.',
+      '`elicitationId` identify the result.',
   );
 
-/** The result of a completed elicitation. Given once; again for the same `Idempotency-Key`. */
+/** The result of a completed elicitation. Returned once, and again for the same `Idempotency-Key`. */
 export const redeemedElicitationSchema = z
   .union([
     z.object({ ...redeemed, kind: z.enum(['payment', 'confirmation']), receipt }),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numberFromText } from './decimal.ts';
 
-describe('a number as it is typed', () => {
+describe('a typed number', () => {
   test.each([
     ['0', 0],
     ['-0', 0],
@@ -49,13 +49,13 @@ describe('a number as it is typed', () => {
   });
 
   test.each(['9007199254740993', '0.1234567890123456789', '1e309', '1e-400', '1'.repeat(101)])(
-    '%j would come out as another',
+    '%j would be rounded to another number',
     text => {
       expect(numberFromText(text)).toBeUndefined();
     },
   );
 
-  test('every number is read back from its own text', () => {
+  test('every number survives formatting and parsing', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), value => {
         expect(numberFromText(String(value))).toBe(value + 0);

@@ -1,13 +1,13 @@
-/** More digits than any number has that is typed by hand. */
+/** Maximum length of the input, longer than any number typed by hand. */
 const MAX_LENGTH = 100;
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i;
 
 /**
- * The number that a person typed. Full-width digits, as Chinese and Japanese keyboards write them, and the typographic minus are
- * understood; grouping and decimal commas are not, because 1,500 means two different numbers.
+ * Parses a typed number. Accepts full-width digits of Chinese and Japanese keyboards, and the typographic minus. Refuses
+ * grouping and decimal commas, because 1,500 is ambiguous.
  *
- * @returns undefined for what is no decimal number, and for one that would come out as another: a number of JavaScript and of
- * most JSON libraries has 53 bits.
+ * @returns undefined for invalid decimal numbers, and for numbers that JavaScript and most JSON libraries would round,
+ * because theirs have 53 bits
  */
 export function numberFromText(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined;
@@ -15,11 +15,11 @@ export function numberFromText(text: string): number | undefined {
   const typed = significantOf(plain);
   if (typed === undefined) return undefined;
   const value = Number(plain);
-  // The shortest text that reads back as this number (ECMA-262 Number::toString) has the digits that were typed, or it is another.
+  // If the shortest text of this number (ECMA-262 Number::toString) has other digits than the input, it was rounded.
   return typed === significantOf(String(value)) ? value + 0 : undefined;
 }
 
-/** One spelling for each decimal number: its digits without zeros at either end, and the exponent of the last one. */
+/** Canonical form of a decimal number: its digits without outer zeros, and the exponent of the last digit. */
 function significantOf(text: string): string | undefined {
   const [whole, sign = '', integer = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
   if (whole === undefined || integer + fraction === '') return undefined;

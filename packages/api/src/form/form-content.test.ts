@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { filledSchemas } from '../testing/schema-arbitrary.ts';
 import { type FormContent, parseFormContent } from './form-content.ts';
 import { contentFromFields, defaultContent, type FormFields, fieldsFromContent } from './form-fields.ts';
-import { type RequestedSchema, requestedSchemaSchema } from './requested-schema.ts';
-import { filledSchemas } from './schema-arbitrary.ts';
+import type { RequestedSchema } from './property-schema.ts';
+import { requestedSchemaSchema } from './requested-schema.ts';
 
 const schemaOf = (answer: object, required: string[] = ['answer']): RequestedSchema =>
   requestedSchemaSchema.parse({ type: 'object', properties: { answer }, required });
 
 const titled = ['a', 'b', 'c'].map(value => ({ const: value, title: value.toUpperCase() }));
 
-describe('an answer from anybody', () => {
+describe('untrusted form content', () => {
   test.each([
     ['a text', { type: 'string' }, ['', 'a', ' a ', '👩‍👩‍👧‍👦'], [['type', 1, null, true, ['a'], {}, '\ud800']]],
     [
@@ -89,7 +90,7 @@ describe('an answer from anybody', () => {
     }
   });
 
-  test('is held against a pattern only by who can match one', () => {
+  test('is checked against a pattern only if the caller has a matcher', () => {
     const schema = schemaOf({ type: 'string', minLength: 2, pattern: '^(a+)+$', format: 'email' }, []);
     const matches = vi.fn((_pattern: string, text: string) => text.startsWith('a'));
     const answer = 'b@b.example';
@@ -100,14 +101,14 @@ describe('an answer from anybody', () => {
     expect(contentFromFields(schema, { answer }, matches)).toEqual({ faults });
     expect(matches).toHaveBeenCalledWith('^(a+)+$', answer);
     expect(parseFormContent(schema, { answer: 'a@b.example' }, matches).faults).toBeUndefined();
-    // Everything else comes first, so that nothing is matched that is longer than it may be.
+    // All other checks run first, so that no text above its maximum length is matched.
     matches.mockClear();
     expect(parseFormContent(schema, { answer: 'a'.repeat(5000) }, matches).faults?.[0]?.code).toBe('too_long');
     expect(contentFromFields(schema, { answer: '' }, matches)).toEqual({ content: {} });
     expect(matches).not.toHaveBeenCalled();
   });
 
-  test('lacks what is required, and may lack the rest', () => {
+  test('must have all required properties and may omit the others', () => {
     expect(parseFormContent(schemaOf({ type: 'string' }), {})).toEqual({
       faults: [{ path: 'answer', code: 'missing' }],
     });
@@ -115,7 +116,7 @@ describe('an answer from anybody', () => {
     expect(parseFormContent(schemaOf({ type: 'string', default: 'a' }, []), {})).toEqual({ content: {} });
   });
 
-  test('has nothing that was not asked for', () => {
+  test('must not have properties outside the schema', () => {
     const schema = schemaOf({ type: 'string' }, []);
     for (const name of ['other', 'toString', 'constructor']) {
       expect(parseFormContent(schema, { [name]: 'x' })).toEqual({ faults: [{ path: name, code: 'unknown' }] });
@@ -130,14 +131,14 @@ describe('an answer from anybody', () => {
     expect(Object.hasOwn(Object.prototype, 'answer')).toBe(false);
   });
 
-  test('a schema that nobody checked cannot set a prototype either', () => {
+  test('an unvalidated schema cannot set a prototype either', () => {
     const properties = JSON.parse('{"__proto__":{"type":"array","items":{"type":"string","enum":["a"]}}}');
     const { content } = parseFormContent({ type: 'object', properties }, JSON.parse('{"__proto__":["a"]}'));
     expect(Object.getPrototypeOf(content)).toBe(Object.prototype);
     expect(Object.keys(content ?? {})).toEqual(['__proto__']);
   });
 
-  test('faults never tell what was typed', () => {
+  test('faults never contain the typed values', () => {
     const { faults } = parseFormContent(schemaOf({ type: 'string', maxLength: 3 }), { answer: 'hunter2' });
     expect(JSON.stringify(faults)).not.toContain('hunter2');
   });
@@ -149,8 +150,8 @@ describe('an answer from a browser', () => {
 
   test.each([
     ['a text as it is', { type: 'string' }, ' a ', ' a '],
-    ['line breaks as one character', { type: 'string' }, 'a\r\nb\r\n', 'a\nb\n'],
-    ['an address without space around it', { type: 'string', format: 'email' }, ' a@b.example ', 'a@b.example'],
+    ['line breaks as LF', { type: 'string' }, 'a\r\nb\r\n', 'a\nb\n'],
+    ['an address without surrounding white space', { type: 'string', format: 'email' }, ' a@b.example ', 'a@b.example'],
     ['a date', { type: 'string', format: 'date' }, '2026-03-04', '2026-03-04'],
     ['a time in one', { type: 'string', format: 'date-time' }, '2026-03-04T14:30:00Z', '2026-03-04T14:30:00Z'],
     [
@@ -182,23 +183,23 @@ describe('an answer from a browser', () => {
     ['number', { type: 'number', minimum: 1 }],
     ['choice', { type: 'string', enum: ['a'] }],
     ['several', { type: 'array', minItems: 1, items: { anyOf: titled } }],
-  ])('an empty %s is no answer', (_name, property) => {
+  ])('an empty %s counts as no answer', (_name, property) => {
     for (const fields of [{}, { answer: '' }]) {
       expect(read(property, fields)).toEqual({ content: {} });
       expect(read(property, fields, ['answer']).faults?.map(({ path }) => path)).toEqual(['answer']);
     }
   });
 
-  test('an empty time is no answer, whatever its offset', () => {
+  test('an empty time counts as no answer, whatever its offset', () => {
     expect(read({ type: 'string', format: 'date-time' }, { answer: ['', '+01:00'] })).toEqual({ content: {} });
   });
 
-  test('a box that is not ticked says no', () => {
+  test('an unticked box is false', () => {
     for (const required of [[], ['answer']])
       expect(read({ type: 'boolean' }, {}, required)).toEqual({ content: { answer: false } });
   });
 
-  test('nothing chosen of several, where an answer is needed, is the empty list', () => {
+  test('no selection in a required list is an empty list', () => {
     expect(read({ type: 'array', items: { anyOf: titled } }, {}, ['answer'])).toEqual({ content: { answer: [] } });
     expect(read({ type: 'array', minItems: 1, items: { anyOf: titled } }, {}, ['answer'])).toEqual({
       faults: [{ path: 'answer', code: 'too_few' }],
@@ -207,35 +208,35 @@ describe('an answer from a browser', () => {
 
   test.each([
     ['a word for a number', { type: 'number' }, 'two', 'type'],
-    ['a number nobody can keep', { type: 'integer' }, '9007199254740993', 'type'],
+    ['an integer beyond the safe range', { type: 'integer' }, '9007199254740993', 'type'],
     ['a fraction', { type: 'integer' }, '1.5', 'type'],
-    ['two answers to one question', { type: 'string' }, ['a', 'b'], 'type'],
+    ['two values for one property', { type: 'string' }, ['a', 'b'], 'type'],
     ['two numbers', { type: 'number' }, ['1', '2'], 'type'],
     ['a box with another value', { type: 'boolean' }, 'on', 'type'],
     ['a time without its offset', { type: 'string', format: 'date-time' }, ['2026-03-04T14:30'], 'format'],
     ['a time in three', { type: 'string', format: 'date-time' }, ['2026-03-04T14:30', 'Z', 'Z'], 'type'],
     [
-      'a time with a word for an offset',
+      'a time with a word as its offset',
       { type: 'string', format: 'date-time' },
       ['2026-03-04T14:30', 'Berlin'],
       'format',
     ],
     ['a day that does not exist', { type: 'string', format: 'date-time' }, ['2026-02-30T14:30', 'Z'], 'format'],
-    ['what is not in the list', { type: 'string', enum: ['a'] }, 'b', 'not_an_option'],
-    ['one of several twice', { type: 'array', items: { anyOf: titled } }, ['a', 'a'], 'not_an_option'],
+    ['a value outside the list', { type: 'string', enum: ['a'] }, 'b', 'not_an_option'],
+    ['a duplicate selection', { type: 'array', items: { anyOf: titled } }, ['a', 'a'], 'not_an_option'],
   ])('refuses %s', (_name, property, answer, code) => {
     for (const required of [[], ['answer']]) {
       expect(read(property, { answer }, required)).toEqual({ faults: [{ path: 'answer', code }] });
     }
   });
 
-  test('refuses fields that nobody asked for', () => {
+  test('refuses fields that are not in the schema', () => {
     expect(read({ type: 'string' }, { other: 'x' })).toEqual({ faults: [{ path: 'other', code: 'unknown' }] });
   });
 });
 
 describe('for any schema', () => {
-  test('an answer made for it is accepted as it is', () => {
+  test('accepts generated content unchanged', () => {
     fc.assert(
       fc.property(filledSchemas(), ({ schema, content }) => {
         expect(parseFormContent(requestedSchemaSchema.parse(schema), content)).toEqual({ content });
@@ -243,7 +244,7 @@ describe('for any schema', () => {
     );
   });
 
-  test('what a form shows for an answer is read back as that answer', () => {
+  test('content survives conversion to form fields and back', () => {
     fc.assert(
       fc.property(filledSchemas(), ({ schema: input, content }) => {
         const schema = requestedSchemaSchema.parse(input);
@@ -254,7 +255,7 @@ describe('for any schema', () => {
     );
   });
 
-  test('its defaults can be sent as they stand', () => {
+  test('its defaults are valid content', () => {
     fc.assert(
       fc.property(filledSchemas(), ({ schema: input }) => {
         const schema = { ...requestedSchemaSchema.parse(input), required: [] };
@@ -263,7 +264,7 @@ describe('for any schema', () => {
     );
   });
 
-  test('a missing required answer is named', () => {
+  test('names a missing required answer', () => {
     fc.assert(
       fc.property(filledSchemas(), ({ schema: input, content }) => {
         const schema = requestedSchemaSchema.parse(input);
@@ -276,7 +277,7 @@ describe('for any schema', () => {
   });
 });
 
-/** A form has no empty answers, and says no where a box was left out. */
+/** A form sends no empty answers, and an unticked box is false. */
 function asFormsHaveIt(schema: RequestedSchema, content: FormContent): FormContent {
   const entries = Object.entries(schema.properties).flatMap(([name, property]) => {
     const value = content[name] ?? (property.type === 'boolean' ? false : undefined);

@@ -1,10 +1,10 @@
-import type { RequestedSchema } from './requested-schema.ts';
+import type { RequestedSchema } from './property-schema.ts';
 import { type FormFaultCode, type FormValue, type PatternMatcher, valueFault } from './value-fault.ts';
 
-/** The answer to a form: a value of the right type for each property that was answered. */
+/** The content of an accepted form: a typed value for each answered property. */
 export type FormContent = { readonly [name: string]: FormValue };
 
-/** What is wrong with one property; never what was typed. */
+/** Describes why a property is invalid. Never includes the user's input. */
 export interface FormFault {
   /** The name of the property. */
   readonly path: string;
@@ -16,8 +16,8 @@ export type FormContentResult =
   | { readonly faults: readonly FormFault[]; readonly content?: never };
 
 /**
- * Checks an answer against its schema, whoever gives it: what an MCP client sends is no better than what a browser sends.
- * Nothing is converted, and no default is put in: an absent optional property was not answered.
+ * Validates form content against its schema. Input from an MCP client is as untrusted as input from a browser.
+ * Converts no values and adds no defaults: an absent optional property stays absent.
  *
  * @param matches without it patterns are not checked
  */

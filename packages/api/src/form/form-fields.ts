@@ -1,19 +1,19 @@
 import { numberFromText } from './decimal.ts';
 import { type FormContent, type FormContentResult, type FormFault, parseFormContent } from './form-content.ts';
-import type { PropertySchema, RequestedSchema } from './requested-schema.ts';
+import type { PropertySchema, RequestedSchema } from './property-schema.ts';
 import type { FormValue, PatternMatcher } from './value-fault.ts';
 
-/** What a browser form posts for each property, by name. */
+/** The posted values of a browser form, by property name. */
 export type FormFields = { readonly [name: string]: string | readonly string[] };
 
 /**
- * The answer in what a browser form posted. A form only knows texts, so this is where they get their types:
+ * Converts the posted texts of a browser form to typed content:
  *
- * - a field left empty is no answer, also where the schema would take an empty text;
- * - a checkbox is `true` when it came along, and `false` when it did not;
- * - of a list, nothing chosen is the empty list where the property is required, and no answer elsewhere;
- * - a `date-time` comes as one text, or as a local time and an offset (RFC 3339 `time-offset`), two fields of one name;
- * - line breaks, which forms send as CR LF, are LF.
+ * - an empty field is absent, even if the schema allows an empty text;
+ * - a checkbox is `true` if it was posted, otherwise `false`;
+ * - an empty selection is an empty list if the property is required, otherwise absent;
+ * - a `date-time` is one text, or a local time and an offset (RFC 3339 `time-offset`) in two fields of one name;
+ * - CR LF, which forms post as line breaks, become LF.
  *
  * @param matches without it patterns are not checked
  */
@@ -39,7 +39,7 @@ export function contentFromFields(
   return { faults: [...faults, ...(result.faults ?? []).filter(({ path }) => !unreadables.has(path))] };
 }
 
-/** What the fields of a form hold for an answer, or for the defaults: the way back of {@link contentFromFields}. */
+/** Converts content to field values: the inverse of {@link contentFromFields}. */
 export function fieldsFromContent(schema: RequestedSchema, content: FormContent): FormFields {
   return Object.fromEntries(
     Object.entries(schema.properties).flatMap(([name, property]) => {
@@ -50,7 +50,7 @@ export function fieldsFromContent(schema: RequestedSchema, content: FormContent)
   );
 }
 
-/** The defaults of a schema, for a form that nobody has filled in yet. */
+/** Returns the defaults of a schema, to prefill an empty form. */
 export function defaultContent(schema: RequestedSchema): FormContent {
   return Object.fromEntries(
     Object.entries(schema.properties).flatMap(([name, property]) =>
@@ -83,7 +83,7 @@ function typedValue(
 function textOf(property: Extract<PropertySchema, { type: 'string' }>, text: string): string | undefined {
   if ('enum' in property || 'oneOf' in property) return text;
   if (property.format === undefined) return text.replaceAll('\r\n', '\n');
-  // Browsers strip white space from such fields; a person without one of those types the same.
+  // Strip white space like browsers do in these fields.
   const stripped = text.trim();
   return stripped === '' ? undefined : stripped;
 }
@@ -100,7 +100,7 @@ function isDateTime(property: PropertySchema): boolean {
 const LOCAL_TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?$/;
 const SPLIT_TIME = /^(\d{4}-\d\d-\d\d)[Tt](.*?)([Zz]|[+-]\d\d:\d\d)$/;
 
-/** A local time as browsers write it, which may leave the seconds out, with its offset. */
+/** Joins a browser's local time, which may lack seconds, with its offset. */
 function joined(posted: string | readonly string[] | undefined): string | readonly string[] | undefined {
   if (posted === undefined || typeof posted === 'string') return posted;
   const [local = '', offset = '', ...more] = posted;

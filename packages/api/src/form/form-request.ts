@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { plainText } from '../plain-text.ts';
 import { requestedSchemaSchema } from './requested-schema.ts';
 
@@ -10,12 +10,12 @@ export const formRequestSchema = z
       .array(z.string().max(64))
       .max(20)
       .default([])
-      .describe('Properties that are masked on the page. A form with any is never shown by an MCP client.'),
+      .describe('Properties that the page masks. A form with any of them is never shown by an MCP client.'),
   })
   .superRefine(({ requestedSchema, secretFields }, context) => {
     secretFields.forEach((name, at) => {
       const property = requestedSchema.properties[name];
-      // A choice stands on the page for everybody to read.
+      // The page shows the options of a choice, so it cannot be secret.
       if (property?.type !== 'string' || 'enum' in property || 'oneOf' in property)
         context.addIssue({ code: 'custom', path: ['secretFields', at], message: 'must name a string that is typed' });
     });

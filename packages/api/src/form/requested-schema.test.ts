@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
+import { z } from 'zod/v4';
+import { acceptedSchemas, refusedSchemas } from '../testing/schema-corpus.ts';
 import { parseFormContent } from './form-content.ts';
 import { defaultContent } from './form-fields.ts';
 import { formRequestSchema } from './form-request.ts';
-import { type RequestedSchema, requestedSchemaSchema } from './requested-schema.ts';
-import { acceptedSchemas, refusedSchemas } from './schema-corpus.ts';
+import type { RequestedSchema } from './property-schema.ts';
+import { requestedSchemaSchema } from './requested-schema.ts';
 
 const parse = (schema: unknown): RequestedSchema => requestedSchemaSchema.parse(schema);
 
 describe("MCP's restricted schema", () => {
-  test.each(Object.entries(acceptedSchemas))('accepts %s and changes nothing', (_name, schema) => {
+  test.each(Object.entries(acceptedSchemas))('accepts %s unchanged', (_name, schema) => {
     expect(JSON.parse(JSON.stringify(parse(schema)))).toEqual(schema);
   });
 
@@ -20,12 +21,12 @@ describe("MCP's restricted schema", () => {
     expect(paths[0]).toBe(path);
   });
 
-  test('is plain JSON: what is absent is not there as undefined', () => {
+  test('is plain JSON without undefined members', () => {
     const property = parse({ type: 'object', properties: { a: { type: 'string' } } }).properties['a'];
     expect(Object.keys(property ?? {})).toEqual(['type']);
   });
 
-  test('normalises texts for people, and leaves values alone', () => {
+  test('normalises texts for users, and keeps values unchanged', () => {
     const decomposed = 'Cafe\u0301';
     const schema = parse({
       type: 'object',
@@ -34,14 +35,14 @@ describe("MCP's restricted schema", () => {
     expect(schema.properties['a']).toEqual({ type: 'string', title: 'Café', enum: [decomposed] });
   });
 
-  test('its defaults are an answer', () => {
+  test('its defaults are valid content', () => {
     for (const accepted of Object.values(acceptedSchemas)) {
       const schema = { ...parse(accepted), required: [] };
       expect(parseFormContent(schema, defaultContent(schema)).faults).toBeUndefined();
     }
   });
 
-  test('names every stranger at once', () => {
+  test('names all unknown members at once', () => {
     const result = requestedSchemaSchema.safeParse({
       type: 'object',
       $id: 'x',

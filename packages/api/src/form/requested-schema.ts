@@ -1,98 +1,40 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { isInert } from '../inert-text.ts';
 import { patternSchema } from '../patterns.ts';
 import { INERT_RULE, plainText } from '../plain-text.ts';
-import { strangersIn } from './strangers.ts';
+import {
+  type PropertySchema,
+  type RequestedSchema,
+  type SelectProperty,
+  stringFormats,
+  type TextProperty,
+  type TitledOption,
+  type TitledSelectProperty,
+} from './property-schema.ts';
+import { unknownKeysIn } from './unknown-keys.ts';
 import { MAX_FORM_TEXT_LENGTH, valueFault } from './value-fault.ts';
 
 /**
- * MCP's restricted JSON Schema for forms, as the schema types of revisions 2025-11-25 and 2026-07-28 have it (`ElicitRequestFormParams`
- * and `PrimitiveSchemaDefinition`, the same in both): one flat object of strings, numbers, booleans and choices. `pattern`, which
- * only an example in the prose of 2025-11-25 has, is taken as well.
+ * MCP's restricted JSON Schema for forms, as in the schema types of revisions 2025-11-25 and 2026-07-28
+ * (`ElicitRequestFormParams` and `PrimitiveSchemaDefinition`, the same in both): one flat object of strings, numbers, booleans
+ * and choices. Also accepts `pattern`, which appears only in an example of 2025-11-25.
  *
- * It is strict. What stands outside is refused with its path instead of being dropped, because a rule that nobody checks is
- * worse than one that cannot be written.
+ * The schema is strict. It refuses an unknown keyword and names its path, because silently dropping a constraint is worse
+ * than rejecting it.
  */
 
-/** More is a questionnaire, which no one answers in the middle of something else. */
-/** Of the whole schema as JSON. Three lists of all countries with their names fit. */
+/** Maximum number of fields. A longer form is a questionnaire, not an elicitation. */
+/** Maximum size of the whole schema as JSON. Three lists of all countries with their names fit. */
 export const MAX_FORM_BYTES = 32 * 1024;
 export const MAX_FORM_PROPERTIES = 20;
 /** There are 249 countries (ISO 3166-1). */
 export const MAX_FORM_OPTIONS = 250;
 
-export const stringFormats = ['email', 'uri', 'date', 'date-time'] as const;
-export type StringFormat = (typeof stringFormats)[number];
-
-type Texts = { readonly title?: string; readonly description?: string };
-
-/** A value, and what people read in its place. */
-export type TitledOption = { readonly const: string; readonly title: string };
-
-export type TextProperty = Texts & {
-  readonly type: 'string';
-  /** In Unicode code points (JSON Schema Validation 6.3). */
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  /** A regular expression that occurs in the text (JSON Schema Validation 6.3.3). Never run here: see `PatternMatcher`. */
-  readonly pattern?: string;
-  readonly format?: StringFormat;
-  readonly default?: string;
-};
-
-export type SelectProperty = Texts & {
-  readonly type: 'string';
-  readonly enum: readonly string[];
-  /** What people read, in the order of `enum`. The older spelling of `oneOf`. */
-  readonly enumNames?: readonly string[];
-  readonly default?: string;
-};
-
-export type TitledSelectProperty = Texts & {
-  readonly type: 'string';
-  readonly oneOf: readonly TitledOption[];
-  readonly default?: string;
-};
-
-export type NumberProperty = Texts & {
-  readonly type: 'number' | 'integer';
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly default?: number;
-};
-
-export type BooleanProperty = Texts & { readonly type: 'boolean'; readonly default?: boolean };
-
-export type MultiSelectProperty = Texts & {
-  readonly type: 'array';
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly items:
-    | { readonly type: 'string'; readonly enum: readonly string[] }
-    | { readonly anyOf: readonly TitledOption[] };
-  readonly default?: readonly string[];
-};
-
-export type PropertySchema =
-  | TextProperty
-  | SelectProperty
-  | TitledSelectProperty
-  | NumberProperty
-  | BooleanProperty
-  | MultiSelectProperty;
-
-export type RequestedSchema = {
-  readonly $schema?: string;
-  readonly type: 'object';
-  readonly properties: { readonly [name: string]: PropertySchema };
-  readonly required?: readonly string[];
-};
-
 const texts = { title: plainText(120).optional(), description: plainText(500).optional() };
 
 /**
- * A value that somebody chooses. It is never empty, which a browser form could not tell from no choice, and keeps every
- * character on its way through a page.
+ * A value of a choice. Never empty, because a browser form cannot distinguish an empty value from no choice. Survives a page
+ * unchanged.
  */
 const optionValue = z
   .string()
@@ -134,16 +76,16 @@ function refuseTitledRepeats(options: readonly TitledOption[], path: PropertyKey
 }
 
 /**
- * The default must be an answer that would be accepted, but for a `pattern`: the default of the one example with a pattern does not
- * match it. It stands on the page, and whoever sends it unchanged is told.
+ * The default must be a valid value, except for a `pattern`: in the specification's only example with a pattern, it does not
+ * match it. The page shows that default, and reports the fault if the user submits it unchanged.
  */
 function refuseUnfitDefault(property: PropertySchema, fault: Fault): void {
   if (property.default === undefined) return;
   const code = valueFault(property, property.default);
-  if (code !== undefined) fault(['default'], `does not fit what is asked for: ${code}`);
+  if (code !== undefined) fault(['default'], `is not a valid value of this property: ${code}`);
 }
 
-/** Absent members are not there as `undefined` either: the schema stays plain JSON. */
+/** Omits absent members instead of setting them to `undefined`, so the schema stays plain JSON. */
 function withoutAbsent<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const there = Object.entries(members).filter(([, value]) => value !== undefined);
   return Object.fromEntries(there) as { [K in keyof T]: Exclude<T[K], undefined> };
@@ -169,23 +111,25 @@ const stringPropertySchema = z
   .superRefine((property, context) => {
     const fault = faultsInto(context);
     const { minLength = 0, maxLength = MAX_FORM_TEXT_LENGTH } = property;
-    if (minLength > maxLength) fault(['minLength'], 'no text is this long and short enough');
-    if (property.enum !== undefined && property.oneOf !== undefined) fault(['oneOf'], 'stands beside enum');
+    if (minLength > maxLength) fault(['minLength'], 'exceeds the maximum length');
+    if (property.enum !== undefined && property.oneOf !== undefined) fault(['oneOf'], 'cannot be combined with enum');
     if (property.enumNames !== undefined && property.enumNames.length !== property.enum?.length)
       fault(['enumNames'], 'needs one name for each value of enum');
     if (property.enum !== undefined || property.oneOf !== undefined)
-      for (const rule of TEXT_RULES)
-        if (property[rule] !== undefined) fault([rule], 'has no meaning where one of a list is chosen');
+      for (const rule of TEXT_RULES) if (property[rule] !== undefined) fault([rule], 'has no meaning for a choice');
     refuseRepeats(property.enum ?? [], at => ['enum', at], fault);
     refuseRepeats(property.enumNames ?? [], at => ['enumNames', at], fault);
     refuseTitledRepeats(property.oneOf ?? [], ['oneOf'], fault);
-  })
-  .transform((members): TextProperty | SelectProperty | TitledSelectProperty => {
-    const { minLength, maxLength, pattern, format, enum: values, enumNames, oneOf, ...rest } = members;
-    if (values !== undefined) return withoutAbsent({ ...rest, enum: values, enumNames });
-    if (oneOf !== undefined) return withoutAbsent({ ...rest, oneOf });
-    return withoutAbsent({ ...rest, minLength, maxLength, pattern, format });
   });
+
+function toTextProperty(
+  members: z.output<typeof stringPropertySchema>,
+): TextProperty | SelectProperty | TitledSelectProperty {
+  const { minLength, maxLength, pattern, format, enum: values, enumNames, oneOf, ...rest } = members;
+  if (values !== undefined) return withoutAbsent({ ...rest, enum: values, enumNames });
+  if (oneOf !== undefined) return withoutAbsent({ ...rest, oneOf });
+  return withoutAbsent({ ...rest, minLength, maxLength, pattern, format });
+}
 
 const numberPropertyShape = {
   ...texts,
@@ -202,17 +146,14 @@ function refuseEmptyRange(range: NumberRange, fault: Fault): void {
     range.type === 'integer'
       ? Math.max(Math.ceil(minimum), Number.MIN_SAFE_INTEGER) > Math.min(Math.floor(maximum), Number.MAX_SAFE_INTEGER)
       : minimum > maximum;
-  if (isEmpty) fault([range.minimum === undefined ? 'maximum' : 'minimum'], 'no number is large and small enough');
+  if (isEmpty) fault([range.minimum === undefined ? 'maximum' : 'minimum'], 'leaves no valid number');
 }
 
 const numberPropertySchema = z
   .strictObject({ type: z.enum(['number', 'integer']), ...numberPropertyShape })
-  .superRefine((property, context) => refuseEmptyRange(property, faultsInto(context)))
-  .transform((members): NumberProperty => withoutAbsent(members));
+  .superRefine((property, context) => refuseEmptyRange(property, faultsInto(context)));
 
-const booleanPropertySchema = z
-  .strictObject({ type: z.literal('boolean'), ...texts, default: z.boolean().optional() })
-  .transform((members): BooleanProperty => withoutAbsent(members));
+const booleanPropertySchema = z.strictObject({ type: z.literal('boolean'), ...texts, default: z.boolean().optional() });
 
 const multiSelectPropertySchema = z
   .strictObject({
@@ -222,7 +163,7 @@ const multiSelectPropertySchema = z
     maxItems: length.optional(),
     items: z.union([
       z.strictObject({ type: z.literal('string'), enum: optionValues }),
-      // The types of both revisions leave `type` out beside `anyOf`; it says nothing that `const` does not.
+      // The types of both revisions omit `type` next to `anyOf`, where `const` makes it redundant.
       z.strictObject({ anyOf: titledOptions }),
     ]),
     default: z.array(inertText).max(MAX_FORM_OPTIONS).optional(),
@@ -231,12 +172,12 @@ const multiSelectPropertySchema = z
     const fault = faultsInto(context);
     const { items, minItems = 0, maxItems = MAX_FORM_OPTIONS } = property;
     const options = 'enum' in items ? items.enum.length : items.anyOf.length;
-    if (minItems > Math.min(maxItems, options)) fault(['minItems'], 'so many cannot be chosen');
+    if (minItems > Math.min(maxItems, options)) fault(['minItems'], 'exceeds maxItems or the number of options');
     if ('enum' in items) refuseRepeats(items.enum, at => ['items', 'enum', at], fault);
     else refuseTitledRepeats(items.anyOf, ['items', 'anyOf'], fault);
-  })
-  .transform((members): MultiSelectProperty => withoutAbsent(members));
+  });
 
+// Zod before 4.1 cannot discriminate a union of transformed objects, so the transformation follows the union.
 const propertySchema = z
   .discriminatedUnion('type', [
     stringPropertySchema,
@@ -244,12 +185,14 @@ const propertySchema = z
     booleanPropertySchema,
     multiSelectPropertySchema,
   ])
+  .transform(
+    (members): PropertySchema => (members.type === 'string' ? toTextProperty(members) : withoutAbsent(members)),
+  )
   .superRefine((property, context) => refuseUnfitDefault(property, faultsInto(context)));
 
 /**
- * Letters and digits of ASCII with `_`, `.` and `-`: it names a form field, stands in fault paths and becomes a member of objects
- * in programs of other people, and none of these has a use for more. Members that every object inherits, `__proto__` and
- * `constructor` among them, are refused so that no such program can be led astray.
+ * ASCII letters and digits with `_`, `.` and `-`. The name is used as form field, in fault paths, and as object member in other
+ * programs. Refuses inherited members such as `__proto__` and `constructor`, which could corrupt objects of those programs.
  */
 const PROPERTY_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
@@ -289,10 +232,10 @@ const wholeSchema = z
 
 export type RequestedSchemaInput = z.input<typeof wholeSchema>;
 
-/** Checked before the schema sees it, which would name the object around a stranger and drop `__proto__` in silence. */
+/** Checked before the schema, which would report only the parent of an unknown key and silently drop `__proto__`. */
 export const requestedSchemaSchema = z
   .preprocess((input: RequestedSchemaInput, context) => {
-    for (const path of strangersIn(input)) faultsInto(context)(path, "is not part of MCP's restricted schema");
+    for (const path of unknownKeysIn(input)) faultsInto(context)(path, "is not part of MCP's restricted schema");
     return input;
   }, wholeSchema)
   .describe('A JSON Schema within the restrictions of MCP (`requestedSchema` of form mode elicitation).');

@@ -1,13 +1,13 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 
 /** The four formats of MCP's restricted schema, as JSON Schema Validation 2020-12 section 7.3 defines them. */
 
-/** An address people use, with a domain: not every form RFC 5321 allows, such as quoted local parts. At most 254 octets. */
+/** A common address with a domain; excludes rare forms of RFC 5321 such as quoted local parts. At most 254 octets. */
 const email = z.email().max(254);
 
 /**
- * RFC 3986 section 3: a scheme, then only characters a URI may hold. Any scheme, because the schema cannot narrow it and the
- * value is data: no page of ours makes a link of it. An internationalised address must stand in its ASCII form.
+ * RFC 3986 section 3: a scheme, then only URI characters. Allows any scheme, because the schema cannot restrict it and the
+ * value is data that our pages never link. An internationalised address must be in its ASCII form.
  */
 const URI = /^[a-z][a-z0-9+.-]*:(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[0-9a-f]{2})+$/i;
 

@@ -4,21 +4,21 @@ import type {
   SelectProperty,
   TextProperty,
   TitledSelectProperty,
-} from './requested-schema.ts';
+} from './property-schema.ts';
 import { formatFits } from './string-formats.ts';
 
-/** The longest text a form takes, in Unicode code points, whatever its `maxLength`. */
+/** Maximum length of any text in a form, in Unicode code points. Overrides a larger `maxLength`. */
 export const MAX_FORM_TEXT_LENGTH = 4096;
 
 export const formFaultCodes = [
-  /** A member that the schema does not have. */
+  /** A member that the schema does not define. */
   'unknown',
   'missing',
   'type',
   'too_short',
   'too_long',
   'format',
-  /** Only where patterns are matched: see {@link PatternMatcher}. */
+  /** Only if patterns are checked: see {@link PatternMatcher}. */
   'pattern',
   'minimum',
   'maximum',
@@ -28,16 +28,17 @@ export const formFaultCodes = [
 ] as const;
 export type FormFaultCode = (typeof formFaultCodes)[number];
 
-/** What a property may hold: the union that MCP's `ElicitResult` has for its content. */
+/** A value of a property: the content union of MCP's `ElicitResult`. */
 export type FormValue = string | number | boolean | readonly string[];
 
 /**
- * Whether a pattern occurs in a text. Patterns are others' and JavaScript's own regular expressions can take longer than anybody
- * waits, so only who can match in linear time (RE2) matches at all. Everybody else leaves patterns to whoever asked.
+ * Whether a pattern matches part of a text. Patterns are untrusted, and JavaScript's own regular expressions can
+ * backtrack exponentially. Only callers with a linear-time engine (RE2) check patterns; other callers leave the check
+ * to the MCP server.
  */
 export type PatternMatcher = (pattern: string, text: string) => boolean;
 
-/** What is wrong with a value that stands where `property` is asked for. */
+/** Returns why a value is invalid for `property`, or undefined. */
 export function valueFault(
   property: PropertySchema,
   value: unknown,
@@ -73,7 +74,7 @@ function textFault(
   matches: PatternMatcher | undefined,
 ): FormFaultCode | undefined {
   const { minLength = 0, maxLength = MAX_FORM_TEXT_LENGTH, pattern, format } = property;
-  // A text without lone surrogates is one that every JSON library reads back as it was (RFC 8259 section 8.2).
+  // JSON libraries may change a text with lone surrogates (RFC 8259 section 8.2).
   if (!value.isWellFormed()) return 'type';
   const length = codePoints(value);
   if (length > Math.min(maxLength, MAX_FORM_TEXT_LENGTH)) return 'too_long';
@@ -94,7 +95,7 @@ function numberFault(
   value: unknown,
 ): FormFaultCode | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'type';
-  // Beyond 2^53 neighbours look alike, and what arrives may not be what was typed.
+  // Beyond 2^53 numbers are rounded, so the value may differ from the input.
   if (type === 'integer' && !Number.isSafeInteger(value)) return 'type';
   if (value < minimum) return 'minimum';
   return value > maximum ? 'maximum' : undefined;
@@ -105,7 +106,7 @@ function choiceFault(property: MultiSelectProperty, value: unknown): FormFaultCo
   const chosen: readonly unknown[] = value;
   const options = new Set<unknown>(optionValuesOf(property));
   if (!chosen.every(option => options.has(option))) return 'not_an_option';
-  // One of many is chosen or not: there is no choosing it twice.
+  // Refuse duplicates: an option is selected or not.
   if (new Set(chosen).size !== chosen.length) return 'not_an_option';
   const { minItems = 0, maxItems = options.size } = property;
   if (chosen.length < minItems) return 'too_few';

@@ -1,9 +1,9 @@
-/** For tests: schemas within MCP's restrictions, each with an answer that fits it. */
+/** Arbitrary schemas within MCP's restrictions, each with valid content. */
 import fc from 'fast-check';
+import type { FormContent } from '../form/form-content.ts';
+import type { PropertySchema } from '../form/property-schema.ts';
+import type { FormValue } from '../form/value-fault.ts';
 import { isInert } from '../inert-text.ts';
-import type { FormContent } from './form-content.ts';
-import type { PropertySchema } from './requested-schema.ts';
-import type { FormValue } from './value-fault.ts';
 
 interface FilledProperty {
   readonly property: PropertySchema;
@@ -13,7 +13,7 @@ interface FilledProperty {
 const label = fc.stringMatching(/^[A-Za-zÀ-ÖØ-öø-ÿ一-龥][A-Za-z0-9 ]{0,20}[a-z]$/).map(text => text.normalize('NFC'));
 const texts = fc.record({ title: label, description: label }, { requiredKeys: [] });
 
-/** Text that a page can hold in one line, and that no form takes for empty. */
+/** Text that fits on one line of a page and that no form treats as empty. */
 const line = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
   .filter(text => text.isWellFormed() && isInert(text) && text.trim() === text);
@@ -121,7 +121,7 @@ const several = fc
 
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_.-]{0,12}$/).filter(text => !(text in Object.prototype));
 
-/** Some properties are required and all of those are answered; of the others some are. */
+/** Some properties are required. All required and some optional properties have a value. */
 export function filledSchemas(): fc.Arbitrary<{ schema: object; content: FormContent }> {
   const property = fc.tuple(
     name,

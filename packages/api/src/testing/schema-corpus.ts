@@ -1,7 +1,6 @@
 /**
- * For tests: schemas that MCP allows, one of each structure that the specification shows (`client/elicitation` of 2025-11-25 and
- * 2026-07-28), that its schema types describe and that its conformance suite asks for; and schemas that stand outside, with the
- * path of the fault.
+ * Sample schemas. Valid ones cover each structure in the specification (`client/elicitation` of 2025-11-25 and 2026-07-28), its
+ * schema types and its conformance suite. Invalid ones come with the path of the fault.
  */
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [member: string]: Json };

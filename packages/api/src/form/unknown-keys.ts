@@ -1,4 +1,4 @@
-/** Members that MCP's restricted schema does not have, by their paths. */
+/** Returns the paths of members that MCP's restricted schema does not define. */
 
 const about = ['type', 'title', 'description', 'default'];
 const membersByType = new Map<unknown, ReadonlySet<string>>([
@@ -12,8 +12,8 @@ const rootMembers = new Set(['$schema', 'type', 'properties', 'required']);
 const itemsMembers = new Set(['type', 'enum', 'anyOf']);
 const optionMembers = new Set(['const', 'title']);
 
-/** Looks only at names. Whatever has the wrong shape or an unknown type is for the schema to refuse. */
-export function strangersIn(schema: unknown): PropertyKey[][] {
+/** Checks only names. The schema refuses wrong shapes and unknown types. */
+export function unknownKeysIn(schema: unknown): PropertyKey[][] {
   const found: PropertyKey[][] = [];
   const visit = (value: unknown, known: ReadonlySet<string>, path: PropertyKey[]) => {
     if (!isObject(value)) return;
