@@ -21,22 +21,25 @@ async function charged({ service }: Bench, { elicitationId }: Elicitation) {
 }
 
 describe('approve', () => {
-  test.each(['confirmation', 'approval'] as const)('ends a %s in one commit, audited once', async sample => {
-    const bench = createBench();
-    const before = await asked(bench, sample);
-    const { elicitationId, mcpServerId, subject } = before;
-    const audits = await bench.audited(async () => {
-      const { kind, digest } = requests[sample];
-      const processor = sample === 'approval' ? { processor: 'none' } : {};
-      expect(await approve(bench, before, sample)).toMatchObject({
-        ...{ status: 'completed', version: 2, outcome: { kind, digest, approval, ...processor } },
+  test.each(['confirmation', 'approval'] as const)(
+    'an approval ends a %s in one commit, audited once',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const { elicitationId, mcpServerId, subject } = before;
+      const audits = await bench.audited(async () => {
+        const { kind, digest } = requests[sample];
+        const processor = sample === 'approval' ? { processor: 'none' } : {};
+        expect(await approve(bench, before, sample)).toMatchObject({
+          ...{ status: 'completed', version: 2, outcome: { kind, digest, approval, ...processor } },
+        });
       });
-    });
-    expect(audits).toEqual([{ type: 'approved', method: 'passkey', elicitationId, mcpServerId, subject }]);
-    expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
-  });
+      expect(audits).toEqual([{ type: 'approved', method: 'passkey', elicitationId, mcpServerId, subject }]);
+      expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
+    },
+  );
 
-  test('a payment that a processor takes is charging from then on, under an attempt nobody can guess', async () => {
+  test('an approved payment at a processor is charging, under an attempt id that cannot be guessed', async () => {
     const bench = createBench();
     const before = await asked(bench, 'payment');
     const audits = await bench.audited(async () => {
@@ -50,7 +53,7 @@ describe('approve', () => {
   });
 
   test.each(['payment', 'approval', 'confirmation'] as const)(
-    'S36 of anything but what was shown is refused, before and after the end: %s',
+    'S36 refuses an approval of other content than the request, before and after the end: %s',
     async sample => {
       const bench = createBench();
       const before = await asked(bench, sample);
@@ -64,7 +67,7 @@ describe('approve', () => {
   );
 
   test.each(['payment', 'approval', 'confirmation'] as const)(
-    'T31 double click, reload and second tab get what became of it: %s',
+    'T31 double click, reload and second tab get the committed record: %s',
     async sample => {
       const bench = createBench();
       const first = await approve(bench, await asked(bench, sample), sample);
@@ -78,14 +81,14 @@ describe('approve', () => {
     },
   );
 
-  test('a payment that was paid meanwhile is answered as it is', async () => {
+  test('an approval of a payment that was paid meanwhile returns the stored record', async () => {
     const bench = createBench();
     const paid = await answered(bench, 'payment');
     expect(await approve(bench, paid, 'payment')).toEqual(paid);
   });
 
   test.each(['payment', 'approval', 'confirmation'] as const)(
-    'S37 L6 of 50 at once one is committed: %s',
+    'S37 L6 commits one of 50 concurrent approvals: %s',
     async sample => {
       const bench = createBench();
       const before = await asked(bench, sample);
@@ -98,19 +101,22 @@ describe('approve', () => {
     },
   );
 
-  test.each(['payment', 'approval', 'confirmation'] as const)('by somebody else changes nothing: %s', async sample => {
-    const bench = createBench();
-    const before = await asked(bench, sample);
-    const strangers = [signedIn(bob), signedIn(alice, 'calendar'), { kind: 'loopback' } as const];
-    for (const stranger of strangers) {
-      const call = () => bench.service.approve(before.elicitationId, stranger, { shown: shown(sample), approval });
-      await expectUnchanged(bench, before, call, { code: 'wrong_person' });
-    }
-    const after = await approve(bench, before, sample);
-    await expectUnchanged(bench, after, () => approve(bench, after, sample, signedIn(bob)), { code: 'wrong_person' });
-  });
+  test.each(['payment', 'approval', 'confirmation'] as const)(
+    'an approval by another person changes nothing: %s',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const strangers = [signedIn(bob), signedIn(alice, 'calendar'), { kind: 'loopback' } as const];
+      for (const stranger of strangers) {
+        const call = () => bench.service.approve(before.elicitationId, stranger, { shown: shown(sample), approval });
+        await expectUnchanged(bench, before, call, { code: 'wrong_person' });
+      }
+      const after = await approve(bench, before, sample);
+      await expectUnchanged(bench, after, () => approve(bench, after, sample, signedIn(bob)), { code: 'wrong_person' });
+    },
+  );
 
-  test.each(['declined', 'cancelled', 'expired'] as const)('of a %s one is refused', async status => {
+  test.each(['declined', 'cancelled', 'expired'] as const)('refuses an approval of a %s elicitation', async status => {
     const bench = createBench();
     const before = await asked(bench, 'confirmation');
     const { elicitationId: id } = before;
@@ -121,7 +127,7 @@ describe('approve', () => {
     expect(await bench.service.find(id)).toMatchObject({ status });
   });
 
-  test('of what is not approved is refused, and an unknown one is not found', async () => {
+  test('refuses an approval of a kind without approval, and finds no unknown elicitation', async () => {
     for (const sample of ['form', 'once', 'lasting'] as const) {
       const bench = createBench();
       const before = await asked(bench, sample);
@@ -134,12 +140,15 @@ describe('approve', () => {
     await expect(call).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test.each(['payment', 'confirmation', 'form', 'once'] as const)('is the only way to agree: %s', async sample => {
-    const bench = createBench();
-    const before = await asked(bench, sample);
-    const call = () => bench.service.accept(before.elicitationId, person, oneTime(before.elicitationId, 'x'), []);
-    await expectUnchanged(bench, before, call, { code: 'illegal_transition' });
-  });
+  test.each(['payment', 'confirmation', 'form', 'once'] as const)(
+    'only an approval or a submission completes a %s',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const call = () => bench.service.accept(before.elicitationId, person, oneTime(before.elicitationId, 'x'), []);
+      await expectUnchanged(bench, before, call, { code: 'illegal_transition' });
+    },
+  );
 });
 
 describe('while charging', () => {
@@ -153,7 +162,7 @@ describe('while charging', () => {
     { verb: 'accept', call: ({ service }, id) => service.accept(id, person, oneTime(id, 'x'), []) },
     { verb: 'retry', call: ({ service }, id, attempt) => service.retry(id, attempt, 'start_again') },
   ];
-  test.each(attempts)('$verb is refused, before and after its time', async ({ call }) => {
+  test.each(attempts)('$verb is refused while charging, before and after expiry', async ({ call }) => {
     const bench = createBench();
     const before = await charging(bench);
     const run = () => call(bench, before.elicitationId, before.attempt);
@@ -162,7 +171,7 @@ describe('while charging', () => {
     await expectUnchanged(bench, before, run, { code: 'payment_in_progress' });
   });
 
-  test('fail, hold and complete are no verbs of a payment', async () => {
+  test('refuses fail, hold and complete of a payment', async () => {
     const bench = createBench();
     const before = await charging(bench);
     const { elicitationId: id, attempt } = before;
@@ -173,11 +182,11 @@ describe('while charging', () => {
       await expectUnchanged(bench, before, call, { code: 'illegal_transition' });
   });
 
-  describe('noteCharge', () => {
+  describe('recordCharge', () => {
     const note = ({ service }: Bench, { elicitationId }: Elicitation, attempt: string, charge: Charge = chargeAt) =>
-      service.noteCharge(elicitationId, attempt, charge);
+      service.recordCharge(elicitationId, attempt, charge);
 
-    test('keeps the approval, and the same charge again changes nothing', async () => {
+    test('recording a charge keeps the approval, and repeating it changes nothing', async () => {
       const bench = createBench();
       const before = await charging(bench);
       bench.clock.set(before.expiresAt + 1);
@@ -192,7 +201,7 @@ describe('while charging', () => {
       expect(audits.map(({ type }) => type)).toEqual(['charged']);
     });
 
-    test('another charge, a stale attempt and what is not charging are refused', async () => {
+    test('refuses another charge, a stale attempt and an elicitation that is not charging', async () => {
       const bench = createBench();
       const before = await charging(bench);
       const noted = await note(bench, before, before.attempt);
@@ -204,7 +213,7 @@ describe('while charging', () => {
       await expectUnchanged(bench, form, () => note(bench, form, ''), illegal);
     });
 
-    test('of 50 at once one is committed', async () => {
+    test('commits one of 50 concurrent charges', async () => {
       const bench = createBench();
       const before = await charging(bench);
       const noted = await Promise.all(Array.from({ length: 50 }, () => note(bench, before, before.attempt)));

@@ -1,45 +1,52 @@
 import { isShownBy } from './ask-digest.ts';
 import { assertAttempt } from './attempts.ts';
+import { definedOnly } from './defined-only.ts';
 import { type Elicitation, type ElicitationOf, isCharging, isOfKind, isTerminal } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
 import type { Decision, Moves } from './moves.ts';
 import type { Approval, Charge, PaymentMode } from './requests.ts';
-import type { SamePersonCheck } from './same-person-check.ts';
-import type { Visitor } from './visitor.ts';
+import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface ApprovalsDeps extends Pick<Moves, 'move'> {
   readonly assertSamePerson: SamePersonCheck;
   readonly entropy: Entropy;
 }
 
-/** What became of a charge, according to the processor. */
+/** The end of a charge, according to the processor. */
 export type Settlement =
   /** `processorReference` is the processor's own name for the payment. */
   | { readonly result: 'paid'; readonly processorReference: string; readonly mode?: PaymentMode }
   /**
-   * Not paid, and it cannot be paid any more. `as`: why it was closed. Whether the person may try again or their time is over is
-   * the store's word, so `retry` and `expire` come to the same.
+   * Not paid, and no longer payable. `as` is the reason for closing. The store's clock decides whether the user may retry or the
+   * elicitation has expired, so `retry` and `expire` have the same effect.
    */
   | { readonly result: 'closed'; readonly as: 'retry' | 'decline' | 'cancel' | 'expire' }
-  /** The processor will not take it; nothing exists there. Said of a charge that is noted it is wrong, and changes nothing. */
+  /**
+   * The processor refuses the payment and has no charge. Changes nothing if a charge is recorded, because that contradicts it.
+   */
   | { readonly result: 'refused' }
-  /** Something else was paid than was approved. */
+  /** The user paid something other than they approved. */
   | { readonly result: 'mismatch' };
 
-/** The person approves a payment or a confirmation, and the processor says what became of the payment. */
+/** The user approves a payment or a confirmation, and the processor reports how the payment ended. */
 export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDeps) {
   /**
-   * Ends a confirmation, and a payment without a processor. Any other payment is charging from this commit on: whoever reads it
-   * may ask the processor for the charge of its attempt, however often, and nothing but `settle` ends it. Of many approvals at
-   * once one is committed; the others, and every repeat by the same person, are answered with what became of it.
-   * @throws NotFoundError, WrongPersonError, RequestChangedError (`shown` is not the digest of what is asked), AlreadyEndedError
-   * (otherwise than by approval), IllegalTransitionError (of a kind that is not approved)
+   * Completes a confirmation, or a payment without a processor. Any other payment is charging from this commit on: any caller may
+   * request the charge of this attempt from the processor, any number of times, and only `settle` ends it. One of several
+   * concurrent approvals is committed. The others, and every repeat by the same person, return the committed record.
+   * @throws NotFoundError, WrongPersonError, RequestChangedError (`shown` is not the digest of the request), AlreadyEndedError
+   * (other than by approval), IllegalTransitionError (of a kind without approval), DailyLimitError (with `countWithin`)
+   * @param p.countWithin as in `TransitionElicitation`
    */
   function approve(
     elicitationId: ElicitationId,
     visitor: Visitor,
-    { shown, approval }: { readonly shown: string; readonly approval: Approval },
+    {
+      shown,
+      approval,
+      countWithin,
+    }: { readonly shown: string; readonly approval: Approval; readonly countWithin?: number },
   ): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertSamePerson(current, visitor);
@@ -49,7 +56,11 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
       if (current.status === 'completed' || isCharging(current)) return undefined;
       if (isTerminal(current)) throw new AlreadyEndedError(current.status);
       if (current.status !== 'pending') throw new IllegalTransitionError(current.status, 'approve');
-      return { ...approved(current, approval), auditedAs: { type: 'approved', method: approval.method } };
+      return {
+        ...approved(current, approval),
+        ...definedOnly({ countWithin }),
+        auditedAs: { type: 'approved', method: approval.method },
+      };
     });
   }
 
@@ -66,10 +77,10 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
   }
 
   /**
-   * Remembers where it is paid. The same charge again changes nothing.
+   * Records where the user pays. Recording the same charge again changes nothing.
    * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (not charging, stale attempt, or another charge is known)
    */
-  function noteCharge(elicitationId: ElicitationId, attempt: string, charge: Charge): Promise<Elicitation> {
+  function recordCharge(elicitationId: ElicitationId, attempt: string, charge: Charge): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertAttempt(current, attempt, 'charge');
       if (!isCharging(current)) throw new IllegalTransitionError(current.status, 'charge');
@@ -87,22 +98,22 @@ export function createApprovals({ move, assertSamePerson, entropy }: ApprovalsDe
   }
 
   /**
-   * Commits what the processor says, whenever it comes. The first settlement of an attempt counts; where it was settled, ended or
-   * begun anew before, the record is answered as it is. So after `paid`, ask `isPaidBy`: if it is false, money was taken that
-   * nothing is given for, and somebody must be told.
+   * Commits the processor's result, whenever it arrives. The first settlement of an attempt counts. If the attempt was settled,
+   * ended or restarted before, the stored record is returned unchanged. So after `paid`, check `isPaidBy`: if it is false, money
+   * was taken for nothing and must be refunded.
    * @throws NotFoundError, IllegalTransitionError (of another kind)
    */
   function settle(elicitationId: ElicitationId, attempt: string, settlement: Settlement): Promise<Elicitation> {
     return move(elicitationId, (current, isOver) => {
       if (!isOfKind(current, 'payment')) throw new IllegalTransitionError(current.status, 'settle');
       if (!isCharging(current) || current.attempt !== attempt) return undefined;
-      // Two ask under one key and only one is let in: the person may be paying already where that one has led them.
+      // Two replicas requested the charge under one key and the processor refused one: the user may already be paying the other.
       if (settlement.result === 'refused' && current.charge !== undefined) return undefined;
       return settled(current, settlement, isOver);
     });
   }
 
-  return { approve, noteCharge, settle };
+  return { approve, recordCharge, settle };
 }
 
 type Charging = Extract<Elicitation, { status: 'active' }> & ElicitationOf<'payment'> & { readonly approval: Approval };
@@ -114,7 +125,7 @@ function settled({ request, approval }: Charging, settlement: Settlement, isOver
       const { processorReference, mode } = settlement;
       const outcome = {
         ...{ kind, digest, approval, processor, processorReference },
-        ...(mode === undefined ? {} : { mode }),
+        ...definedOnly({ mode }),
       };
       return { events: ['complete'], next: { status: 'completed', outcome }, auditedAs: { type: 'completed' } };
     }
@@ -137,8 +148,12 @@ function closed(as: Extract<Settlement, { result: 'closed' }>['as'], isOver: boo
     case 'expire': {
       if (isOver ?? as === 'expire')
         return { events: ['expire'], next: { status: 'expired' }, auditedAs: { type: 'expired' } };
-      const trouble = 'payment_not_finished';
-      return { events: ['retry'], next: { status: 'pending', trouble }, auditedAs: { type: 'returned', trouble } };
+      const retryReason = 'payment_not_finished';
+      return {
+        events: ['retry'],
+        next: { status: 'pending', retryReason },
+        auditedAs: { type: 'returned', retryReason },
+      };
     }
   }
 }

@@ -29,7 +29,7 @@ const form = {
 } as const;
 const confirmation = { kind: 'confirmation', terms: { title: 'Delete', facts: [], danger: 'destructive' } } as const;
 
-describe('the digest of an ask', () => {
+describe('the digest of a request', () => {
   // Written by hand (RFC 8785): members sorted, no white space.
   test.each<{ request: UndigestedRequest; canonical: string }>([
     {
@@ -80,12 +80,12 @@ describe('the digest of an ask', () => {
     expect(askDigest(changed)).not.toBe(askDigest(request));
   });
 
-  test('does not change with the processor, nor with the values that were turned away', () => {
+  test('the digest depends neither on the processor nor on rejected values', () => {
     expect(askDigest({ ...payment, processor: 'none' })).toBe(askDigest(payment));
     expect(askDigest({ ...credential, rejectedGeneration: 7 })).toBe(askDigest(credential));
   });
 
-  test('does not depend on the order of members, nor on members that are absent', () => {
+  test('the digest depends neither on the order of members nor on absent members', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), value => {
         const schema = { a: value, z: 1 } as never;
@@ -98,7 +98,7 @@ describe('the digest of an ask', () => {
   });
 });
 
-test('S36 what was shown is compared with the terms, not only with the digest that is stored beside them', () => {
+test('S36 compares the shown digest with the terms, not only with the stored digest', () => {
   const digest = askDigest(payment);
   const asked = { ...payment, digest };
   const raised = { ...payment.terms, amount: { currency: 'EUR', minorUnits: 9_999 } };

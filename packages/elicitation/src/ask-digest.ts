@@ -5,12 +5,12 @@ import type { AuthorizationRequest, ElicitationRequest } from './requests.ts';
 type AskedOnceRequest = Exclude<ElicitationRequest, AuthorizationRequest>;
 type WithoutDigest<R> = R extends unknown ? Omit<R, 'digest'> : never;
 
-/** A request as it is before it has its digest. */
+/** A request without its digest. */
 export type UndigestedRequest = WithoutDigest<AskedOnceRequest>;
 
 /**
- * Names exactly what a person is asked: SHA-256 (base64url) of its canonical JSON (RFC 8785). In it is everything that the page
- * shows and that an answer means; not the processor of a payment, nor which values of a credential were turned away.
+ * Returns the digest of a request: SHA-256 (base64url) of its canonical JSON (RFC 8785). It covers everything that the page shows
+ * and that an answer refers to. It omits the processor of a payment and the rejected generation of a credential.
  */
 export function askDigest(request: UndigestedRequest): string {
   const canonical = canonicalize(essenceOf(request));
@@ -37,8 +37,8 @@ function essenceOf(request: UndigestedRequest): object {
 }
 
 /**
- * Whether a person who was shown what `shown` is the digest of has seen this request. Made anew from the request: a stored digest
- * alone would vouch for terms that somebody has changed in the store since.
+ * Whether `shown` is the digest of this request. Recomputed from the request, because a stored digest alone would also match
+ * terms that were changed in the store afterwards.
  */
 export function isShownBy(shown: string, request: AskedOnceRequest): boolean {
   return shown === request.digest && shown === askDigest(request);

@@ -2,8 +2,8 @@ import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import { askDigest } from './ask-digest.ts';
+import { generationNumber } from './connection.ts';
 import type { Issued, RequestInput } from './elicitation-service.ts';
-import { generationNumber } from './generation-number.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { PaymentRequest } from './requests.ts';
 import { answered, asked, charging, person, redeemable, requests, samples } from './testing/kind-bench.ts';
@@ -24,8 +24,8 @@ const paying = (change: Partial<PaymentRequest['terms']>, processor = 'stripe'):
 };
 const eur = (minorUnits: number) => paying({ amount: { currency: 'EUR', minorUnits } });
 
-describe('issuing what is asked once', () => {
-  test.each(samples)('%s: holds exactly what is asked', async sample => {
+describe('issuing a request that is answered once', () => {
+  test.each(samples)('%s: the elicitation contains exactly the request', async sample => {
     const bench = createBench();
     const elicitation = await asked(bench, sample);
     expect(elicitation).toMatchObject({ status: 'pending', subject: alice });
@@ -61,7 +61,7 @@ describe('issuing what is asked once', () => {
     },
   ];
   test.each(refusals)(
-    'S39 T33 $what that is not allowed: $code, and nothing is written',
+    'S39 T33 refuses $what that is not allowed with $code, and writes nothing',
     async ({ code, server, request }) => {
       const bench = createBench();
       const call = again(bench, request ?? requests.payment, mcpServer(server));
@@ -70,33 +70,36 @@ describe('issuing what is asked once', () => {
     },
   );
 
-  test('no payment where none is configured', async () => {
+  test('refuses a payment if none is configured', async () => {
     const bench = createBench();
     const { payment: _, ...server } = mcpServer();
     await expect(again(bench, requests.payment, server)).rejects.toMatchObject({ code: 'processor_not_allowed' });
     expect(await again(bench, requests.confirmation, server)).toMatchObject({ disposition: 'created' });
   });
 
-  test.each([1, 100_000])('an amount of %i within the limit is asked for', async minorUnits => {
+  test.each([1, 100_000])('issues an amount of %i within the limit', async minorUnits => {
     expect(await again(createBench(), eur(minorUnits))).toMatchObject({ disposition: 'created' });
   });
 
-  test.each([0, -1, 0.5, 2 ** 53, Number.NaN])('an amount of %d is our bug', async minorUnits => {
+  test.each([0, -1, 0.5, 2 ** 53, Number.NaN])('throws a TypeError for an amount of %d', async minorUnits => {
     const request = { ...eur(1), terms: { ...eur(1).terms, amount: { currency: 'EUR', minorUnits } } };
     const call = async () => again(createBench(), { ...request, digest: askDigest(request) });
     await expect(call()).rejects.not.toHaveProperty('code');
   });
 
-  test.each(samples)('S36 %s: a digest of something else is our bug, and nothing is written', async sample => {
-    const bench = createBench();
-    const call = again(bench, { ...requests[sample], digest: 'another' });
-    await expect(call).rejects.toThrow(TypeError);
-    expect(bench.stores.events).toEqual([]);
-  });
+  test.each(samples)(
+    'S36 %s: throws a TypeError for the digest of another request, and writes nothing',
+    async sample => {
+      const bench = createBench();
+      const call = again(bench, { ...requests[sample], digest: 'another' });
+      await expect(call).rejects.toThrow(TypeError);
+      expect(bench.stores.events).toEqual([]);
+    },
+  );
 });
 
-describe('the same ask', () => {
-  test.each(samples)('%s: meets the one that is open', async sample => {
+describe('a repeated request', () => {
+  test.each(samples)('%s: returns the open elicitation', async sample => {
     const bench = createBench();
     const elicitation = await asked(bench, sample);
     expect(await again(bench, requests[sample])).toEqual({ disposition: 'open', elicitation });
@@ -104,7 +107,7 @@ describe('the same ask', () => {
     expect(await again(bench, requests[sample])).toMatchObject({ disposition: 'created' });
   });
 
-  test('meets the payment that is charging, whatever the time, and the one that was made', async () => {
+  test('returns the charging payment, even after expiry, and the completed one', async () => {
     const bench = createBench();
     const elicitation = await charging(bench);
     for (const ms of [0, TTL_MS, 10 * TTL_MS]) {
@@ -117,30 +120,36 @@ describe('the same ask', () => {
     expect(await again(bench, requests.payment)).toEqual({ disposition: 'answered', elicitation: completed });
   });
 
-  test.each(redeemable)('%s: meets the answer until it is redeemed, and is asked anew afterwards', async sample => {
-    const bench = createBench();
-    const elicitation = await answered(bench, sample);
-    bench.clock.set(elicitation.expiresAt - 1);
-    const audits = await bench.audited(async () => {
-      expect(await again(bench, requests[sample])).toEqual({ disposition: 'answered', elicitation });
-    });
-    expect(audits).toEqual([]);
-    await bench.service.redeem(mcpServer(), elicitation.elicitationId, 'one');
-    const next = await again(bench, requests[sample]);
-    expect(next).toMatchObject({ disposition: 'created' });
-    expect(issuedIn(next).elicitationId).not.toBe(elicitation.elicitationId);
-  });
+  test.each(redeemable)(
+    '%s: returns the answer until it is redeemed, and a new elicitation afterwards',
+    async sample => {
+      const bench = createBench();
+      const elicitation = await answered(bench, sample);
+      bench.clock.set(elicitation.expiresAt - 1);
+      const audits = await bench.audited(async () => {
+        expect(await again(bench, requests[sample])).toEqual({ disposition: 'answered', elicitation });
+      });
+      expect(audits).toEqual([]);
+      await bench.service.redeem(mcpServer(), elicitation.elicitationId, 'one');
+      const next = await again(bench, requests[sample]);
+      expect(next).toMatchObject({ disposition: 'created' });
+      expect(issuedIn(next).elicitationId).not.toBe(elicitation.elicitationId);
+    },
+  );
 
   const unpaid = redeemable.filter(sample => sample !== 'payment');
-  test.each(unpaid)('%s: an answer nobody took serves no later ask, and can still be redeemed', async sample => {
-    const bench = createBench();
-    const { elicitationId, expiresAt } = await answered(bench, sample);
-    bench.clock.set(expiresAt);
-    expect(await again(bench, requests[sample])).toMatchObject({ disposition: 'created' });
-    expect(await bench.service.redeem(mcpServer(), elicitationId, 'one')).toMatchObject({ isFirst: true });
-  });
+  test.each(unpaid)(
+    '%s: an unredeemed answer does not answer requests after expiry, and can still be redeemed',
+    async sample => {
+      const bench = createBench();
+      const { elicitationId, expiresAt } = await answered(bench, sample);
+      bench.clock.set(expiresAt);
+      expect(await again(bench, requests[sample])).toMatchObject({ disposition: 'created' });
+      expect(await bench.service.redeem(mcpServer(), elicitationId, 'one')).toMatchObject({ isFirst: true });
+    },
+  );
 
-  test.each(samples)('%s: is asked anew after it was declined', async sample => {
+  test.each(samples)('%s: returns a new elicitation after a decline', async sample => {
     const bench = createBench();
     const { elicitationId } = await asked(bench, sample);
     await bench.service.decline(elicitationId, person);
@@ -162,14 +171,14 @@ describe('the same ask', () => {
     expect(await bench.issue(mcpServer(server), { request, subject })).toMatchObject({ disposition: 'created' });
   });
 
-  test('of many at once one is created, and everybody gets that one', async () => {
+  test('concurrent requests create one elicitation, and all callers get it', async () => {
     const bench = createBench();
     const issued = await Promise.all(Array.from({ length: 50 }, () => again(bench, requests.payment)));
     expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
     expect(new Set(issued.map(each => issuedIn(each).elicitationId)).size).toBe(1);
   });
 
-  test('of many while it is paid, nobody is asked to pay again', async () => {
+  test('concurrent requests during a charge return the same elicitation', async () => {
     const bench = createBench();
     const { elicitationId, attempt } = await charging(bench);
     const paid = { result: 'paid', processorReference: 'pi_1' } as const;
@@ -184,17 +193,17 @@ describe('the same ask', () => {
 describe('a lasting credential', () => {
   const { digest: _, ...lasting } = requests.lasting;
 
-  test('answers at once: nobody is asked', async () => {
+  test('answers a request immediately, without a new elicitation', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     const audits = await bench.audited(async () => {
       const credential = (await bench.stores.credentials.list(alice))[0];
-      expect(await again(bench, requests.lasting)).toEqual({ disposition: 'kept', credential });
+      expect(await again(bench, requests.lasting)).toEqual({ disposition: 'existing_credential', credential });
     });
     expect(audits).toEqual([]);
   });
 
-  test('that was turned away does not, until other values were typed', async () => {
+  test('does not answer after its rejection, until the user types other values', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     const [first] = await bench.stores.credentials.list(alice);
@@ -202,28 +211,30 @@ describe('a lasting credential', () => {
     const rejecting = { ...requests.lasting, rejectedGeneration: generationNumber(first) };
     const asking = await again(bench, rejecting);
     expect(asking).toMatchObject({ disposition: 'created', elicitation: { request: rejecting } });
-    // Who has not tried it yet is served by what there is.
-    expect(await again(bench, requests.lasting)).toMatchObject({ disposition: 'kept' });
+    // A tool that has not tried it yet gets the stored credential.
+    expect(await again(bench, requests.lasting)).toMatchObject({ disposition: 'existing_credential' });
     expect(await again(bench, rejecting)).toMatchObject({ disposition: 'open' });
     const { elicitationId } = issuedIn(asking);
     const credential = { ...first, elicitationId, sealedValues: 'newer' };
     await bench.service.submit(elicitationId, person, { shown: rejecting.digest, credential });
     expect(await again(bench, rejecting)).toMatchObject({
-      ...{ disposition: 'kept', credential: { generation: 2, sealedValues: 'newer' } },
+      ...{ disposition: 'existing_credential', credential: { generation: 2, sealedValues: 'newer' } },
     });
   });
 
-  test('that lacks a field does not answer, and one that has more does', async () => {
+  test('answers a request for fewer fields, but not for more', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     const [key] = lasting.fields;
     const fewer = { ...lasting, fields: [key] };
     const other = { ...lasting, fields: [key, { ...key, name: 'account' }] };
-    expect(await again(bench, { ...fewer, digest: askDigest(fewer) })).toMatchObject({ disposition: 'kept' });
+    expect(await again(bench, { ...fewer, digest: askDigest(fewer) })).toMatchObject({
+      disposition: 'existing_credential',
+    });
     expect(await again(bench, { ...other, digest: askDigest(other) })).toMatchObject({ disposition: 'created' });
   });
 
-  test('of another owner or person does not answer; that of the same owner does', async () => {
+  test('answers for the same owner, but not for another owner or user', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     const foreign = mcpServer({ mcpServerId: 'calendar' });
@@ -231,16 +242,16 @@ describe('a lasting credential', () => {
     const mine = { request: requests.lasting, subject: bob };
     expect(await bench.issue(mcpServer(), mine)).toMatchObject({ disposition: 'created' });
     const grouped = mcpServer({ mcpServerId: 'calendar', connectionOwner: 'issue-tracker' });
-    expect(await again(bench, requests.lasting, grouped)).toMatchObject({ disposition: 'kept' });
+    expect(await again(bench, requests.lasting, grouped)).toMatchObject({ disposition: 'existing_credential' });
   });
 
-  test('does not answer an ask for one that is used once', async () => {
+  test('does not answer a request for a credential that is redeemed once', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     expect(await again(bench, requests.once)).toMatchObject({ disposition: 'created' });
   });
 
-  test('that was removed is asked for again', async () => {
+  test('a removed credential is requested again', async () => {
     const bench = createBench();
     await answered(bench, 'lasting');
     for (const { credentialId } of await bench.stores.credentials.list(alice))

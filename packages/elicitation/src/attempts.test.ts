@@ -1,9 +1,9 @@
 import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
-import { type ElicitationStatus, failureCodes, troubles } from './elicitation.ts';
+import type { NewConnection } from './connection.ts';
+import { type ElicitationStatus, failureCodes, retryReasons } from './elicitation.ts';
 import { connectionIdOf, digestOf, newElicitationId, shardIn, shardOf, systemEntropy } from './ids.ts';
-import type { NewConnection } from './ports.ts';
 import { alice, bob, connectionFor, mcpServer, oneTime, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
 
@@ -23,7 +23,7 @@ const verbs: Record<Verb, (bench: Bench, of: Elicitation, attempt: string) => Pr
 };
 const names = Object.keys(verbs) as Verb[];
 
-/** What each verb comes to with the attempt in progress; everything else has ended or has no attempt. */
+/** The result of each verb with the attempt in progress. All other statuses have ended or have no attempt. */
 const outcomes: Record<Verb, Record<'active' | 'verifying', string>> = {
   retry: { active: 'pending', verifying: 'illegal_transition' },
   hold: { active: 'verifying', verifying: 'illegal_transition' },
@@ -31,13 +31,13 @@ const outcomes: Record<Verb, Record<'active' | 'verifying', string>> = {
   fail: { active: 'failed', verifying: 'failed' },
 };
 const audit: Record<Verb, object> = {
-  retry: { type: 'returned', trouble: 'provider_denied' },
+  retry: { type: 'returned', retryReason: 'provider_denied' },
   hold: { type: 'held' },
   complete: { type: 'completed' },
   fail: { type: 'failed', failure: 'wrong_account' },
 };
 
-/** Refused with the code, and not a trace of it anywhere. */
+/** Expects a refusal with the code, and no trace in records, events or audit lines. */
 async function expectRefused(bench: Bench, of: Elicitation, call: () => Promise<unknown>, expected: object) {
   const announced = bench.stores.events.length;
   const { connectionId } = connectionFor(of);
@@ -55,7 +55,7 @@ const cells = names.flatMap(verb =>
 );
 
 describe('S11 the attempt in progress', () => {
-  test.each(cells)('$verb of a $status one: $outcome', async ({ verb, status, outcome }) => {
+  test.each(cells)('$verb of a $status elicitation: $outcome', async ({ verb, status, outcome }) => {
     const bench = createBench();
     const before = await bench.at(status);
     if (outcome === 'illegal_transition')
@@ -82,13 +82,13 @@ describe('S11 the attempt in progress', () => {
     },
   );
 
-  test.each(names)('%s of a pending one is refused: nobody has agreed to anything', async verb => {
+  test.each(names)('%s of a pending elicitation is refused: the user has not agreed', async verb => {
     const bench = createBench();
     const before = await bench.at('pending');
     await expectRefused(bench, before, () => verbs[verb](bench, before, ATTEMPT), { code: 'illegal_transition' });
   });
 
-  test.each(names)('%s of an unknown one is not found', async verb => {
+  test.each(names)('%s finds no unknown elicitation', async verb => {
     const bench = createBench();
     const elicitation = await bench.pending();
     const unknown = { ...elicitation, elicitationId: newElicitationId(shardOf(alice), systemEntropy) };
@@ -97,7 +97,7 @@ describe('S11 the attempt in progress', () => {
 });
 
 describe('a stale attempt', () => {
-  test.each(names)('%s by one that was never begun, in an active and in a verifying one', async verb => {
+  test.each(names)('%s of an attempt that never began is refused, while active and while verifying', async verb => {
     for (const status of ['active', 'verifying'] as const) {
       const bench = createBench();
       const before = await bench.at(status);
@@ -106,21 +106,24 @@ describe('a stale attempt', () => {
     }
   });
 
-  test.each(names)('%s by one that a newer acceptance has replaced', async verb => {
+  test.each(names)('%s of an attempt that a newer acceptance has replaced is refused', async verb => {
     const bench = createBench();
     const { elicitationId: id } = await bench.at('active');
     const newer = await bench.service.accept(id, signedIn(alice), oneTime(id, 'newer'), ['repo']);
     await expectRefused(bench, newer, () => verbs[verb](bench, newer, ATTEMPT), { code: 'illegal_transition' });
   });
 
-  test.each(names)('%s by the attempt whose answer is being verified: only the verifier speaks now', async verb => {
-    const bench = createBench();
-    const held = await bench.at('verifying');
-    const started = digestOf('started');
-    await expectRefused(bench, held, () => verbs[verb](bench, held, started), { code: 'illegal_transition' });
-  });
+  test.each(names)(
+    '%s of the attempt whose response is being verified is refused: only the verifier decides',
+    async verb => {
+      const bench = createBench();
+      const held = await bench.at('verifying');
+      const started = digestOf('started');
+      await expectRefused(bench, held, () => verbs[verb](bench, held, started), { code: 'illegal_transition' });
+    },
+  );
 
-  test.each(names)('%s by the attempt of another elicitation', async verb => {
+  test.each(names)('%s of the attempt of another elicitation is refused', async verb => {
     const bench = createBench();
     const mine = await bench.at('active');
     const other = await bench.pending(mcpServer(), { subject: bob });
@@ -132,26 +135,29 @@ describe('a stale attempt', () => {
 });
 
 describe('in time', () => {
-  test.each(names)('%s one millisecond before the end is heard', async verb => {
+  test.each(names)('%s one millisecond before expiry counts', async verb => {
     const bench = createBench();
     const before = await bench.at('active');
     bench.clock.set(before.expiresAt - 1);
     expect(await verbs[verb](bench, before, ATTEMPT)).toMatchObject({ status: outcomes[verb].active });
   });
 
-  test.each(names)('%s from the end on finds it expired, stores nothing, and audits the expiry', async verb => {
-    const bench = createBench();
-    const before = await bench.at('active');
-    bench.clock.set(before.expiresAt);
-    const audits = await bench.audited(async () => {
-      const refusal = { code: 'already_ended', status: 'expired' };
-      await expect(verbs[verb](bench, before, ATTEMPT)).rejects.toMatchObject(refusal);
-    });
-    expect(audits.map(({ type }) => type)).toEqual(['expired']);
-    expect(await bench.stores.connections.read(connectionFor(before).connectionId)).toBeUndefined();
-  });
+  test.each(names)(
+    '%s after expiry finds the elicitation expired, stores nothing, and audits the expiry',
+    async verb => {
+      const bench = createBench();
+      const before = await bench.at('active');
+      bench.clock.set(before.expiresAt);
+      const audits = await bench.audited(async () => {
+        const refusal = { code: 'already_ended', status: 'expired' };
+        await expect(verbs[verb](bench, before, ATTEMPT)).rejects.toMatchObject(refusal);
+      });
+      expect(audits.map(({ type }) => type)).toEqual(['expired']);
+      expect(await bench.stores.connections.read(connectionFor(before).connectionId)).toBeUndefined();
+    },
+  );
 
-  test('completing what is verified from the end on finds it failed, and stores nothing', async () => {
+  test('completing a verification after expiry finds it failed, and stores nothing', async () => {
     const bench = createBench();
     const before = await bench.at('verifying');
     bench.clock.set(before.expiresAt);
@@ -163,7 +169,7 @@ describe('in time', () => {
     expect(await bench.stores.connections.read(connectionFor(before).connectionId)).toBeUndefined();
   });
 
-  test('a verification that says no is heard even then', async () => {
+  test('a failed verification counts even after expiry', async () => {
     const bench = createBench();
     const before = await bench.at('verifying');
     bench.clock.set(before.expiresAt + 1);
@@ -172,12 +178,12 @@ describe('in time', () => {
   });
 });
 
-describe('what an attempt leaves behind', () => {
-  test.each(troubles)('retry: %s', async trouble => {
+describe('the record after an attempt', () => {
+  test.each(retryReasons)('retry: %s', async retryReason => {
     const bench = createBench();
     const { elicitationId } = await bench.at('active');
-    const returned = await bench.service.retry(elicitationId, ATTEMPT, trouble);
-    expect(returned).toMatchObject({ status: 'pending', trouble });
+    const returned = await bench.service.retry(elicitationId, ATTEMPT, retryReason);
+    expect(returned).toMatchObject({ status: 'pending', retryReason });
     expect(returned).not.toHaveProperty('attempt');
   });
 
@@ -197,7 +203,7 @@ describe('what an attempt leaves behind', () => {
     expect(await bench.stores.oneTime.read(shardIn(id), verification.record.digest)).toEqual(verification.record);
   });
 
-  test('complete stores the connection in the same commit, and names it in the outcome without its tokens', async () => {
+  test('complete stores the connection in the same commit, and the outcome names it without its tokens', async () => {
     const bench = createBench();
     const active = await bench.at('active');
     const connection = connectionFor(active, { scopes: ['other', 'repo'], account: { id: '583231', name: 'octocat' } });
@@ -209,7 +215,7 @@ describe('what an attempt leaves behind', () => {
   });
 });
 
-describe('I6 a connection of another ask is refused, and nothing is written', () => {
+describe('I6 a connection for another request is refused, and nothing is written', () => {
   const owned = { owner: 'issue-tracker', provider: 'github' };
   const resource = 'https://api.example.com';
   const foreign: { what: string; change: Partial<NewConnection> }[] = [
@@ -243,7 +249,7 @@ describe('I6 a connection of another ask is refused, and nothing is written', ()
   });
 });
 
-test('I4 of many completions at once exactly one stores its token set', async () => {
+test('I4 exactly one of many concurrent completions stores its token set', async () => {
   const bench = createBench();
   const active = await bench.at('active');
   const calls = await Promise.allSettled(Array.from({ length: 50 }, () => verbs.complete(bench, active, ATTEMPT)));

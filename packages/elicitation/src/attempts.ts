@@ -1,5 +1,6 @@
-import { covers } from './connection.ts';
+import { covers, type NewConnection } from './connection.ts';
 import type { OneTime } from './decisions.ts';
+import { definedOnly } from './defined-only.ts';
 import {
   type Elicitation,
   type ElicitationOf,
@@ -7,41 +8,39 @@ import {
   isCharging,
   isOfKind,
   isTerminal,
-  type Trouble,
+  type RetryReason,
 } from './elicitation.ts';
 import { AlreadyEndedError, IllegalTransitionError, paymentInProgress } from './errors.ts';
 import { connectionIdOf, type ElicitationId } from './ids.ts';
 import type { Moves } from './moves.ts';
-import type { NewConnection } from './ports.ts';
 import { isSameSubject } from './subject.ts';
 
 /**
- * How an attempt ends. Each verb names the attempt it speaks for, and only the one in progress is heard: an answer that
- * was overtaken by a newer attempt, a decision or the time is refused and changes nothing. A payment that is being charged
- * is ended by `settle` alone.
+ * The ends of an attempt. Each verb names its attempt, and only the one in progress counts: a response that a newer attempt, a
+ * decision or expiry has superseded is refused and changes nothing. Only `settle` ends a charging payment.
  */
 export function createAttempts({ move }: Pick<Moves, 'move'>) {
   /**
-   * The attempt came to nothing and the person may try again: at the provider, or with what they have typed.
-   * @param missing with `fewer_scopes`: what was asked and not granted.
+   * Ends the attempt without a result, and the user may retry: at the provider, or by typing again.
+   * @param missing with `fewer_scopes`: the requested scopes that were not granted
    * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt), DomainError `payment_in_progress`
    */
   function retry(
     elicitationId: ElicitationId,
     attempt: string,
-    trouble: Trouble,
+    retryReason: RetryReason,
     missing?: readonly string[],
   ): Promise<Elicitation> {
     return move(elicitationId, current => {
       assertAttempt(current, attempt, 'retry');
       if (isCharging(current)) throw paymentInProgress();
-      const next = { status: 'pending' as const, trouble, ...(missing === undefined ? {} : { missing }) };
-      return { events: ['retry'], next, auditedAs: { type: 'returned', trouble } };
+      const next = { status: 'pending' as const, retryReason, ...definedOnly({ missing }) };
+      return { events: ['retry'], next, auditedAs: { type: 'returned', retryReason } };
     });
   }
 
   /**
-   * The provider has answered; an external verifier must say who is there before the code is used.
+   * Holds the provider's response until an external verifier has identified the user; only then is the code used.
    * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization)
    */
   function hold(elicitationId: ElicitationId, attempt: string, verification: OneTime): Promise<Elicitation> {
@@ -51,7 +50,7 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
         events: ['hold'],
         next: { status: 'verifying', attempt: verification.record.digest },
         putOneTime: verification,
-        // What is held is worth nothing afterwards, and until it ends the same ask cannot be made again.
+        // The held response is worthless afterwards, and until the elicitation ends the same request cannot be issued again.
         expiresWithinMs: verification.ttlMs,
         auditedAs: { type: 'held' },
       };
@@ -59,9 +58,9 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
   }
 
   /**
-   * Stores the connection and ends the elicitation in one commit.
-   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization), TypeError (the connection is for
-   * another ask, or for less than was asked)
+   * Stores the connection and completes the elicitation in one commit.
+   * @throws NotFoundError, AlreadyEndedError, IllegalTransitionError (stale attempt, or no authorization), TypeError (the
+   * connection is for another request, or has fewer scopes than requested)
    */
   function complete(elicitationId: ElicitationId, attempt: string, connection: NewConnection): Promise<Elicitation> {
     return move(elicitationId, current => {
@@ -91,7 +90,7 @@ export function createAttempts({ move }: Pick<Moves, 'move'>) {
 type Attempted = Elicitation & { readonly status: 'active' | 'verifying' };
 
 /**
- * The attempt that an answer belongs to must be the one in progress; anything else is stale.
+ * A response must belong to the attempt in progress; any other attempt is stale.
  * @throws AlreadyEndedError, IllegalTransitionError
  */
 export function assertAttempt(current: Elicitation, attempt: string, verb: string): asserts current is Attempted {
@@ -111,8 +110,8 @@ function assertAuthorizing(
 }
 
 /**
- * Tokens never land with another person, provider or resource than was asked for, whatever the caller mixed up; and an MCP
- * server is never told that it has what the provider did not grant.
+ * Keeps tokens from another person, provider or resource out of this elicitation, even if the caller mixed them up, and keeps an MCP
+ * server from believing that it has scopes that the provider did not grant.
  */
 function assertAnswers(
   connection: NewConnection,

@@ -1,9 +1,9 @@
-import type { Elicitation, FailureCode, Trouble } from './elicitation.ts';
+import type { Elicitation, FailureCode, RetryReason } from './elicitation.ts';
 import type { ElicitationId } from './ids.ts';
 import type { Approval } from './requests.ts';
 import type { Subject } from './subject.ts';
 
-/** What happened, without what it happened to. */
+/** An event without its subject and elicitation. */
 export type AuditFact =
   | {
       readonly type:
@@ -17,23 +17,23 @@ export type AuditFact =
         | 'charged'
         | 'redeemed';
     }
-  /** A person approved a payment or a confirmation; unless a processor takes the payment, that has completed it. */
+  /** The user approved a payment or a confirmation. This completes it, unless a processor takes the payment. */
   | { readonly type: 'approved'; readonly method: Approval['method'] }
-  /** A second ask of the same MCP server was added to an open one; `scopes` are those it brought. */
+  /** A second request of the same MCP server was added to an open elicitation. `scopes` are the added ones. */
   | { readonly type: 'widened'; readonly scopes: readonly string[] }
   | { readonly type: 'failed'; readonly failure: FailureCode }
-  | { readonly type: 'returned'; readonly trouble: Trouble }
-  /** Somebody else tried; `visitor` is who it was, if known. */
+  | { readonly type: 'returned'; readonly retryReason: RetryReason }
+  /** Another person tried; `visitor` is that person, if known. */
   | { readonly type: 'wrong_person'; readonly visitor?: Subject };
 
-/** What happened and to what. The recorder adds time and correlation and decides how a subject is written down. */
+/** An audit event. The recorder adds time and correlation, and decides how to write the subject. */
 export type AuditEvent = {
   readonly elicitationId: ElicitationId;
   readonly mcpServerId: string;
   readonly subject: Subject;
 } & AuditFact;
 
-/** @param of the elicitation as it stands after what happened */
+/** @param of the elicitation after the event */
 export type Audit = (event: AuditEvent, of: Elicitation) => void;
 
 export function about(elicitation: Pick<Elicitation, 'elicitationId' | 'mcpServerId' | 'subject'>) {

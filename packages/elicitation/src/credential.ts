@@ -1,49 +1,47 @@
-import type { RECORD_LAYOUT } from './elicitation.ts';
-import { generationNumber } from './generation-number.ts';
+import { generationNumber } from './connection.ts';
 import type { CredentialId, ElicitationId } from './ids.ts';
 import type { Subject } from './subject.ts';
 
-/** A secret that a person typed and an MCP server may read again, owned like a connection. One per owner, subject and name. */
+/** A secret that a user typed and an MCP server may read repeatedly, owned like a connection. One per owner, subject and name. */
 export interface Credential {
-  readonly layout: typeof RECORD_LAYOUT;
   readonly credentialId: CredentialId;
-  /** Counts the values typed in, starting at 1, within one `createdAt`. */
+  /** Counts the sets of values, starting at 1, within one `createdAt`. */
   readonly generation: number;
   readonly owner: string;
   readonly subject: Subject;
   readonly name: string;
-  /** As the person was asked. */
+  /** As the user saw it. */
   readonly title: string;
-  /** Names of its values, in the order in which they were asked. */
+  /** Names of its values, in the order of the form. */
   readonly fields: readonly string[];
-  /** JSON of the values by name, sealed by the vault before it comes here. */
+  /** JSON of the values by name, sealed by the vault before it reaches the store. */
   readonly sealedValues: string;
   readonly elicitationId: ElicitationId;
-  /** To the minute. */
+  /** Accurate to a minute. */
   readonly lastUse?: { readonly mcpServerId: string; readonly tool?: string; readonly at: number };
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
 /** A typed secret, to be stored in the same commit that completes its elicitation. */
-export type NewCredential = Omit<Credential, 'layout' | 'generation' | 'createdAt' | 'updatedAt' | 'lastUse'>;
+export type NewCredential = Omit<Credential, 'generation' | 'createdAt' | 'updatedAt' | 'lastUse'>;
 
 export interface CredentialStore {
   read(credentialId: CredentialId): Promise<Credential | undefined>;
-  /** Those of every owner, oldest first. */
+  /** Credentials of all owners, oldest first. */
   list(subject: Subject): Promise<readonly Credential[]>;
-  /** Remembers who read it last. Does nothing where it is gone. */
-  noteUse(p: {
+  /** Records the last reader. Does nothing if the credential is gone. */
+  recordUse(p: {
     readonly credentialId: CredentialId;
     readonly use: { readonly mcpServerId: string; readonly tool?: string };
   }): Promise<void>;
-  /** Deletes it; undefined where nothing was there. */
+  /** Deletes the credential. Returns undefined if there was none. */
   remove(credentialId: CredentialId): Promise<Credential | undefined>;
 }
 
 /**
- * Whether a stored credential answers an ask: it has every field that is asked for, and its values are not the ones that were
- * turned away. `generation` alone would be met again after deleting, so ours grows with the time of storing as well.
+ * Whether a stored credential answers a request: it has every requested field, and its values are not the rejected ones.
+ * `generation` alone would repeat after a deletion, so the compared number also grows with the time of storage.
  */
 export function answersCredential(
   credential: Credential,

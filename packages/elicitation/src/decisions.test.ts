@@ -23,7 +23,7 @@ const verbs: Record<Verb, (bench: Bench, id: `el_${string}`) => Promise<unknown>
   cancel: ({ service }, id) => service.cancel(mcpServer(), id),
 };
 
-/** Status by status, what each verb comes to: a status, or the code of the refusal. */
+/** The result of each verb by status: a status, or the code of the refusal. */
 const outcomes: Record<Verb, Record<ElicitationStatus, string>> = {
   accept: {
     pending: 'active',
@@ -65,7 +65,7 @@ const cells = (Object.keys(outcomes) as Verb[]).flatMap(verb =>
 );
 
 describe('S11 decisions in every status', () => {
-  test.each(cells)('$verb of a $status one: $outcome', async ({ verb, status, outcome }) => {
+  test.each(cells)('$verb of a $status elicitation: $outcome', async ({ verb, status, outcome }) => {
     const bench = createBench();
     const before = await bench.at(status);
     const announced = bench.announced(before).length;
@@ -78,7 +78,7 @@ describe('S11 decisions in every status', () => {
       expect(isRefused ? result : (result as { status: string }).status).toBe(outcome);
     });
     const after = await bench.service.find(before.elicitationId);
-    // A refusal and a repeat leave no trace: not in the record, not in the events, not in the audit log.
+    // A refusal and a repeat leave no trace in the record, the events or the audit log.
     const isEffective = !isRefused && !(status === outcome && status !== 'active');
     if (isEffective) {
       expect(after).toMatchObject({ status: outcome, version: before.version + 1 });
@@ -103,13 +103,13 @@ describe('S11 decisions in every status', () => {
     await expect(verbs.accept(bench, elicitationId)).rejects.toMatchObject({ code: 'already_ended', status });
   });
 
-  test.each(Object.keys(verbs) as Verb[])('%s of an unknown one is not found', async verb => {
+  test.each(Object.keys(verbs) as Verb[])('%s finds no unknown elicitation', async verb => {
     const bench = createBench();
     await expect(verbs[verb](bench, unknownId)).rejects.toMatchObject({ code: 'not_found' });
     expect(bench.audits).toEqual([]);
   });
 
-  test.each(Object.keys(verbs) as Verb[])('%s from its end on finds it expired, and says so', async verb => {
+  test.each(Object.keys(verbs) as Verb[])('%s after expiry reports that the elicitation has expired', async verb => {
     for (const status of ['pending', 'active'] as const) {
       const bench = createBench();
       const { elicitationId, expiresAt } = await bench.at(status);
@@ -125,7 +125,7 @@ describe('S11 decisions in every status', () => {
     }
   });
 
-  test.each(Object.keys(verbs) as Verb[])('%s one millisecond before its end is in time', async verb => {
+  test.each(Object.keys(verbs) as Verb[])('%s one millisecond before expiry counts', async verb => {
     const bench = createBench();
     const { elicitationId, expiresAt } = await bench.pending();
     bench.clock.set(expiresAt - 1);
@@ -133,8 +133,8 @@ describe('S11 decisions in every status', () => {
   });
 });
 
-describe('S03 only the person decides', () => {
-  test.each(['accept', 'decline'] as const)('%s by somebody else is refused and burns nothing', async verb => {
+describe('S03 only the subject decides', () => {
+  test.each(['accept', 'decline'] as const)('%s by another person is refused and invalidates nothing', async verb => {
     for (const status of ['pending', 'active', 'verifying', ...terminal] as const) {
       const bench = createBench();
       const before = await bench.at(status);
@@ -145,7 +145,7 @@ describe('S03 only the person decides', () => {
           verb === 'accept'
             ? bench.service.accept(id, stranger, oneTime(id, 'stolen'), ['repo'])
             : bench.service.decline(id, stranger);
-        // Somebody else does not even learn that it has ended.
+        // Another person does not even learn that it has ended.
         await expect(call).rejects.toMatchObject({ code: 'wrong_person' });
       });
       expect(audits).toEqual([
@@ -165,7 +165,7 @@ describe('S03 only the person decides', () => {
     { mode: 'loopback', visitor: { kind: 'loopback' }, may: true },
     { mode: 'loopback', visitor: person, may: false },
     { mode: 'login', visitor: { kind: 'loopback' }, may: false },
-  ] as const)('in mode $mode $visitor may: $may', async ({ mode, visitor, may }) => {
+  ] as const)('in mode $mode, $visitor may decide: $may', async ({ mode, visitor, may }) => {
     for (const verb of ['accept', 'decline'] as const) {
       const bench = createBench();
       const { elicitationId: id } = await bench.pending(mcpServer({ identityMode: mode }));
@@ -190,7 +190,7 @@ describe('S03 only the person decides', () => {
 });
 
 describe('accept', () => {
-  test('stores the transaction in the same commit', async () => {
+  test('accept stores the transaction in the same commit', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const transaction = oneTime(id, 'first');
@@ -202,7 +202,7 @@ describe('accept', () => {
     expect(await bench.stores.oneTime.read(shardIn(id), transaction.record.digest)).toBeUndefined();
   });
 
-  test('again replaces the attempt: the one before can no longer end the elicitation', async () => {
+  test('a second acceptance replaces the attempt, which can no longer end the elicitation', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     await bench.service.accept(id, person, oneTime(id, 'first'), ['repo']);
@@ -214,7 +214,7 @@ describe('accept', () => {
     expect(await bench.service.find(id)).toEqual(second);
   });
 
-  test('of less than is asked by now is refused and changes nothing: the person must see all of it first', async () => {
+  test('refuses an acceptance of fewer scopes than now requested, and changes nothing', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const request = { kind: 'authorization', provider: 'github', scopes: ['admin'] } as const;
@@ -233,20 +233,42 @@ describe('accept', () => {
     expect(accepted).toMatchObject({ status: 'active', request: { scopes: ['admin', 'repo'] } });
   });
 
-  test('after a return begins anew, without the trouble of the last attempt', async () => {
+  test('after a retry, accepting begins a new attempt without the earlier retry reason', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     await bench.service.accept(id, person, oneTime(id, 'first'), ['repo']);
     expect(await bench.service.retry(id, digestOf('first'), 'provider_denied')).toMatchObject({
-      trouble: 'provider_denied',
+      retryReason: 'provider_denied',
     });
     const again = await bench.service.accept(id, person, oneTime(id, 'second'), ['repo']);
-    expect(again).not.toHaveProperty('trouble');
+    expect(again).not.toHaveProperty('retryReason');
   });
 });
 
-describe('many at once', () => {
-  test('of accept, decline and cancel exactly one end is reached, audited and announced', async () => {
+describe('from a record that the caller has read', () => {
+  test('declines from an earlier record although it has changed since', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const read = await bench.service.find(id);
+    if (read === undefined) throw new TypeError('no record');
+    await bench.service.accept(id, person, oneTime(id, 'attempt'), ['repo']);
+    expect(await bench.service.decline(read, person)).toMatchObject({ status: 'declined' });
+    expect(await bench.service.find(id)).toMatchObject({ status: 'declined' });
+  });
+
+  test('refuses to decline an elicitation that has ended since, and writes nothing', async () => {
+    const bench = createBench();
+    const { elicitationId: id } = await bench.pending();
+    const read = await bench.service.find(id);
+    if (read === undefined) throw new TypeError('no record');
+    const ended = await bench.service.cancel(mcpServer(), id);
+    await expect(bench.service.decline(read, person)).rejects.toMatchObject({ code: 'already_ended' });
+    expect(await bench.service.find(id)).toEqual(ended);
+  });
+});
+
+describe('concurrent decisions', () => {
+  test('concurrent accept, decline and cancel reach, audit and announce exactly one end', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const calls = Array.from({ length: 5 }, () => [

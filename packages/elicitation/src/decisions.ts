@@ -10,9 +10,8 @@ import {
 import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { Moves } from './moves.ts';
-import type { OneTimeRecord } from './ports.ts';
-import type { SamePersonCheck } from './same-person-check.ts';
-import type { Visitor } from './visitor.ts';
+import type { OneTimeRecord } from './one-time.ts';
+import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 
 export interface DecisionsDeps extends Pick<Moves, 'move'> {
   readonly assertSamePerson: SamePersonCheck;
@@ -23,13 +22,13 @@ export interface OneTime {
   readonly ttlMs: number;
 }
 
-/** What the person decides at the page, and what the MCP server may take back while nobody has answered. */
+/** Decisions of the user on the page, and the cancellation by the MCP server before the user has answered. */
 export function createDecisions({ move, assertSamePerson }: DecisionsDeps) {
   /**
-   * Check 2 of an authorization: the person agrees and an attempt begins. A second acceptance replaces the attempt in progress, so only the
-   * newest can end the elicitation. What is asked may have been widened since the page was drawn: the person agrees to the
-   * scopes they were shown, and the attempt is made for no others.
-   * @param agreedScopes what the page has shown and the transaction is for.
+   * Check 2 of an authorization: the user agrees and an attempt begins. A second acceptance replaces the attempt in progress, so
+   * only the newest can end the elicitation. The request may have been widened since the page was rendered: the user agrees to
+   * the scopes on the page, and the attempt covers no others.
+   * @param agreedScopes the scopes that the page has shown, which the transaction requests
    * @throws NotFoundError, WrongPersonError, AlreadyEndedError, IllegalTransitionError, RequestChangedError
    */
   function accept(
@@ -56,8 +55,8 @@ export function createDecisions({ move, assertSamePerson }: DecisionsDeps) {
    * Repeating it changes nothing.
    * @throws NotFoundError, WrongPersonError, AlreadyEndedError, IllegalTransitionError, DomainError `payment_in_progress`
    */
-  function decline(elicitationId: ElicitationId, visitor: Visitor): Promise<Elicitation> {
-    return move(elicitationId, current => {
+  function decline(from: ElicitationId | Elicitation, visitor: Visitor): Promise<Elicitation> {
+    return move(from, current => {
       assertSamePerson(current, visitor);
       if (current.status === 'declined') return undefined;
       assertUndecided(current, 'decline');
@@ -71,7 +70,7 @@ export function createDecisions({ move, assertSamePerson }: DecisionsDeps) {
 
   /**
    * Repeating it changes nothing.
-   * @throws NotFoundError (also for those of another MCP server), AlreadyEndedError, IllegalTransitionError (an answer is
+   * @throws NotFoundError (also for elicitations of another MCP server), AlreadyEndedError, IllegalTransitionError (a response is
    * being verified), DomainError `payment_in_progress`
    */
   function cancel(mcpServer: Pick<McpServer, 'mcpServerId'>, elicitationId: ElicitationId): Promise<Elicitation> {
@@ -86,7 +85,7 @@ export function createDecisions({ move, assertSamePerson }: DecisionsDeps) {
   return { accept, decline, cancel };
 }
 
-/** @throws AlreadyEndedError, IllegalTransitionError, DomainError `payment_in_progress` unless a person can still decide. */
+/** @throws AlreadyEndedError, IllegalTransitionError, DomainError `payment_in_progress` unless the user can still decide */
 function assertUndecided(
   current: Elicitation,
   verb: string,

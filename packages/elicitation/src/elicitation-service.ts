@@ -1,23 +1,23 @@
 import { createApprovals } from './approvals.ts';
 import { createAttempts } from './attempts.ts';
 import type { Audit } from './audit.ts';
+import type { ConnectionStore } from './connection.ts';
 import { createDecisions } from './decisions.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import type { Entropy } from './ids.ts';
 import { createIssuance } from './issuance.ts';
 import type { ProviderFacts } from './mcp-server.ts';
 import { createMoves } from './moves.ts';
-import type { Clock, ConnectionStore, ElicitationStore, Notifier } from './ports.ts';
+import type { Clock, Notifier } from './ports.ts';
 import { createReading } from './reading.ts';
 import { createRedemption } from './redemption.ts';
 import { createSamePersonCheck } from './same-person-check.ts';
 import { createSubmissions } from './submissions.ts';
 
 export type { Settlement } from './approvals.ts';
+export type { RequestInput } from './authorize-request.ts';
 export type { OneTime } from './decisions.ts';
 export type { Issued, IssueElicitation } from './issuance.ts';
-export type { RequestInput } from './permitted.ts';
-export type { Redeemed } from './redemption.ts';
-export type { Submission } from './submissions.ts';
 
 export interface ElicitationServiceDeps {
   readonly elicitations: ElicitationStore;
@@ -30,30 +30,30 @@ export interface ElicitationServiceDeps {
 }
 
 /**
- * The verbs of the domain, by who speaks them. All that change a status but `issue` go through `moves.ts`, the one place
- * that commits; every verb may be called by any number of replicas at once.
+ * Assembles the verbs of the domain, by caller. All verbs that change a status, except `issue`, commit through `moves.ts`. Any
+ * number of replicas may call a verb concurrently.
  */
 export function createElicitationService(deps: ElicitationServiceDeps) {
   const { move, expire } = createMoves(deps);
   const { checkSamePerson, assertSamePerson } = createSamePersonCheck(deps.audit);
   return {
-    /** The MCP server asks. */
+    /** `issue` for the MCP server. */
     ...createIssuance({ ...deps, move }),
-    /** `read` and `wait` for the MCP server, `open`, `find` and `listOpen` for the pages. */
-    ...createReading({ ...deps, assertSamePerson }),
-    /** `accept` and `decline` by the person, `cancel` by the MCP server. */
+    /** `read` and `wait` for the MCP server, `find` and `listOpen` for the pages. */
+    ...createReading(deps),
+    /** `accept` and `decline` for the user, `cancel` for the MCP server. */
     ...createDecisions({ move, assertSamePerson }),
-    /** `approve` by the person, `noteCharge` and `settle` by whoever carries the processor's answer. */
+    /** `approve` is the user's; `recordCharge` and `settle` follow from the processor's response. */
     ...createApprovals({ ...deps, move, assertSamePerson }),
-    /** `beginCheck` and `submit` for what the person types. */
+    /** `beginCheck` and `submit` for values that the user types. */
     ...createSubmissions({ move, assertSamePerson }),
-    /** `retry`, `hold`, `complete` and `fail` by whoever carries the answer of a provider or of a check. */
+    /** Raised by the OAuth callback or by a credential check: `retry`, `hold`, `complete`, `fail`. */
     ...createAttempts({ move }),
-    /** `redeem` by the MCP server. */
+    /** `redeem` for the MCP server. */
     ...createRedemption(deps),
-    /** By time. */
+    /** Called by the sweeper. */
     expire,
-    /** Records and refuses a person who is not the subject, where the check happens outside these verbs. */
+    /** Records and refuses another person than the subject, for checks outside these verbs. */
     checkSamePerson,
     assertSamePerson,
   };

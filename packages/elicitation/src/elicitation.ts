@@ -1,5 +1,4 @@
 import type { ElicitationId } from './ids.ts';
-import type { NextElicitation } from './ports.ts';
 import type { Approval, Charge, ElicitationRequest, Kind, Outcome, RequestOf } from './requests.ts';
 import type { Subject } from './subject.ts';
 
@@ -7,28 +6,28 @@ import type { Subject } from './subject.ts';
 export const identityModes = ['login', 'external', 'loopback'] as const;
 export type IdentityMode = (typeof identityModes)[number];
 
-/** What the MCP server claims about who asked; shown as a claim, never trusted. */
+/** What the MCP server claims about the requester; shown as a claim, never trusted. */
 export interface RequestedBy {
   readonly mcpClient?: string;
   readonly tool?: string;
 }
 
-/** Why the user was brought back to the start of an attempt. */
-export const troubles = [
+/** Why an attempt ended without a result and the user may retry. */
+export const retryReasons = [
   'provider_denied',
   'provider_unavailable',
   'provider_refused',
   'wrong_account',
   'fewer_scopes',
   'start_again',
-  /** The time at the processor ran out, or the person went back; nothing was paid. */
+  /** The processor's time limit passed, or the user went back. Nothing was paid. */
   'payment_not_finished',
-  /** The live check says that what was typed does not work. */
+  /** The live check found that the typed values do not work. */
   'credential_rejected',
-  /** The live check could not be made. */
+  /** The live check was impossible. */
   'check_unavailable',
 ] as const;
-export type Trouble = (typeof troubles)[number];
+export type RetryReason = (typeof retryReasons)[number];
 
 export const failureCodes = [
   'wrong_person',
@@ -36,27 +35,16 @@ export const failureCodes = [
   'provider_refused',
   'wrong_account',
   'fewer_scopes',
-  /** The processor will not take this payment. Nothing was paid. */
+  /** The processor refuses this payment. Nothing was paid. */
   'processor_refused',
-  /** The processor says that something else was paid than was approved. Somebody must pay it back. */
+  /** The processor reports another payment than the approved one. The operator must refund it. */
   'payment_mismatch',
 ] as const;
 export type FailureCode = (typeof failureCodes)[number];
 
-/**
- * The layouts of stored elicitations that this release reads. It writes the one that it is told to: two releases can share one
- * Redis, and what one of them writes the other has to read. A layout that a reader does not know is refused, never guessed at.
- */
-export const recordLayouts = [1, 2] as const;
-export type RecordLayout = (typeof recordLayouts)[number];
-
-/** What is written unless another is asked for; and the only layout of everything else that is stored. */
-export const RECORD_LAYOUT = 1 satisfies RecordLayout;
-
 interface ElicitationBase {
-  readonly layout: RecordLayout;
   readonly elicitationId: ElicitationId;
-  /** Counts committed moves, starting at 1; every write names the version it was decided on. */
+  /** Counts committed transitions, starting at 1. Every write names the version it was decided on. */
   readonly version: number;
   readonly mcpServerId: string;
   readonly identityMode: IdentityMode;
@@ -65,31 +53,31 @@ interface ElicitationBase {
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
   readonly returnUrl?: string;
-  /** Where in a trace it was issued (W3C Trace Context, version 00), if it was traced: what happens later refers to it. */
+  /** Trace context of the issue request (W3C Trace Context, version 00), if it was traced. Later spans link to it. */
   readonly traceparent?: string;
-  /** Epoch milliseconds on the store's clock, as are all times here. */
+  /** Epoch milliseconds on the store's clock, like all times here. */
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
 export interface PendingElicitation extends ElicitationBase {
   readonly status: 'pending';
-  /** Why the last attempt came back, if there was one. */
-  readonly trouble?: Trouble;
-  /** With `fewer_scopes`: what was asked and not granted. */
+  /** Why the last attempt ended, if there was one. */
+  readonly retryReason?: RetryReason;
+  /** With `fewer_scopes`: the requested scopes that were not granted. */
   readonly missing?: readonly string[];
 }
 
 export interface ActiveElicitation extends ElicitationBase {
   readonly status: 'active';
-  /** Digest of the one-time value of the attempt in progress; an answer to any other attempt is stale. */
+  /** Digest of the one-time value of the attempt in progress. A response to any other attempt is stale. */
   readonly attempt: string;
   /**
-   * For payments that a processor takes: the person has approved. From here on only what the processor says ends it, because it
-   * may have been paid.
+   * For payments that a processor takes: the user has approved. From now on only the processor's result ends it, because the user
+   * may have paid.
    */
   readonly approval?: Approval;
-  /** Where it is paid, once the processor has said so. */
+  /** Where the user pays, once the processor has returned it. */
   readonly charge?: Charge;
 }
 
@@ -103,7 +91,7 @@ export interface CompletedElicitation extends ElicitationBase {
   readonly status: 'completed';
   readonly outcome: Outcome;
   readonly endedAt: number;
-  /** When its result was redeemed; absent until then, and for kinds without one. */
+  /** When the result was redeemed. Absent before that, and for kinds without a result. */
   readonly redeemedAt?: number;
 }
 
@@ -139,14 +127,14 @@ export function isOfKind<K extends Kind>(elicitation: Elicitation, kind: K): eli
   return elicitation.request.kind === kind;
 }
 
-/** Approved, and a processor has been or is about to be told: it may have been paid, whatever the time says. */
+/** Approved, and sent to a processor or about to be: the user may have paid, even after `expiresAt`. */
 export function isCharging(
   elicitation: Elicitation,
 ): elicitation is ActiveElicitation & ElicitationOf<'payment'> & { readonly approval: Approval } {
   return elicitation.status === 'active' && elicitation.approval !== undefined;
 }
 
-/** Whether completing it leaves a result that its MCP server redeems once. A lasting credential is read instead. */
+/** Whether its completion leaves a result that the MCP server redeems once. A lasting credential is read instead. */
 export function isRedeemable(request: ElicitationRequest): boolean {
   switch (request.kind) {
     case 'authorization':
@@ -159,8 +147,8 @@ export function isRedeemable(request: ElicitationRequest): boolean {
 }
 
 /**
- * Whether this payment of the processor is the one the elicitation was completed by. When a processor says `paid` and this is
- * false after `settle`, money was taken that nothing is given for: somebody must pay it back.
+ * Whether this payment completed the elicitation. If a processor reports `paid` and this is false after `settle`, the user paid
+ * for nothing, and the operator must refund it.
  */
 export function isPaidBy(elicitation: Elicitation, processorReference: string): boolean {
   return (
@@ -170,12 +158,7 @@ export function isPaidBy(elicitation: Elicitation, processorReference: string): 
   );
 }
 
-/** The processor's name for the payment that a move completes an elicitation with. */
-export function paymentIn(next: NextElicitation): string | undefined {
-  return next.status === 'completed' && next.outcome.kind === 'payment' ? next.outcome.processorReference : undefined;
-}
-
-/** Completed, and its result still waits for its MCP server: the person has answered and must not be asked again. */
+/** Completed with a result that is not redeemed: the user has answered and must not be asked again. */
 export function isUnredeemed(elicitation: Elicitation): elicitation is CompletedElicitation {
   return (
     elicitation.status === 'completed' && elicitation.redeemedAt === undefined && isRedeemable(elicitation.request)

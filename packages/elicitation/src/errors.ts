@@ -1,4 +1,4 @@
-/** Every code a caller of the domain can meet. They are part of the HTTP contract and never change their meaning. */
+/** Every error code of the domain. The codes are part of the HTTP contract and never change their meaning. */
 export const domainErrorCodes = [
   'not_found',
   'wrong_person',
@@ -17,6 +17,7 @@ export const domainErrorCodes = [
   'currency_not_allowed',
   'amount_over_limit',
   'payment_in_progress',
+  'daily_limit_reached',
   'not_redeemable',
   'already_redeemed',
   'too_many_elicitations',
@@ -24,10 +25,11 @@ export const domainErrorCodes = [
   'store_unavailable',
   'unknown_record_layout',
   'contention',
+  'idempotency_key_reused',
 ] as const;
 export type DomainErrorCode = (typeof domainErrorCodes)[number];
 
-/** A refusal the caller can act on. The message is safe to show and holds no outside text. */
+/** A refusal that the caller can act on. The message is safe to show and contains no outside text. */
 export class DomainError extends Error {
   override name = 'DomainError';
   readonly code: DomainErrorCode;
@@ -39,12 +41,12 @@ export class DomainError extends Error {
 }
 
 /**
- * A stored record is of a layout that this release does not know, or does not have the form of its layout. It is left as it is:
- * another release may know it.
+ * A stored record has a layout that this release does not know, or does not match its layout. It stays unchanged, because another
+ * release may know it.
  */
 export class UnknownRecordLayoutError extends DomainError {
   override name = 'UnknownRecordLayoutError';
-  /** What the record says itself; absent where it says nothing. */
+  /** The layout that the record names; absent if it names none. */
   readonly layout: number | undefined;
   constructor(layout?: number) {
     super('unknown_record_layout', 'A stored record has a layout this release cannot read.');
@@ -52,7 +54,7 @@ export class UnknownRecordLayoutError extends DomainError {
   }
 }
 
-/** Unknown and foreign ids are answered alike, so that nobody learns that an id exists. */
+/** Unknown ids and ids of other owners get the same response, which does not reveal whether an id exists. */
 export class NotFoundError extends DomainError {
   override name = 'NotFoundError';
   constructor(noun: 'elicitation' | 'connection' | 'credential' = 'elicitation') {
@@ -60,7 +62,7 @@ export class NotFoundError extends DomainError {
   }
 }
 
-/** The browser belongs to somebody else than the subject. Nothing about the elicitation may be shown. */
+/** The browser belongs to another person than the subject. Show nothing about the elicitation. */
 export class WrongPersonError extends DomainError {
   override name = 'WrongPersonError';
   constructor() {
@@ -68,7 +70,7 @@ export class WrongPersonError extends DomainError {
   }
 }
 
-/** The move is not in the table. */
+/** Thrown when the transition table has no entry for this event. */
 export class IllegalTransitionError extends DomainError {
   override name = 'IllegalTransitionError';
   constructor(from: string, event: string) {
@@ -76,7 +78,7 @@ export class IllegalTransitionError extends DomainError {
   }
 }
 
-/** It has ended, or its time is over; nothing can be done to it any more. */
+/** The elicitation has ended or expired; it cannot change any more. */
 export class AlreadyEndedError extends DomainError {
   override name = 'AlreadyEndedError';
   readonly status: string;
@@ -86,7 +88,7 @@ export class AlreadyEndedError extends DomainError {
   }
 }
 
-/** Something else is asked, or more by now, than what the person was shown. They must see it before they agree. */
+/** The request differs from the one on the page. The user must see it before they agree. */
 export class RequestChangedError extends DomainError {
   override name = 'RequestChangedError';
   constructor() {
@@ -94,12 +96,23 @@ export class RequestChangedError extends DomainError {
   }
 }
 
-/** What was approved may have been paid; only what the processor says ends it. */
+/** The user may have paid; only the processor's result ends the elicitation. */
 export function paymentInProgress(): DomainError {
   return new DomainError('payment_in_progress', 'The payment is being made.');
 }
 
-/** The subject was asked too often in a short time. `retryAfterMs` says when to come back. */
+/** The approval would raise the user's approvals of a day, here `spent`, above the given limit. */
+export class DailyLimitError extends DomainError {
+  override name = 'DailyLimitError';
+  /** Minor units of the other payments of the last 24 hours. */
+  readonly spent: number;
+  constructor(spent: number) {
+    super('daily_limit_reached', 'Together with other payments of the day, this is above the limit.');
+    this.spent = spent;
+  }
+}
+
+/** The subject got too many elicitations in a short time. Retry after `retryAfterMs`. */
 export class TooManyElicitationsError extends DomainError {
   override name = 'TooManyElicitationsError';
   readonly retryAfterMs: number;
@@ -109,7 +122,7 @@ export class TooManyElicitationsError extends DomainError {
   }
 }
 
-/** As much is stored for the MCP server as may be. Some of it expires after `retryAfterMs`. */
+/** The MCP server has reached its storage quota. Some records expire after `retryAfterMs`. */
 export class QuotaExceededError extends DomainError {
   override name = 'QuotaExceededError';
   readonly mcpServerId: string;
@@ -121,10 +134,29 @@ export class QuotaExceededError extends DomainError {
   }
 }
 
-/** The store did not answer in time or not at all. Whether the write happened is unknown; a repeat is harmless. */
+/** The store did not answer in time. Whether the write happened is unknown; a repeat is harmless. */
 export class StoreUnavailableError extends DomainError {
   override name = 'StoreUnavailableError';
   constructor(options?: ErrorOptions) {
     super('store_unavailable', 'The store is unavailable.', options);
   }
+}
+
+/** Whether another transition, a decision or the expiry came first. The stored status is authoritative, and its page shows it. */
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === 'already_ended' || error.code === 'illegal_transition');
+}
+
+/** Runs a transition that another may supersede. */
+export async function ignoreSuperseded(move: Promise<unknown>): Promise<void> {
+  try {
+    await move;
+  } catch (error) {
+    if (!isSuperseded(error)) throw error;
+  }
+}
+
+/** Another transition was committed first, too many times in a row. */
+export function contention(): DomainError {
+  return new DomainError('contention', 'The elicitation is changing too fast.');
 }

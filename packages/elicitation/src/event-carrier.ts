@@ -1,36 +1,36 @@
-import { compareFeedPositions, type EventOutbox, type OutboxEntry } from './feed.ts';
+import { compareFeedPositions, type EventOutbox, type OutboxEntry } from './events.ts';
 import { type Shard, shardIn } from './ids.ts';
 
 export interface CarryReport {
-  /** Entries read from the outboxes. */
+  /** Number of entries read from the outboxes. */
   readonly found: number;
-  /** Those of them that no feed had yet. */
+  /** Number of them that no feed had yet. */
   readonly carried: number;
-  /** Shards of which entries were dropped before anybody carried them. */
+  /** Shards that dropped entries before they were carried. */
   readonly gaps: readonly Shard[];
-  /** Shards that may have more. */
+  /** Shards that may have more entries. */
   readonly more: readonly Shard[];
 }
 
 export interface EventCarrierOptions {
-  /** Entries read per shard in one go. Default 64. */
+  /** Entries read per shard at a time. Default 64. */
   readonly perShard?: number;
-  /** Entries added to a feed in one go: the store is busy with nothing else meanwhile. Default 250. */
+  /** Entries added to a feed at a time; the store is blocked meanwhile. Default 250. */
   readonly perCarry?: number;
 }
 
 /**
- * Carries committed moves from the outboxes of the shards into the feeds of the MCP servers, one round at a time. First the feed,
- * which skips what it has, and the cursor later, which only says where to begin: at no point between the two does being killed,
- * or somebody else doing the same, lose or double anything. That also lets the cursors lag, so that they cost little.
+ * Carries committed transitions from the outboxes of the shards into the feeds of the MCP servers, one round at a time. It writes
+ * the feed first, which skips entries that it has, and the cursor later, which only marks where to start. A kill in between, or a
+ * concurrent carrier, therefore neither loses nor duplicates an event. Cursors may lag, so they are written rarely.
  */
 export class EventCarrier {
   readonly #outbox: EventOutbox;
   readonly #perShard: number;
   readonly #perCarry: number;
-  /** How far this carrier has carried; from where it began, everything up to there is in its feed. */
+  /** Position per shard up to which this carrier has carried. Everything from its start to there is in its feed. */
   readonly #carried = new Map<Shard, string>();
-  /** Shards whose cursor is behind that. */
+  /** Shards whose cursor is behind that position. */
   readonly #behind = new Set<Shard>();
 
   constructor(outbox: EventOutbox, { perShard = 64, perCarry = 250 }: EventCarrierOptions = {}) {
@@ -39,12 +39,12 @@ export class EventCarrier {
     this.#perCarry = perCarry;
   }
 
-  /** Whether cursors are behind what was carried. */
+  /** Whether a cursor is behind the carried position. */
   get isBehind(): boolean {
     return this.#behind.size > 0;
   }
 
-  /** What it had begun when it throws is begun once more by the next call. @throws StoreUnavailableError */
+  /** If it throws, the next call repeats the unfinished work. @throws StoreUnavailableError */
   async carry(shards: readonly Shard[]): Promise<CarryReport> {
     const read = await Promise.all(shards.map(shard => this.#read(shard)));
     const entries = read.flatMap(each => each.entries);
@@ -59,7 +59,7 @@ export class EventCarrier {
     };
   }
 
-  /** Says where whoever comes next may begin. @throws StoreUnavailableError */
+  /** Stores the position from which the next carrier continues. @throws StoreUnavailableError */
   async moveCursors(): Promise<void> {
     const behind = [...this.#behind];
     this.#behind.clear();
@@ -76,7 +76,7 @@ export class EventCarrier {
     }
   }
 
-  /** Begins anew at the cursors: somebody else may have carried meanwhile. */
+  /** Restarts at the cursors, because another carrier may have carried meanwhile. */
   forget(): void {
     this.#carried.clear();
     this.#behind.clear();
@@ -86,7 +86,7 @@ export class EventCarrier {
     const after = this.#carried.get(shard) ?? (await this.#outbox.cursor(shard));
     const read = await this.#readAfter(shard, after);
     if (!read.hasGap) return read;
-    // Somebody else may have carried meanwhile, further than this one remembers, and what is carried may be dropped.
+    // Another carrier may have carried further than this one remembers, and carried entries may be dropped.
     const cursor = await this.#outbox.cursor(shard);
     const isOvertaken = cursor !== undefined && after !== undefined && compareFeedPositions(after, cursor) < 0;
     return isOvertaken ? this.#readAfter(shard, cursor) : read;
@@ -97,7 +97,7 @@ export class EventCarrier {
     return { shard, ...(await this.#outbox.read(shard, { after, limit: this.#perShard })) };
   }
 
-  /** One after another: a later part must not be there without the one before. */
+  /** Sequential, so that a later part is never in the feed without the earlier one. */
   async #addAll(mcpServerId: string, entries: readonly OutboxEntry[]): Promise<number> {
     let added = 0;
     for (let at = 0; at < entries.length; at += this.#perCarry)

@@ -33,23 +33,23 @@ const ids = [
 const parsers = { ...Object.fromEntries(ids.map(({ prefix, parse }) => [prefix, parse])), cn: parseConnectionId };
 
 describe('shards', () => {
-  test('a subject keeps its shard for ever: ids and keys already written depend on it', () => {
+  test('the shard of a subject never changes, because stored ids and keys depend on it', () => {
     expect(shardOf(alice)).toBe('0b');
     expect(shardOf({ issuer: 'https://id.example.com', subject: 'bob' })).toBe('59');
   });
 
-  test('there are 256, two hex digits each', () => {
+  test('there are 256 shards, two hex digits each', () => {
     expect(new Set(SHARDS).size).toBe(256);
     expect(SHARDS.every(each => /^[0-9a-f]{2}$/.test(each))).toBe(true);
   });
 
-  test('issuer and subject do not run into each other', () => {
+  test('the boundary between issuer and subject affects the shard', () => {
     const parts = Array.from({ length: 9 }, (_, cut) => ['abcdefghi'.slice(0, cut), 'abcdefghi'.slice(cut)] as const);
     const shards = parts.map(([issuer, subject]) => shardOf({ issuer, subject }));
     expect(new Set(shards).size).toBeGreaterThan(1);
   });
 
-  test('users spread over all of them', () => {
+  test('users are spread over all shards', () => {
     const counts = new Map<string, number>();
     for (let n = 0; n < 256 * 64; n += 1) {
       const each = shardOf({ issuer: alice.issuer, subject: `user-${n}` });
@@ -72,17 +72,17 @@ describe('S45 ids', () => {
     expect(asked).toEqual([32]);
     expect(asked.reduce((sum, length) => sum + length * 8, 0)).toBeGreaterThanOrEqual(256);
     expect(id).toMatch(new RegExp(`^${prefix}_${shard}[A-Za-z0-9_-]{43}$`));
-    // Nothing of the random part is lost on the way into the id.
+    // The id contains all random bits.
     expect(Uint8Array.from(Buffer.from(id.slice(5), 'base64url'))).toEqual(bytes);
     expect(parse(id)).toBe(id);
     expect(shardIn(id)).toBe(shard);
   });
 
-  test.each(ids)('$prefix: no two alike', ({ make }) => {
+  test.each(ids)('$prefix: ids are unique', ({ make }) => {
     expect(new Set(Array.from({ length: 1_000 }, () => make(shard, systemEntropy))).size).toBe(1_000);
   });
 
-  test.each(ids)('$prefix is not taken for anything else', ({ prefix, make }) => {
+  test.each(ids)('$prefix parses only its own kind of id', ({ prefix, make }) => {
     const id = make(shard, systemEntropy);
     for (const [other, parse] of Object.entries(parsers)) expect(parse(id)).toBe(other === prefix ? id : undefined);
   });
@@ -111,11 +111,11 @@ describe('S45 ids', () => {
     expect(new Set(Array.from({ length: 1_000 }, () => newOperationId(systemEntropy))).size).toBe(1_000);
   });
 
-  test('the system source gives as many bytes as asked for', () => {
+  test('the system source returns the requested number of bytes', () => {
     expect(systemEntropy(32)).toHaveLength(32);
   });
 
-  test('nothing in the package draws from a predictable source', () => {
+  test('no file in the package uses a predictable random source', () => {
     const sources = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
       .filter(path => path.endsWith('.ts') && !path.endsWith('.test.ts'))
       .map(path => ({ path, text: readFileSync(`${import.meta.dirname}/${path}`, 'utf8') }));
@@ -134,7 +134,7 @@ describe('connection ids', () => {
     expect(shardIn(connectionIdOf(base))).toBe(shard);
   });
 
-  test('any other leads elsewhere', () => {
+  test('a different member leads to a different id', () => {
     const others = [
       base,
       { ...base, owner: 'calendar' },
@@ -147,13 +147,13 @@ describe('connection ids', () => {
     expect(new Set(others.map(connectionIdOf)).size).toBe(others.length);
   });
 
-  test.each(ids)('is not taken for $prefix', ({ parse }) => {
+  test.each(ids)('a connection id does not parse as $prefix', ({ parse }) => {
     expect(parse(connectionIdOf(base))).toBeUndefined();
   });
 });
 
 describe('digest', () => {
-  test('is SHA-256 in base64url', () => {
+  test('a digest is SHA-256 in base64url', () => {
     expect(digestOf('abc')).toBe('ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
   });
 });
@@ -162,19 +162,19 @@ describe('match code', () => {
   const code = (id: string) => matchCodeOf(id as `el_${string}`);
   const many = Array.from({ length: 20_000 }, (_, n) => code(`el_0b${digestOf(`${n}`)}`));
 
-  test('is the same wherever it is shown', () => {
+  test('the match code of an id is always the same', () => {
     expect(code(`el_0b${'A'.repeat(43)}`)).toBe(code(`el_0b${'A'.repeat(43)}`));
     expect(code(`el_0b${'A'.repeat(43)}`)).toBe('FR-HE');
   });
 
-  test('uses no character that reads like another', () => {
+  test('match codes use no characters that look alike', () => {
     const letters = new Set(many.join('').replaceAll('-', ''));
     expect([...letters].sort().join('')).toBe('34679ACDEFGHJKLMNPQRTUVWXY');
     for (const misread of '0O1I2Z5S8B') expect(letters.has(misread)).toBe(false);
     expect(many.every(each => /^[A-Z0-9]{2}-[A-Z0-9]{2}$/.test(each))).toBe(true);
   });
 
-  test('spreads evenly over every place', () => {
+  test('match codes are evenly distributed at every position', () => {
     for (const place of [0, 1, 3, 4]) {
       const counts = new Map<string, number>();
       for (const each of many) counts.set(each.charAt(place), (counts.get(each.charAt(place)) ?? 0) + 1);
@@ -186,8 +186,8 @@ describe('match code', () => {
     expect(new Set(many).size).toBeGreaterThan(19_400);
   });
 
-  test('says nothing about the id', () => {
-    // Neighbours share nothing.
+  test('a match code reveals nothing about the id', () => {
+    // Similar ids have unrelated codes.
     expect(code(`el_0b${'A'.repeat(42)}E`)).toBe('HY-YM');
   });
 });

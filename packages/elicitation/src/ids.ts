@@ -2,8 +2,8 @@ import { createHash, hash, randomBytes } from 'node:crypto';
 import type { Subject } from './subject.ts';
 
 /**
- * A shard is the Redis hash tag of one user: two hex digits of a hash of the subject. It is carried inside every id, so
- * that an id alone leads to the slot in which everything about that user commits together.
+ * A shard is the Redis hash tag of one user: two hex digits of a hash of the subject. Every id contains it, so an id alone leads
+ * to the slot in which everything about that user commits together.
  */
 export type Shard = string & { readonly __brand: 'Shard' };
 export type ElicitationId = `el_${string}`;
@@ -12,9 +12,9 @@ export type CredentialId = `cr_${string}`;
 export type BrowserSessionId = `bs_${string}`;
 /** The OAuth `state` parameter of one authorization transaction (RFC 6749 section 10.12). */
 export type AuthorizationState = `st_${string}`;
-/** Names one external verification; worth nothing without the MCP server's API credential. */
+/** Identifies one external verification; useless without the MCP server's API credential. */
 export type VerificationId = `vf_${string}`;
-/** Names one grant that a provider is to be told to end. */
+/** Id of the pending revocation of one grant. */
 export type RevocationId = `rv_${string}`;
 
 export const SHARDS: readonly Shard[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0') as Shard);
@@ -44,14 +44,14 @@ export const newAuthorizationState = (shard: Shard, entropy: Entropy): Authoriza
 export const newVerificationId = (shard: Shard, entropy: Entropy): VerificationId => newId('vf', shard, entropy);
 export const newRevocationId = (shard: Shard, entropy: Entropy): RevocationId => newId('rv', shard, entropy);
 
-/** A name for one attempt to change something; a repeat under the same name changes nothing twice. */
+/** Returns an id for one attempt to change something; a repeat under the same id changes nothing. */
 export function newOperationId(entropy: Entropy): string {
   return Buffer.from(entropy(16)).toString('base64url');
 }
 
 /**
- * One subject has at most one connection per owner, provider and resource, so its id is derived from those and needs
- * no index. It grants nothing: every read is also checked against the owner.
+ * One subject has at most one connection per owner, provider and resource, so its id is derived from them and needs no index. The
+ * id grants nothing: every read also checks the owner.
  */
 export function connectionIdOf(of: {
   owner: string;
@@ -68,7 +68,7 @@ export function connectionIdOf(of: {
   return `cn_${shardOf(of.subject)}${digest}`;
 }
 
-/** As with connections: one per owner, subject and name, so the id is derived from those. */
+/** As for connections: one per owner, subject and name, so the id is derived from them. */
 export function credentialIdOf(of: { owner: string; subject: Subject; name: string }): CredentialId {
   const { owner, subject, name } = of;
   const digest = hash(
@@ -105,7 +105,7 @@ export function shardIn(
   return id.slice(3, 5) as Shard;
 }
 
-/** What is stored instead of a bearer value, so that a dump of the store opens no door. */
+/** Stored instead of a bearer value, so that a dump of the store grants no access. */
 export function digestOf(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }
@@ -113,8 +113,8 @@ export function digestOf(secret: string): string {
 const MATCH_ALPHABET = 'ACDEFGHJKLMNPQRTUVWXY34679';
 
 /**
- * A short code such as `K7-4Q`, shown beside the URL and on the page, so that a person can see that both belong together
- * (RFC 10027). Derived from the id, hence never stored; it is not a secret and proves nothing to the gateway.
+ * A short code such as `K7-4Q`, shown next to the URL and on the page, so that the user can see that they belong together (RFC
+ * 10027). It is derived from the id and never stored. It is not a secret and proves nothing to the gateway.
  */
 export function matchCodeOf(elicitationId: ElicitationId): string {
   const digest = createHash('sha256').update(`match code ${elicitationId}`).digest();
@@ -122,7 +122,7 @@ export function matchCodeOf(elicitationId: ElicitationId): string {
   return `${letter(0)}${letter(1)}-${letter(2)}${letter(3)}`;
 }
 
-/** Where a record lives that belongs to no subject: spread by its digest. */
+/** Shard of a record without a subject, distributed by its digest. */
 export function shardOfDigest(digest: string): Shard {
   return createHash('sha256').update(digest).digest('hex').slice(0, 2) as Shard;
 }

@@ -1,9 +1,10 @@
 import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
+import type { NewConnection } from './connection.ts';
 import type { IssueElicitation } from './elicitation-service.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { connectionIdOf, newElicitationId, shardIn, shardOf, systemEntropy } from './ids.ts';
-import type { ElicitationStore, NewConnection } from './ports.ts';
 import {
   alice,
   bob,
@@ -35,7 +36,7 @@ const authorization = (change: Partial<AuthorizationInput> = {}): Pick<IssueElic
 });
 
 describe('a new elicitation', () => {
-  test('is pending, for that person, and holds what was given', async () => {
+  test('a new elicitation is pending, for that subject, and contains the input', async () => {
     const bench = createBench();
     const given = {
       message: 'To file the issue',
@@ -48,7 +49,6 @@ describe('a new elicitation', () => {
       disposition: 'created',
       elicitation: {
         ...given,
-        layout: 1,
         elicitationId: expect.stringMatching(/^el_/),
         version: 1,
         status: 'pending',
@@ -61,26 +61,29 @@ describe('a new elicitation', () => {
     });
   });
 
-  test('lies in the shard of its subject', async () => {
+  test('a new elicitation is in the shard of its subject', async () => {
     const { elicitationId } = await createBench().pending(mcpServer(), { subject: bob });
     expect(shardIn(elicitationId)).toBe(shardOf(bob));
   });
 
-  test.each(['login', 'external', 'loopback'] as const)('takes over the identity mode %s', async identityMode => {
-    expect(await createBench().pending(mcpServer({ identityMode }))).toMatchObject({ identityMode });
-  });
+  test.each(['login', 'external', 'loopback'] as const)(
+    'a new elicitation keeps the identity mode %s',
+    async identityMode => {
+      expect(await createBench().pending(mcpServer({ identityMode }))).toMatchObject({ identityMode });
+    },
+  );
 
   test.each([
     { ttlMs: MINUTE, lives: MINUTE },
     { ttlMs: 5 * MINUTE, lives: 5 * MINUTE },
     { ttlMs: 5 * MINUTE + 1, lives: 5 * MINUTE },
-  ])('asked to live $ttlMs ms under a limit of 5 minutes, lives $lives ms', async ({ ttlMs, lives }) => {
+  ])('limits a lifetime of $ttlMs ms to $lives ms under a limit of 5 minutes', async ({ ttlMs, lives }) => {
     const limits = { ...mcpServer().limits, maxTtlMs: 5 * MINUTE };
     const { createdAt, expiresAt } = await createBench().pending(mcpServer({ limits }), { ttlMs });
     expect(expiresAt - createdAt).toBe(lives);
   });
 
-  test('asks for sorted scopes without repeats, and for those of the provider where none are named', async () => {
+  test('requests sorted scopes without duplicates, and the default scopes of the provider if none are named', async () => {
     const named = await createBench().pending(mcpServer(), authorization({ scopes: ['repo', 'admin', 'repo'] }));
     expect(scopesOf(named)).toEqual(['admin', 'repo']);
     const none = await createBench().pending(mcpServer(), authorization({ scopes: [] }));
@@ -90,7 +93,7 @@ describe('a new elicitation', () => {
     expect(scopesOf(byDefault)).toEqual(['read:user', 'repo']);
   });
 
-  test('is announced and audited once', async () => {
+  test('a new elicitation is announced and audited once', async () => {
     const bench = createBench();
     const elicitation = await bench.pending();
     expect(bench.announced(elicitation)).toEqual(['elicitation.pending']);
@@ -112,14 +115,14 @@ describe('refusals', () => {
     { code: 'quota_exceeded', server: { limits: { ...mcpServer().limits, quota: { records: 0, bytes: 0 } } } },
   ];
 
-  test.each(refusals)('$code, and nothing is written or audited', async ({ code, server, input }) => {
+  test.each(refusals)('refuses with $code, and writes and audits nothing', async ({ code, server, input }) => {
     const bench = createBench();
     await expect(bench.issue(mcpServer(server), input)).rejects.toMatchObject({ code });
     expect(bench.stores.events).toEqual([]);
     expect(bench.audits).toEqual([]);
   });
 
-  test('a subject asked too often is told when to come back, alone and for one window', async () => {
+  test('only the subject over the limit is refused, with a retry time and for one window', async () => {
     const bench = createBench();
     const limits = { ...mcpServer().limits, subjectMax: 2, subjectWindowMs: MINUTE, maxTtlMs: TTL_MS };
     const ask = (resource: string, subject = alice, mcpServerId = 'issue-tracker') =>
@@ -130,15 +133,15 @@ describe('refusals', () => {
     await expect(ask('c')).rejects.toMatchObject({ code: 'too_many_elicitations', retryAfterMs: (MINUTE * 3) / 4 });
     expect(await ask('c', bob)).toMatchObject({ disposition: 'created' });
     expect(await ask('c', alice, 'calendar')).toMatchObject({ disposition: 'created' });
-    // An open one costs nothing.
+    // An open elicitation does not count.
     expect(await ask('a')).toMatchObject({ disposition: 'open' });
     bench.clock.advance((MINUTE * 3) / 4);
     expect(await ask('c')).toMatchObject({ disposition: 'created' });
   });
 });
 
-describe('the same ask', () => {
-  test.each(['pending', 'active', 'verifying'] as const)('finds the one that is %s', async status => {
+describe('a repeated request', () => {
+  test.each(['pending', 'active', 'verifying'] as const)('finds the %s elicitation', async status => {
     const bench = createBench();
     const open = await bench.at(status);
     const audits = await bench.audited(async () => {
@@ -147,15 +150,18 @@ describe('the same ask', () => {
     expect(audits).toEqual([]);
   });
 
-  test.each(['failed', 'declined', 'cancelled', 'expired'] as const)('is asked anew after %s', async status => {
-    const bench = createBench();
-    const ended = await bench.at(status);
-    const issued = await bench.issue();
-    expect(issued).toMatchObject({ disposition: 'created' });
-    expect(issued).not.toMatchObject({ elicitation: { elicitationId: ended.elicitationId } });
-  });
+  test.each(['failed', 'declined', 'cancelled', 'expired'] as const)(
+    'a repeat after %s creates a new elicitation',
+    async status => {
+      const bench = createBench();
+      const ended = await bench.at(status);
+      const issued = await bench.issue();
+      expect(issued).toMatchObject({ disposition: 'created' });
+      expect(issued).not.toMatchObject({ elicitation: { elicitationId: ended.elicitationId } });
+    },
+  );
 
-  test('is the same however it is spelled', async () => {
+  test('requests are the same however they are spelled', async () => {
     const bench = createBench();
     const resource = 'https://api.example.com';
     await bench.pending(mcpServer(), authorization({ resource, scopes: ['repo', 'read:user'] }));
@@ -185,7 +191,7 @@ describe('the same ask', () => {
     expect(other).not.toMatchObject({ elicitation: { elicitationId: first.elicitationId } });
   });
 
-  test('an open one that ends between being found and being read is replaced', async () => {
+  test('replaces an open elicitation that ends between being found and being read', async () => {
     let endIt = async () => {};
     const bench = createBench(elicitations => ({
       read: async id => {
@@ -203,7 +209,7 @@ describe('the same ask', () => {
     expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.cancelled']);
   });
 
-  test('of many at once one is created, and everybody gets that one', async () => {
+  test('concurrent requests create one elicitation, and all callers get it', async () => {
     const bench = createBench();
     const issued = await Promise.all(Array.from({ length: 50 }, () => bench.issue()));
     expect(issued.filter(({ disposition }) => disposition === 'created')).toHaveLength(1);
@@ -212,7 +218,7 @@ describe('the same ask', () => {
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
   });
 
-  test('a store that always has something newer ends in contention', async () => {
+  test('a store that always reports a newer record ends in contention', async () => {
     const bench = createBench(() => ({
       create: async () => ({ result: 'open', elicitationId: newElicitationId(shardOf(alice), systemEntropy) }),
       read: async () => undefined,
@@ -222,7 +228,7 @@ describe('the same ask', () => {
 });
 
 describe('a connection', () => {
-  /** A connection that an earlier elicitation brought; with `change` to what the provider granted. */
+  /** A connection of an earlier elicitation. `change` alters what the provider granted. */
   async function connected(change: Partial<NewConnection> = {}, server = mcpServer(), subject = alice) {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending(server, { subject });
@@ -233,14 +239,14 @@ describe('a connection', () => {
     return { bench, connectionId };
   }
 
-  test('that serves answers at once: nobody is asked, nothing is announced or audited', async () => {
+  test('a usable connection is returned immediately, without an elicitation, event or audit line', async () => {
     const { bench, connectionId } = await connected({ scopes: ['read:user', 'repo'], account: { id: '583231' } });
     const announced = bench.stores.events.length;
     for (const request of [{}, { scopes: [] }, { expectedAccount: '583231' }]) {
       const audits = await bench.audited(async () => {
         const issued = await bench.issue(mcpServer(), authorization(request));
         expect(issued).toEqual({
-          disposition: 'served',
+          disposition: 'existing_connection',
           connection: await bench.stores.connections.read(connectionId),
         });
       });
@@ -272,47 +278,50 @@ describe('a connection', () => {
     expect(await bench.issue(mcpServer(), authorization(asked))).toMatchObject({ disposition: 'open' });
   });
 
-  test('stops serving when its token comes to its end', async () => {
+  test('a connection stops serving when its token expires', async () => {
     const { bench } = await connected(anHour);
     bench.clock.advance(HOUR - 30_001);
-    expect(await bench.issue()).toMatchObject({ disposition: 'served' });
+    expect(await bench.issue()).toMatchObject({ disposition: 'existing_connection' });
     bench.clock.advance(1);
     expect(await bench.issue()).toMatchObject({ disposition: 'created' });
   });
 
-  test('that can be renewed serves whatever became of its token, until it is lost', async () => {
+  test('a refreshable connection serves even with an expired token, until it is lost', async () => {
     const { bench, connectionId } = await connected({ ...anHour, refreshable: true });
     bench.clock.advance(2 * HOUR);
     const issued = await bench.issue();
-    expect(issued).toMatchObject({ disposition: 'served' });
+    expect(issued).toMatchObject({ disposition: 'existing_connection' });
     const current = await bench.stores.connections.read(connectionId);
     if (current === undefined) throw new Error('The connection has vanished.');
     await bench.stores.connections.markLost({ current, reason: 'refused' });
     expect(await bench.issue()).toMatchObject({ disposition: 'created' });
   });
 
-  test('answers before what is open: that may wait for more than is needed', async () => {
+  test('a connection answers before an open elicitation, which may ask for more than needed', async () => {
     const { bench } = await connected();
     await bench.pending(mcpServer(), authorization({ scopes: ['repo', 'admin'] }));
     const audits = await bench.audited(async () => {
-      expect(await bench.issue()).toMatchObject({ disposition: 'served' });
+      expect(await bench.issue()).toMatchObject({ disposition: 'existing_connection' });
     });
     expect(audits).toEqual([]);
   });
 
-  test('I6 serves neither another person nor another MCP server', async () => {
+  test('I6 a connection serves neither another user nor another MCP server', async () => {
     const { bench } = await connected();
     expect(await bench.issue(mcpServer({ mcpServerId: 'calendar' }))).toMatchObject({ disposition: 'created' });
     expect(await bench.issue(mcpServer(), { subject: bob })).toMatchObject({ disposition: 'created' });
   });
 
-  test('serves an MCP server of the same group, as the operator has declared', async () => {
+  test('a connection serves an MCP server of the same declared group', async () => {
     const { bench } = await connected({}, mcpServer({ connectionOwner: 'office' }));
     const calendar = mcpServer({ mcpServerId: 'calendar', connectionOwner: 'office' });
-    expect(await bench.issue(calendar)).toMatchObject({ disposition: 'served', connection: { owner: 'office' } });
+    expect(await bench.issue(calendar)).toMatchObject({
+      disposition: 'existing_connection',
+      connection: { owner: 'office' },
+    });
   });
 
-  test('that comes while it is being looked at is looked at again', async () => {
+  test('checks a connection again that changes during the check', async () => {
     const generations: (number | undefined)[] = [];
     let replace = async () => {};
     const bench = createBench(elicitations => ({
@@ -324,7 +333,7 @@ describe('a connection', () => {
       },
     }));
     await bench.at('completed');
-    // Something else of this person is completed in between, with a second token set that is wide enough.
+    // Another elicitation of this user completes in between, with a second token set that has enough scopes.
     const wide = authorization({ scopes: ['admin', 'repo'] });
     const other = await bench.pending(mcpServer(), authorization({ scopes: ['other'] }));
     const active = await bench.service.accept(
@@ -343,47 +352,54 @@ describe('a connection', () => {
     };
     generations.length = 0;
     expect(await bench.issue(mcpServer(), wide)).toMatchObject({
-      disposition: 'served',
+      disposition: 'existing_connection',
       connection: { generation: 2 },
     });
     expect(generations).toEqual([undefined, 1]);
   });
 });
 
-describe('a reservation', () => {
-  const reservation = {
-    elicitationId: newElicitationId(shardOf(alice), systemEntropy),
-    operationId: 'reserved-operation',
-  };
+describe('an idempotency key', () => {
+  const idempotencyKey = { digest: 'digest-of-the-key', fingerprint: 'of-the-body' };
 
-  test('is the id, and a repeat meets the same elicitation wherever it stands by now', async () => {
+  test('a repeat returns the elicitation in its initial state, whatever its status now', async () => {
     const bench = createBench();
-    const first = await bench.pending(mcpServer(), { reservation });
-    expect(first.elicitationId).toBe(reservation.elicitationId);
-    expect(await bench.issue(mcpServer(), { reservation })).toEqual({ disposition: 'created', elicitation: first });
-    const declined = await bench.service.decline(first.elicitationId, signedIn(alice));
-    expect(await bench.issue(mcpServer(), { reservation })).toEqual({ disposition: 'created', elicitation: declined });
+    const first = await bench.pending(mcpServer(), { idempotencyKey });
+    await bench.service.decline(first.elicitationId, signedIn(alice));
+    expect(await bench.issue(mcpServer(), { idempotencyKey })).toEqual({ disposition: 'repeated', elicitation: first });
     expect(bench.announced(first)).toEqual(['elicitation.pending', 'elicitation.declined']);
   });
 
   test('a repeat does not count against the limit', async () => {
     const bench = createBench();
     const server = mcpServer({ limits: { ...mcpServer().limits, subjectMax: 1 } });
-    await bench.pending(server, { reservation });
-    expect(await bench.issue(server, { reservation })).toMatchObject({ disposition: 'created' });
+    await bench.pending(server, { idempotencyKey });
+    expect(await bench.issue(server, { idempotencyKey })).toMatchObject({ disposition: 'repeated' });
   });
 
-  test('a repeat is audited again, because the first may have died before it could say so', async () => {
+  test('a repeat is not audited again', async () => {
     const bench = createBench();
-    await bench.pending(mcpServer(), { reservation });
-    const audits = await bench.audited(() => bench.issue(mcpServer(), { reservation }));
-    expect(audits).toMatchObject([{ type: 'issued', elicitationId: reservation.elicitationId }]);
+    await bench.pending(mcpServer(), { idempotencyKey });
+    expect(await bench.audited(() => bench.issue(mcpServer(), { idempotencyKey }))).toEqual([]);
   });
 
-  test('the id of another operation is not taken over', async () => {
+  test('another request under the same key is refused, and creates nothing', async () => {
     const bench = createBench();
-    await bench.pending(mcpServer(), { reservation });
-    const stolen = { ...reservation, operationId: 'another-operation' };
-    await expect(bench.issue(mcpServer(), { reservation: stolen })).rejects.toMatchObject({ code: 'contention' });
+    const first = await bench.pending(mcpServer(), { idempotencyKey });
+    const other = { idempotencyKey: { ...idempotencyKey, fingerprint: 'of-another-body' } };
+    const code = 'idempotency_key_reused';
+    await expect(bench.issue(mcpServer(), { ...other, ...authorization({ scopes: ['gist'] }) })).rejects.toMatchObject({
+      code,
+    });
+    expect(bench.announced(first)).toEqual(['elicitation.pending']);
+  });
+
+  test('a repeat returns the response that is stored under the key', async () => {
+    const stored = { result: 'replayed', response: 'response' } as const;
+    const bench = createBench(() => ({ create: async () => stored }));
+    expect(await bench.issue(mcpServer(), { idempotencyKey })).toEqual({
+      disposition: 'replayed',
+      response: 'response',
+    });
   });
 });

@@ -1,7 +1,8 @@
 import { about } from './audit.ts';
+import { authorizeRequest, type RequestInput } from './authorize-request.ts';
 import { type Connection, covers, serves } from './connection.ts';
-import { contention, MAX_TRIES } from './contention.ts';
 import { answersCredential, type Credential } from './credential.ts';
+import { definedOnly } from './defined-only.ts';
 import {
   type CompletedElicitation,
   type Elicitation,
@@ -10,7 +11,8 @@ import {
   isUnredeemed,
   type RequestedBy,
 } from './elicitation.ts';
-import { NotFoundError, QuotaExceededError, TooManyElicitationsError } from './errors.ts';
+import type { CreateElicitation, IdempotencyKey } from './elicitation-store.ts';
+import { contention, DomainError, NotFoundError, QuotaExceededError, TooManyElicitationsError } from './errors.ts';
 import {
   connectionIdOf,
   credentialIdOf,
@@ -22,9 +24,8 @@ import {
   shardOf,
 } from './ids.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
-import type { Moves, MovesDeps } from './moves.ts';
-import { permitted, type RequestInput } from './permitted.ts';
-import type { Clock, CreateElicitation } from './ports.ts';
+import { MAX_TRIES, type Moves, type MovesDeps } from './moves.ts';
+import type { Clock } from './ports.ts';
 import type { AuthorizationRequest, CredentialRequest, ElicitationRequest } from './requests.ts';
 import type { Subject } from './subject.ts';
 
@@ -38,40 +39,40 @@ export interface IssueElicitation {
   readonly request: RequestInput;
   readonly message?: string;
   readonly requestedBy?: RequestedBy;
-  /** How long it stays open, in milliseconds; never longer than the MCP server's limit. */
+  /** Lifetime in milliseconds, limited by the MCP server's maximum. */
   readonly ttlMs: number;
   readonly returnUrl?: string;
   readonly traceparent?: string;
-  /** Reserved by an idempotent caller, so that a repeat meets the same elicitation. */
-  readonly reservation?: { readonly elicitationId: ElicitationId; readonly operationId: string };
+  readonly idempotencyKey?: IdempotencyKey;
 }
 
 export type Issued =
-  /** `created` also when a repeat met what an earlier call under the same reservation created. */
   | { readonly disposition: 'created' | 'open'; readonly elicitation: Elicitation }
-  /** The person has answered the same ask already, and the result waits to be redeemed. */
+  /** The user has already answered the same request, and the result is not redeemed yet. */
   | { readonly disposition: 'answered'; readonly elicitation: CompletedElicitation }
-  /** A connection already serves; nobody is asked. */
-  | { readonly disposition: 'served'; readonly connection: Connection }
-  /** Likewise, a lasting credential. */
-  | { readonly disposition: 'kept'; readonly credential: Credential };
+  /** A stored connection answers the request without the user. */
+  | { readonly disposition: 'existing_connection'; readonly connection: Connection }
+  /** A stored lasting credential answers the request without the user. */
+  | { readonly disposition: 'existing_credential'; readonly credential: Credential }
+  /** Created by an earlier call under the same idempotency key, in its initial state. */
+  | { readonly disposition: 'repeated'; readonly elicitation: Elicitation }
+  /** The response of an earlier call under the same idempotency key. */
+  | { readonly disposition: 'replayed'; readonly response: string };
 
 export function createIssuance({ elicitations, move, providers, audit, entropy, now }: IssuanceDeps) {
   /**
-   * Issues an elicitation, or finds what answers the ask without asking anybody again: a connection that serves, a lasting
-   * credential, or an elicitation of the same ask that is open or whose result waits to be redeemed. A call that is made again
-   * meets the payment it made.
+   * Issues an elicitation, or returns what already answers the request: a usable connection, a lasting credential, or an
+   * elicitation of the same request that is open or has a result to redeem. A repeated call finds the payment that it made.
    *
-   * Parallel asks for one account share one elicitation: it is widened to the scopes of all of them for as long as nobody has
-   * agreed to it; afterwards what it lacks is asked for by a second one. A repeat under a reservation is audited again: nobody
-   * knows whether the earlier call lived long enough to say so.
-   * @throws DomainError as `permitted`, `contention`; TooManyElicitationsError; QuotaExceededError; TypeError where the digest is not that of the
-   * request.
+   * Concurrent requests for one account share one elicitation. It is widened to the scopes of all of them until the user agrees.
+   * Afterwards a second elicitation asks for the missing scopes. A repeat under an idempotency key is not audited again.
+   * @throws DomainError as `authorizeRequest`, `contention`, `idempotency_key_reused`; TooManyElicitationsError;
+   * QuotaExceededError; TypeError if the digest does not match the request
    */
   async function issue(mcpServer: McpServer, input: IssueElicitation): Promise<Issued> {
-    const request = permitted(mcpServer, input, providers);
+    const request = authorizeRequest(mcpServer, input, providers);
     const ask = asked(mcpServer, input, request, entropy);
-    // What turned out useless is named to the store, which then reports only what is newer.
+    // Names unusable records to the store, which then reports only newer ones.
     let seen: CreateElicitation['seen'] = {};
     for (let attempt = 0; attempt < MAX_TRIES; attempt += 1) {
       const created = await elicitations.create({ ...ask, seen });
@@ -79,14 +80,20 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
         case 'created':
           audit({ type: 'issued', ...about(created.elicitation) }, created.elicitation);
           return { disposition: 'created', elicitation: created.elicitation };
-        case 'connected':
+        case 'repeated':
+          return { disposition: 'repeated', elicitation: created.elicitation };
+        case 'replayed':
+          return { disposition: 'replayed', response: created.response };
+        case 'key_reused':
+          throw new DomainError('idempotency_key_reused', 'The Idempotency-Key was used for another request body.');
+        case 'existing_connection':
           if (request.kind === 'authorization' && answers(created.connection, request, now()))
-            return { disposition: 'served', connection: created.connection };
+            return { disposition: 'existing_connection', connection: created.connection };
           seen = { ...seen, answer: created.connection };
           break;
-        case 'kept':
+        case 'existing_credential':
           if (request.kind === 'credential' && answersCredential(created.credential, request))
-            return { disposition: 'kept', credential: created.credential };
+            return { disposition: 'existing_credential', credential: created.credential };
           seen = { ...seen, answer: created.credential };
           break;
         case 'open': {
@@ -104,7 +111,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
     throw contention();
   }
 
-  /** What the elicitation of the same ask comes to; undefined when it is of no use any more. */
+  /** Returns what the elicitation of the same request results in; undefined if it is no longer usable. */
   async function metBy(request: ElicitationRequest, elicitationId: ElicitationId): Promise<Issued | undefined> {
     const elicitation =
       request.kind === 'authorization'
@@ -115,21 +122,20 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
     return isTerminal(elicitation) ? undefined : { disposition: 'open', elicitation };
   }
 
-  /** The open elicitation once it asks for all of the scopes; undefined when it cannot any more. */
+  /** Returns the open elicitation once it requests all scopes; undefined if it no longer can. */
   async function widened(elicitationId: ElicitationId, scopes: readonly string[]): Promise<Elicitation | undefined> {
     try {
       const elicitation = await move(elicitationId, current => {
         if (current.status !== 'pending' || !isOfKind(current, 'authorization')) return undefined;
         if (covers(current.request.scopes, scopes)) return undefined;
-        const { trouble, missing } = current;
+        const { retryReason, missing } = current;
         const added = scopes.filter(scope => !current.request.scopes.includes(scope));
         return {
           events: ['widen'],
           next: {
             status: 'pending',
             scopes: [...current.request.scopes, ...added].sort(),
-            ...(trouble === undefined ? {} : { trouble }),
-            ...(missing === undefined ? {} : { missing }),
+            ...definedOnly({ retryReason, missing }),
           },
           auditedAs: { type: 'widened', scopes: added },
         };
@@ -137,7 +143,7 @@ export function createIssuance({ elicitations, move, providers, audit, entropy, 
       if (isTerminal(elicitation) || !isOfKind(elicitation, 'authorization')) return undefined;
       return covers(elicitation.request.scopes, scopes) ? elicitation : undefined;
     } catch (error) {
-      // It has ended and was forgotten between being found and being read.
+      // It ended and was deleted between being found and being read.
       if (error instanceof NotFoundError) return undefined;
       throw error;
     }
@@ -152,31 +158,29 @@ function asked(
   request: ElicitationRequest,
   entropy: Entropy,
 ): Omit<CreateElicitation, 'seen'> {
-  const { subject, message, requestedBy, returnUrl, traceparent, reservation } = input;
+  const { subject, message, requestedBy, returnUrl, traceparent, idempotencyKey } = input;
   const { mcpServerId, identityMode, limits } = mcpServer;
   const answeredBy = answerIdOf(mcpServer, subject, request);
   return {
     elicitation: {
-      elicitationId: reservation?.elicitationId ?? newElicitationId(shardOf(subject), entropy),
+      elicitationId: newElicitationId(shardOf(subject), entropy),
       mcpServerId,
       identityMode,
       subject,
       request,
-      ...(message === undefined ? {} : { message }),
-      ...(requestedBy === undefined ? {} : { requestedBy }),
-      ...(returnUrl === undefined ? {} : { returnUrl }),
-      ...(traceparent === undefined ? {} : { traceparent }),
+      ...definedOnly({ message, requestedBy, returnUrl, traceparent }),
     },
     ttlMs: Math.min(input.ttlMs, limits.maxTtlMs),
-    operationId: reservation?.operationId ?? newOperationId(entropy),
+    operationId: newOperationId(entropy),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     coalescingDigest: coalescingDigestOf(mcpServer, subject, request),
-    ...(answeredBy === undefined ? {} : { answeredBy }),
+    ...definedOnly({ answeredBy }),
     subjectLimit: { max: limits.subjectMax, windowMs: limits.subjectWindowMs },
     quota: limits.quota,
   };
 }
 
-/** Where the answer lies that serves again and again, for the kinds that have one. */
+/** Returns the id of the reusable answer, for kinds that have one. */
 function answerIdOf(
   { connectionOwner: owner }: McpServer,
   subject: Subject,
@@ -192,9 +196,9 @@ function isLasting(request: ElicitationRequest): request is CredentialRequest {
 }
 
 /**
- * Names what can be settled by one visit of the person: one account at one provider for one MCP server, whatever the scopes; of
- * the other kinds, exactly what is asked. With the mode, so that what was issued under another one, and is refused now, stands
- * in nobody's way.
+ * Identifies the requests that one visit of the user can settle: one account at one provider for one MCP server, with any scopes;
+ * for other kinds, exactly the same request. It includes the identity mode: an elicitation issued under another mode is refused
+ * now and must not block a new one.
  */
 function coalescingDigestOf(
   { mcpServerId, identityMode }: McpServer,
@@ -209,7 +213,7 @@ function whatIsAsked(request: ElicitationRequest): readonly (string | null)[] {
     case 'authorization':
       return [request.provider, request.resource ?? null, request.expectedAccount ?? null];
     case 'payment':
-      // An approval that nobody has charged yet is no payment by a processor, though the terms are the same.
+      // An approval without a charge differs from a payment by a processor, even with the same terms.
       return [request.digest, request.processor];
     default:
       return [request.digest];
@@ -217,9 +221,8 @@ function whatIsAsked(request: ElicitationRequest): readonly (string | null)[] {
 }
 
 /**
- * What a person has answered is found by a repeated call for as long as they could have answered it, and no longer: a yes that nobody
- * took must not serve another run of the same tool on the next day. Money that was paid is found until it is forgotten, or it would be
- * paid twice.
+ * Whether a repeated call may get this answer: until the elicitation's `expiresAt`, because an unredeemed approval must not serve
+ * another run of the same tool on the next day. A payment is found as long as it is stored, or the user would pay twice.
  */
 function answersStill({ outcome, expiresAt }: CompletedElicitation, now: number): boolean {
   const isPaid = outcome.kind === 'payment' && outcome.processorReference !== undefined;

@@ -1,19 +1,19 @@
 import type { IdentityMode } from './elicitation.ts';
+import { SHARDS } from './ids.ts';
 import type { Kind } from './requests.ts';
-import type { StorageQuota } from './storage-quota.ts';
 
-/** A registered caller of the API and what it may ask for. */
+/** A registered caller of the API, and its permissions. */
 export interface McpServer {
   readonly mcpServerId: string;
   readonly identityMode: IdentityMode;
-  /** Who owns the connections made for it: itself, or a group the operator declared. */
+  /** Owner of its connections: itself, or a group that the operator declared. */
   readonly connectionOwner: string;
   readonly kinds: readonly Kind[];
   readonly providers: readonly string[];
-  /** Which payments it may ask for; absent: none. A currency without a limit is refused. */
+  /** Allowed payments; absent: none. A currency without a limit is refused. */
   readonly payment?: {
     readonly processors: readonly string[];
-    /** Greatest amount of one payment by ISO 4217 currency, in minor units. */
+    /** Maximum amount of one payment by ISO 4217 currency, in minor units. */
     readonly maxMinorUnits: Readonly<Record<string, number>>;
   };
   /** Issuers whose subjects it may name. */
@@ -28,7 +28,21 @@ export interface McpServer {
   };
 }
 
-/** What the domain must know of a provider. */
+/** The domain's view of a provider. */
 export interface ProviderFacts {
   readonly defaultScopes: readonly string[];
+}
+
+/** Maximum number of unexpired records, and their size, for one MCP server. */
+export interface StorageQuota {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/**
+ * The share of a quota in each shard. A record commits in the slot of its subject, so a shard cannot know the usage of the
+ * others. An even share is the most with which all shards together never exceed the quota.
+ */
+export function shareOf({ records, bytes }: StorageQuota): StorageQuota {
+  return { records: Math.floor(records / SHARDS.length), bytes: Math.floor(bytes / SHARDS.length) };
 }

@@ -1,31 +1,31 @@
 import { createFakeClock } from '@postern/testkit';
 import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
-import { MAX_TRIES } from './contention.ts';
+import type { TransitionElicitation, TransitionResult } from './elicitation-store.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
-import type { TransitionElicitation, TransitionResult } from './ports.ts';
+import { MAX_TRIES } from './moves.ts';
 import { alice, mcpServer, oneTime, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
 import { storeWith } from './testing/store-with.ts';
 
-/** A bench whose store can be told to answer a move otherwise. */
+/** A bench whose store can return a different result for a transition. */
 function createBench() {
   const clock = createFakeClock();
   const stores = createMemoryStores({ now: clock.now });
   const requests: TransitionElicitation[] = [];
-  const told: { instead?: (request: TransitionElicitation) => Promise<TransitionResult> } = {};
+  const override: { instead?: (request: TransitionElicitation) => Promise<TransitionResult> } = {};
   const elicitations = storeWith(stores.elicitations, {
     transition: request => {
       requests.push(request);
-      return (told.instead ?? (each => stores.elicitations.transition(each)))(request);
+      return (override.instead ?? (each => stores.elicitations.transition(each)))(request);
     },
   });
   const bench = createServiceBench({ ...stores, elicitations }, clock);
-  return { ...bench, stores, requests, told };
+  return { ...bench, stores, requests, override };
 }
 
 describe('expire', () => {
-  test.each(['pending', 'active'] as const)('ends a %s one from its time on, not before', async status => {
+  test.each(['pending', 'active'] as const)('expire ends a %s elicitation at its expiry, not before', async status => {
     const bench = createBench();
     const open = await bench.at(status);
     bench.clock.set(open.expiresAt - 1);
@@ -46,7 +46,7 @@ describe('expire', () => {
     expect(bench.announced(open).at(-1)).toBe('elicitation.expired');
   });
 
-  test('lets a verification go on before its time, and fails it from then on', async () => {
+  test('expire leaves a verification alone before its expiry, and fails it afterwards', async () => {
     const bench = createBench();
     const held = await bench.at('verifying');
     bench.clock.set(held.expiresAt - 1);
@@ -63,25 +63,28 @@ describe('expire', () => {
     expect(bench.announced(held).at(-1)).toBe('elicitation.failed');
   });
 
-  test('long after its time it still ends, because somebody may be waiting', async () => {
+  test('expire ends an elicitation even long after its expiry, because a caller may be waiting', async () => {
     const bench = createBench();
     const open = await bench.pending();
     bench.clock.set(open.expiresAt + 60 * 60_000);
     expect(await bench.service.expire(open.elicitationId)).toMatchObject({ status: 'expired' });
   });
 
-  test.each(['completed', 'failed', 'declined', 'cancelled', 'expired'] as const)('leaves a %s one', async status => {
-    const bench = createBench();
-    const ended = await bench.at(status);
-    bench.clock.set(ended.expiresAt + 1);
-    const audits = await bench.audited(async () => {
-      expect(await bench.service.expire(ended.elicitationId)).toEqual(ended);
-    });
-    expect(audits).toEqual([]);
-    expect(bench.announced(ended)).toHaveLength(ended.version);
-  });
+  test.each(['completed', 'failed', 'declined', 'cancelled', 'expired'] as const)(
+    'expire does not change a %s elicitation',
+    async status => {
+      const bench = createBench();
+      const ended = await bench.at(status);
+      bench.clock.set(ended.expiresAt + 1);
+      const audits = await bench.audited(async () => {
+        expect(await bench.service.expire(ended.elicitationId)).toEqual(ended);
+      });
+      expect(audits).toEqual([]);
+      expect(bench.announced(ended)).toHaveLength(ended.version);
+    },
+  );
 
-  test('by every replica at once ends it once', async () => {
+  test('concurrent calls on all replicas expire an elicitation once', async () => {
     const bench = createBench();
     const open = await bench.pending();
     bench.clock.set(open.expiresAt);
@@ -91,20 +94,20 @@ describe('expire', () => {
     expect(bench.announced(open)).toEqual(['elicitation.pending', 'elicitation.expired']);
   });
 
-  test('an unknown one is not found', async () => {
+  test('expire finds no unknown elicitation', async () => {
     const { service } = createBench();
     const unknown = newElicitationId(shardOf(alice), systemEntropy);
     await expect(service.expire(unknown)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
-describe('a move', () => {
-  test('decides again on what came first', async () => {
+describe('a transition', () => {
+  test('decides again after another transition came first', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
-    // Between reading and committing, the person begins: cancelling now starts from the active elicitation.
-    bench.told.instead = async request => {
-      delete bench.told.instead;
+    // Between the read and the commit, the user engages: cancelling now starts from the active elicitation.
+    bench.override.instead = async request => {
+      delete bench.override.instead;
       await bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
       return bench.stores.elicitations.transition(request);
     };
@@ -114,11 +117,11 @@ describe('a move', () => {
     expect(audits.map(({ type }) => type)).toEqual(['accepted', 'cancelled']);
   });
 
-  test('refuses when what came first leaves nothing to decide', async () => {
+  test('refuses if the other transition has ended the elicitation', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.at('active');
-    bench.told.instead = async request => {
-      delete bench.told.instead;
+    bench.override.instead = async request => {
+      delete bench.override.instead;
       await bench.service.decline(id, signedIn(alice));
       return bench.stores.elicitations.transition(request);
     };
@@ -129,7 +132,7 @@ describe('a move', () => {
     expect(audits.map(({ type }) => type)).toEqual(['declined']);
   });
 
-  test('a repeat that loses its race against itself is a repeat: audited once', async () => {
+  test('a repeat that loses the race against its first call is audited once', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const calls = await Promise.all(Array.from({ length: 50 }, () => bench.service.decline(id, signedIn(alice))));
@@ -137,10 +140,10 @@ describe('a move', () => {
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'declined']);
   });
 
-  test('every try has an operation of its own: a store may take a repeated one for done', async () => {
+  test('every retry has a new operation id, because a store may treat a repeated id as done', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
-    bench.told.instead = async request => ({ result: 'conflict', current: request.current });
+    bench.override.instead = async request => ({ result: 'conflict', current: request.current });
     await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
     await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'contention' });
     expect(bench.requests).toHaveLength(2 * MAX_TRIES);
@@ -148,21 +151,21 @@ describe('a move', () => {
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued']);
   });
 
-  test('of an elicitation that vanished meanwhile is not found, and not audited', async () => {
+  test('a transition of a deleted elicitation is not found, and not audited', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
-    bench.told.instead = async () => ({ result: 'missing' });
+    bench.override.instead = async () => ({ result: 'missing' });
     const audits = await bench.audited(async () => {
       await expect(bench.service.cancel(mcpServer(), id)).rejects.toMatchObject({ code: 'not_found' });
     });
     expect(audits).toEqual([]);
   });
 
-  test('that the store does not answer is not audited, and the caller learns why', async () => {
+  test('a transition without a reply from the store is not audited, and the caller gets the error', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const unavailable = Object.assign(new Error('away'), { code: 'store_unavailable' });
-    bench.told.instead = async () => {
+    bench.override.instead = async () => {
       throw unavailable;
     };
     const audits = await bench.audited(async () => {

@@ -1,9 +1,8 @@
 import { type Audit, type AuditFact, about } from './audit.ts';
-import { contention, MAX_TRIES } from './contention.ts';
 import { type Elicitation, isCharging, isTerminal } from './elicitation.ts';
-import { NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
+import type { ElicitationStore, TransitionElicitation } from './elicitation-store.ts';
+import { contention, DailyLimitError, NotFoundError, paymentInProgress, QuotaExceededError } from './errors.ts';
 import { type ElicitationId, type Entropy, newOperationId } from './ids.ts';
-import type { ElicitationStore, TransitionElicitation } from './ports.ts';
 
 export interface MovesDeps {
   readonly elicitations: ElicitationStore;
@@ -11,30 +10,37 @@ export interface MovesDeps {
   readonly entropy: Entropy;
 }
 
-/** One move of the table with its effects, and how it is audited once it is committed. */
+/** One transition with its effects, and its audit event. */
 export interface Decision extends Omit<TransitionElicitation, 'current' | 'operationId'> {
   readonly auditedAs: AuditFact;
 }
 
 /**
- * Decides on the newest record; undefined leaves everything as it is.
- * @param isOver what the store has said about the time of it; undefined when it has not been asked.
+ * Decides on the newest record; undefined changes nothing.
+ * @param isOver whether the store reports it as expired; undefined if the store was not asked
  */
 export type Decide = (current: Elicitation, isOver: boolean | undefined) => Decision | undefined;
 
 /**
- * Decides on what was read and commits against exactly that version; when another move came first, decides again. Nothing
- * here trusts that a status still is what it was a moment ago. Audited is what was committed: once, by who committed it.
+ * Maximum number of decisions for one transition or issue. Enough for any realistic race, including this many concurrent tool
+ * calls that each widen the same elicitation.
+ */
+export const MAX_TRIES = 32;
+
+/**
+ * Decides on a record and commits against exactly that version. If another transition came first, decides again, so no decision
+ * relies on a stale status. Each commit is audited once, by the caller that committed it.
  */
 export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
   /**
-   * @param decide may run several times, each time on the newest record; what it throws ends the attempt before anything is
-   * written.
-   * @throws NotFoundError, QuotaExceededError, DomainError `contention`
+   * @param from its id, or a record that the caller has read: the commit checks its version, so it may be stale
+   * @param decide may run several times, each time on the newest record; if it throws, nothing is written
+   * @throws NotFoundError, QuotaExceededError, DailyLimitError, DomainError `contention`
    */
-  async function move(elicitationId: ElicitationId, decide: Decide): Promise<Elicitation> {
+  async function move(from: ElicitationId | Elicitation, decide: Decide): Promise<Elicitation> {
     const operationId = newOperationId(entropy);
-    let current = await elicitations.read(elicitationId);
+    const elicitationId = typeof from === 'string' ? from : from.elicitationId;
+    let current = typeof from === 'string' ? await elicitations.read(elicitationId) : from;
     let isOver: boolean | undefined;
     for (let attempt = 0; attempt < MAX_TRIES; attempt += 1) {
       if (current === undefined) throw new NotFoundError();
@@ -50,12 +56,14 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
           throw new NotFoundError();
         case 'over_quota':
           throw new QuotaExceededError(current.mcpServerId, result.retryAfterMs);
+        case 'over_daily_limit':
+          throw new DailyLimitError(result.spent);
         case 'conflict':
           current = result.current;
           break;
         case 'untimely':
           isOver = !decision.events.includes('expire');
-          // Its time is over and nobody has said so yet: say it, then decide on that. What may have been paid ends otherwise.
+          // Past `expiresAt`, but not marked as expired: expire it first, then decide. A charging payment ends differently.
           current = isOver && !isCharging(result.current) ? await expire(elicitationId) : result.current;
       }
     }
@@ -63,15 +71,15 @@ export function createMoves({ elicitations, audit, entropy }: MovesDeps) {
   }
 
   /**
-   * Ends an elicitation whose time is over, on the store's clock; any number of replicas may call it. A no-op before its
-   * time and after its end.
+   * Ends an elicitation that has expired by the store's clock. Any number of replicas may call it. Does nothing before its expiry
+   * and after its end.
    * @throws NotFoundError, DomainError `payment_in_progress`
    */
   function expire(elicitationId: ElicitationId): Promise<Elicitation> {
     return move(elicitationId, (current, isOver) => {
       if (isTerminal(current) || isOver === false) return undefined;
       if (isCharging(current)) throw paymentInProgress();
-      // The person has done their part; that the answer was never verified is not theirs to explain.
+      // The user has done their part, so the page must not tell them that they were too late.
       if (current.status === 'verifying') {
         const failure = 'verification_expired';
         return { events: ['expire'], next: { status: 'failed', failure }, auditedAs: { type: 'failed', failure } };

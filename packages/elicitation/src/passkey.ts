@@ -1,71 +1,93 @@
-import type { RECORD_LAYOUT } from './elicitation.ts';
+import type { Shard } from './ids.ts';
 import type { Subject } from './subject.ts';
 
-/** A person's WebAuthn credential, for approvals above a threshold. Holds a public key and nothing secret. */
+/** A user's WebAuthn credential, for approvals above a threshold. Contains a public key and no secret. */
 export interface Passkey {
-  readonly layout: typeof RECORD_LAYOUT;
   /** WebAuthn credential id, base64url. */
   readonly passkeyId: string;
   readonly subject: Subject;
   /** COSE key, base64url. */
   readonly publicKey: string;
-  /** WebAuthn signature counter; 0 where the authenticator has none. */
+  /** WebAuthn signature counter; 0 if the authenticator has none. */
   readonly signCount: number;
   readonly transports: readonly string[];
-  /** Whether it is kept in more than one place (WebAuthn backup state). */
+  /** Whether it is stored in more than one place (WebAuthn backup state). */
   readonly backedUp: boolean;
-  /** What the person calls it, or the authenticator's own name. */
+  /** The name that the user chose, or the authenticator's name. */
   readonly label: string;
   readonly createdAt: number;
   readonly lastUsedAt?: number;
 }
 
-export type NewPasskey = Omit<Passkey, 'layout' | 'createdAt' | 'lastUsedAt'>;
+export type NewPasskey = Omit<Passkey, 'createdAt' | 'lastUsedAt'>;
 
 /**
- * A first passkey that does not count at once, as after a reset, counts this much later, in milliseconds: time for its person to notice what
- * they did not want.
+ * Delay in milliseconds before a first passkey counts if it does not count immediately, as after a reset. It gives the user time
+ * to notice a passkey that they did not add.
  */
 export const FIRST_DELAY_MS = 24 * 3_600_000;
 
-/** For so long after a change of their passkeys, in milliseconds, pages tell the person, unless an older passkey was used since. */
+/** How long pages show that the user's passkeys have changed, in milliseconds. An assertion by an older passkey ends it early. */
 export const PASSKEY_NOTICE_MS = 14 * 24 * 3_600_000;
 
-/** Whether somebody's first passkey counts at once, until then within the limit for first passkeys, or only then. */
+/**
+ * Whether a first passkey counts immediately, approves only payments within the limit for first passkeys until the delay has passed, or counts
+ * only then.
+ */
 export type FirstPasskey = 'counts' | 'limited' | 'later';
 
-/** Before `at`, in epoch milliseconds, the passkeys of a person approve what is within the limit for first passkeys, or nothing. */
+/** Before `at`, in epoch milliseconds, the user's passkeys approve only payments within the limit for first passkeys, or none. */
 export interface PasskeysCountFrom {
   readonly at: number;
   readonly isLimited: boolean;
 }
 
 /**
- * Changes to the passkeys of a person, in epoch milliseconds: the last one, and the first of those that no older passkey was used after. A
- * passkey that is older than `since` and was used after `at` shows that the person knows.
+ * Changes to the passkeys of a user, in epoch milliseconds: the last change, and the first one after which no older passkey was
+ * used. A passkey older than `since` that is used after `at` shows that the user knows of the changes.
  */
 export interface PasskeyChange {
   readonly since: number;
   readonly at: number;
 }
 
+/** A passkey change that the operator is notified of. It identifies the user only to holders of the key. */
+export interface PasskeyAnnouncement {
+  /** Stable: a repeat of the same announcement has the same id. */
+  readonly eventId: string;
+  readonly type: 'passkey.added' | 'passkey.removed' | 'passkey.reset';
+  /** Keyed pseudonym of the user. */
+  readonly pseudonym: string;
+  /** Epoch milliseconds. */
+  readonly occurredAt: number;
+}
+
+/** Announcements, from the commit of the change until their delivery. */
+export interface PasskeyAnnouncements {
+  /** Oldest first. */
+  read(shard: Shard, limit: number): Promise<readonly PasskeyAnnouncement[]>;
+  remove(announcement: PasskeyAnnouncement): Promise<void>;
+}
+
+/** With `announcedAs`, the pseudonym of the user, the commit of a change also stores its announcement. */
 export interface PasskeyStore {
   /** Oldest first. */
   list(subject: Subject): Promise<readonly Passkey[]>;
   /**
-   * `full` when the person has `max` already; `exists` when this person has a passkey with that id; `not_permitted` when
-   * `permittedBy`, the passkey that has permitted this one, is no longer there.
-   * @param first of a person without passkeys; after a reset it is always `later`. Default `counts`.
+   * Returns `full` if the user already has `max` passkeys, `exists` if this user has a passkey with that id, and `not_permitted`
+   * if `permittedBy`, the passkey that authorized this one, no longer exists.
+   * @param first for a user without passkeys; after a reset it is always `later`. Default `counts`.
    */
   add(
     passkey: NewPasskey,
     max: number,
     permittedBy?: string,
     first?: FirstPasskey,
+    announcedAs?: string,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'>;
   /**
-   * Notes a verified assertion. `stale` when the counter did not grow though the authenticator has one (WebAuthn 7.2 step 22):
-   * nothing is written, and the assertion must not count. Two assertions with one counter cannot both be `used`.
+   * Records a verified assertion. `stale` if the authenticator has a counter that did not grow (WebAuthn 7.2 step 22): nothing is
+   * written, and the assertion must not count. Two assertions with the same counter cannot both be `used`.
    */
   use(p: {
     readonly subject: Subject;
@@ -73,15 +95,15 @@ export interface PasskeyStore {
     readonly signCount: number;
     readonly backedUp: boolean;
   }): Promise<'used' | 'stale' | 'unknown'>;
-  /** False where nothing was there. */
-  remove(subject: Subject, passkeyId: string): Promise<boolean>;
+  /** Returns false if there was none. */
+  remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean>;
   /**
-   * Removes all of them, by the word of an operator, and returns how many there were. The next passkey of that person counts only
-   * `FIRST_DELAY_MS` after it was added, and no earlier than that any passkey that it permits.
+   * Removes all passkeys for an operator, and returns their number. The user's next passkey counts only `FIRST_DELAY_MS` after it
+   * was added, and no passkey that it authorizes counts earlier.
    */
-  reset(subject: Subject): Promise<number>;
-  /** Undefined where every passkey of this person counts. */
+  reset(subject: Subject, announcedAs?: string): Promise<number>;
+  /** Undefined if every passkey of this user counts. */
   countFrom(subject: Subject): Promise<PasskeysCountFrom | undefined>;
-  /** Undefined where none is known. */
+  /** Undefined if no change is recorded. */
   lastChange(subject: Subject): Promise<PasskeyChange | undefined>;
 }

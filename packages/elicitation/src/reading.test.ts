@@ -3,9 +3,10 @@ import { createMemoryStores } from '@postern/testkit/memory';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Elicitation, IdentityMode } from './elicitation.ts';
 import { newElicitationId, shardOf, systemEntropy } from './ids.ts';
+import type { Visitor } from './same-person-check.ts';
+import { open } from './testing/open.ts';
 import { alice, bob, ISSUER, MINUTE, mcpServer, oneTime, signedIn, TTL_MS } from './testing/samples.ts';
 import { createServiceBench } from './testing/service-bench.ts';
-import type { Visitor } from './visitor.ts';
 
 function createBench() {
   const clock = createFakeClock();
@@ -15,7 +16,7 @@ function createBench() {
 const unknownId = newElicitationId(shardOf(alice), systemEntropy);
 const calendar = mcpServer({ mcpServerId: 'calendar' });
 
-/** Everything an answer says, to compare two of them. */
+/** The whole content of a response, to compare two of them. */
 async function refusal(call: Promise<unknown>) {
   const error = await call.then(
     () => undefined,
@@ -27,7 +28,7 @@ async function refusal(call: Promise<unknown>) {
 
 describe('read', () => {
   test.each(['pending', 'active', 'verifying', 'completed', 'failed', 'declined', 'cancelled', 'expired'] as const)(
-    'answers how it stands: %s',
+    'read returns the current status: %s',
     async status => {
       const bench = createBench();
       const elicitation = await bench.at(status);
@@ -36,7 +37,7 @@ describe('read', () => {
     },
   );
 
-  test('I6 the id of another MCP server is answered as one that does not exist', async () => {
+  test('I6 read treats the id of another MCP server like an unknown id', async () => {
     const { service, pending } = createBench();
     const { elicitationId } = await pending();
     const foreign = await refusal(service.read(calendar, elicitationId));
@@ -80,7 +81,7 @@ describe('wait', () => {
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
   test.each(['completed', 'failed', 'declined', 'cancelled', 'expired'] as const)(
-    'answers at once when it is %s',
+    'wait returns immediately if the status is %s',
     async status => {
       const { at, waiting } = createTimedBench();
       const ended = await at(status);
@@ -90,7 +91,7 @@ describe('wait', () => {
     },
   );
 
-  test('answers when the status becomes terminal, and not before', async () => {
+  test('wait returns when the status becomes terminal, and not before', async () => {
     const { service, pending, waiting } = createTimedBench();
     const elicitation = await pending();
     const { elicitationId: id } = elicitation;
@@ -104,7 +105,7 @@ describe('wait', () => {
     expect(observed.answer).toEqual(declined);
   });
 
-  test('answers with what it is when the time is over, however often it was woken', async () => {
+  test('wait returns the current status at the timeout, however often it was woken', async () => {
     const { service, pending, waiting } = createTimedBench();
     const elicitation = await pending();
     const { elicitationId: id } = elicitation;
@@ -118,7 +119,7 @@ describe('wait', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a wake-up that got lost costs some seconds, not the whole wait', async () => {
+  test('a lost wake-up costs some seconds, not the whole wait', async () => {
     const { service, pending, waiting, loseWakeUps } = createTimedBench();
     const elicitation = await pending();
     const observed = waiting(elicitation, MINUTE);
@@ -131,7 +132,7 @@ describe('wait', () => {
     expect(observed.answer).toEqual(declined);
   });
 
-  test('with no time to wait it only reads', async () => {
+  test('wait without a timeout only reads', async () => {
     const { pending, waiting } = createTimedBench();
     const elicitation = await pending();
     const observed = waiting(elicitation, 0);
@@ -139,7 +140,7 @@ describe('wait', () => {
     expect(observed.answer).toEqual(elicitation);
   });
 
-  test('answers when the caller has gone, before or meanwhile, and leaves no timer', async () => {
+  test('wait ends when the caller disconnects, before or during it, and leaves no timer', async () => {
     const { pending, waiting } = createTimedBench();
     const elicitation = await pending();
     const gone = waiting(elicitation, MINUTE, AbortSignal.abort());
@@ -180,7 +181,7 @@ describe('wait', () => {
     expect(answer).toMatchObject({ status: 'cancelled' });
   });
 
-  test('many who wait are all answered', async () => {
+  test('all concurrent waiters get the result', async () => {
     const { service, pending, waiting } = createTimedBench();
     const elicitation = await pending();
     const observed = Array.from({ length: 50 }, () => waiting(elicitation, MINUTE));
@@ -190,7 +191,7 @@ describe('wait', () => {
     expect(observed.map(({ answer }) => answer)).toEqual(observed.map(() => cancelled));
   });
 
-  test('an elicitation that vanishes while somebody waits is not found', async () => {
+  test('wait throws NotFoundError if the elicitation is deleted meanwhile', async () => {
     const { service, pending } = createTimedBench();
     const { elicitationId } = await pending();
     const watching = service.wait(mcpServer(), elicitationId, 48 * 60 * MINUTE).catch((error: unknown) => error);
@@ -198,7 +199,7 @@ describe('wait', () => {
     expect(await watching).toMatchObject({ code: 'not_found' });
   });
 
-  test('I6 the id of another MCP server is answered as one that does not exist, at once', async () => {
+  test('I6 wait treats the id of another MCP server like an unknown id, immediately', async () => {
     const { service, pending } = createTimedBench();
     const { elicitationId } = await pending();
     const foreign = await refusal(service.wait(calendar, elicitationId, MINUTE));
@@ -229,14 +230,14 @@ describe('S03 open', () => {
     { mode: 'loopback', welcome: loopback, strangers: [signedIn(alice), signedIn(alice, 'issue-tracker')] },
   ];
 
-  test.each(people)('$mode: shows it to the person and to nobody else', async ({ mode, welcome, strangers }) => {
+  test.each(people)('$mode: find shows an elicitation only to its subject', async ({ mode, welcome, strangers }) => {
     const bench = createBench();
     const elicitation = await bench.pending(mcpServer({ identityMode: mode }));
     const { elicitationId, mcpServerId, subject } = elicitation;
-    expect(await bench.service.open(elicitationId, welcome)).toEqual(elicitation);
+    expect(await open(bench.service, elicitationId, welcome)).toEqual(elicitation);
     for (const stranger of strangers) {
       const audits = await bench.audited(async () => {
-        await expect(bench.service.open(elicitationId, stranger)).rejects.toMatchObject({ code: 'wrong_person' });
+        await expect(open(bench.service, elicitationId, stranger)).rejects.toMatchObject({ code: 'wrong_person' });
       });
       const visitor = stranger.kind === 'signed_in' ? { visitor: stranger.subject } : {};
       expect(audits).toEqual([{ type: 'wrong_person', elicitationId, mcpServerId, subject, ...visitor }]);
@@ -244,27 +245,27 @@ describe('S03 open', () => {
     expect(await bench.service.find(elicitationId)).toEqual(elicitation);
   });
 
-  test('changes nothing, whatever the status', async () => {
+  test('find changes nothing, whatever the status', async () => {
     for (const status of ['pending', 'active', 'verifying', 'declined'] as const) {
       const bench = createBench();
       const elicitation = await bench.at(status);
       const announced = bench.stores.events.length;
       bench.clock.advance(TTL_MS * 2);
       const audits = await bench.audited(async () => {
-        expect(await bench.service.open(elicitation.elicitationId, signedIn(alice))).toEqual(elicitation);
+        expect(await open(bench.service, elicitation.elicitationId, signedIn(alice))).toEqual(elicitation);
       });
       expect(audits).toEqual([]);
       expect(bench.stores.events).toHaveLength(announced);
     }
   });
 
-  test('an unknown id is not found', async () => {
+  test('find returns nothing for an unknown id', async () => {
     const { service } = createBench();
-    await expect(service.open(unknownId, signedIn(alice))).rejects.toMatchObject({ code: 'not_found' });
+    await expect(open(service, unknownId, signedIn(alice))).rejects.toMatchObject({ code: 'not_found' });
     expect(await service.find(unknownId)).toBeUndefined();
   });
 
-  test('the check alone does the same, for whoever checks elsewhere', async () => {
+  test('checkSamePerson alone decides the same', async () => {
     const bench = createBench();
     const elicitation = await bench.pending();
     expect(bench.service.assertSamePerson(elicitation, signedIn(alice))).toBeUndefined();
@@ -281,7 +282,7 @@ describe('listOpen', () => {
     return createServiceBench(createMemoryStores({ now: clock.now }), clock);
   };
 
-  test('what waits for the visitor, of every MCP server, oldest first, and of nobody else', async () => {
+  test('lists the open elicitations of the visitor at all MCP servers, oldest first, and no others', async () => {
     const bench = createBench();
     const first = await bench.at('active');
     bench.clock.advance(1);
@@ -294,7 +295,7 @@ describe('listOpen', () => {
     expect(await bench.service.listOpen(signedIn(alice))).toEqual([]);
   });
 
-  test('only what the visitor could open: the word of an application is for its own, and sign-in for the rest', async () => {
+  test('lists only what the visitor may open: an application vouches for its own elicitations, sign-in for the others', async () => {
     const bench = createBench();
     const byLogin = await bench.pending();
     const external = mcpServer({ mcpServerId: 'calendar', identityMode: 'external' });

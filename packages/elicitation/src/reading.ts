@@ -1,24 +1,23 @@
 import { type Elicitation, isTerminal } from './elicitation.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { NotFoundError } from './errors.ts';
 import type { ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
-import type { Clock, ElicitationStore, Notifier } from './ports.ts';
-import type { SamePersonCheck } from './same-person-check.ts';
-import { isSamePerson, type Visitor } from './visitor.ts';
+import type { Clock, Notifier } from './ports.ts';
+import { isSamePerson, type Visitor } from './same-person-check.ts';
 
 export interface ReadingDeps {
   readonly elicitations: ElicitationStore;
   readonly notifier: Notifier;
   readonly now: Clock;
-  readonly assertSamePerson: SamePersonCheck;
 }
 
-/** Wake-ups are hints that can get lost on their way; nobody waits longer than this for a change that has happened. */
+/** Maximum delay before a waiter sees a committed change whose wake-up was lost. */
 const READ_AGAIN_MS = 15_000;
 
-/** Looking at elicitations, each reader with what is theirs to see. Nothing here changes anything. */
-export function createReading({ elicitations, notifier, now, assertSamePerson }: ReadingDeps) {
-  /** @throws NotFoundError for unknown ids and for those of another MCP server, alike. */
+/** Reads elicitations. Each reader sees only their own. Nothing here changes anything. */
+export function createReading({ elicitations, notifier, now }: ReadingDeps) {
+  /** @throws NotFoundError for unknown ids and, alike, for those of another MCP server */
   async function read(mcpServer: Pick<McpServer, 'mcpServerId'>, elicitationId: ElicitationId): Promise<Elicitation> {
     const elicitation = await elicitations.read(elicitationId);
     if (elicitation?.mcpServerId !== mcpServer.mcpServerId) throw new NotFoundError();
@@ -26,8 +25,8 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
   }
 
   /**
-   * Reads until the status is terminal, `timeoutMs` is over or the caller has gone. Registers for wake-ups before the
-   * first read, so a change in between is not lost, and reads again from time to time all the same.
+   * Reads until the status is terminal, `timeoutMs` has passed or the caller has disconnected. Registers for wake-ups before the
+   * first read, so a change in between is not lost, and still reads again from time to time.
    * @throws NotFoundError as `read`
    */
   async function wait(
@@ -45,7 +44,7 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
     }
   }
 
-  /** What whoever waits is told; undefined while they go on waiting, and then nothing of what was read is kept for so long. */
+  /** Returns the waiter's result, or undefined while it keeps waiting; the record is then not kept in memory. */
   async function readEnd(
     mcpServer: Pick<McpServer, 'mcpServerId'>,
     elicitationId: ElicitationId,
@@ -56,24 +55,16 @@ export function createReading({ elicitations, notifier, now, assertSamePerson }:
     return isTerminal(elicitation) || now() >= deadline || signal?.aborted === true ? elicitation : undefined;
   }
 
-  /** Check 1: what a page may show. @throws NotFoundError, WrongPersonError */
-  async function open(elicitationId: ElicitationId, visitor: Visitor): Promise<Elicitation> {
-    const elicitation = await elicitations.read(elicitationId);
-    if (elicitation === undefined) throw new NotFoundError();
-    assertSamePerson(elicitation, visitor);
-    return elicitation;
-  }
-
-  /** For routes that must know how to sign the visitor in, before anything is shown. */
+  /** For pages, which sign the visitor in first and show nothing before `checkSamePerson` (check 1). */
   function find(elicitationId: ElicitationId): Promise<Elicitation | undefined> {
     return elicitations.read(elicitationId);
   }
 
-  /** What waits for the visitor's decision or verification, of every MCP server, oldest first: what `open` would show them. */
+  /** Elicitations that wait for the visitor's decision or verification, of every MCP server, oldest first. */
   async function listOpen(visitor: Extract<Visitor, { kind: 'signed_in' }>): Promise<readonly Elicitation[]> {
     const found = await elicitations.listOpen(visitor.subject);
     return found.filter(elicitation => isSamePerson(elicitation, visitor));
   }
 
-  return { read, wait, open, find, listOpen };
+  return { read, wait, find, listOpen };
 }

@@ -16,7 +16,7 @@ const calendar = mcpServer({ mcpServerId: 'calendar', connectionOwner: 'issue-tr
 
 describe('S38 T32 redeem', () => {
   test.each(redeemable)(
-    'gives the result under one name, again under the same, and is audited once: %s',
+    'returns the result under one key, again to its repeats, and is audited once: %s',
     async sample => {
       const bench = createBench();
       const end = await answered(bench, sample);
@@ -36,7 +36,7 @@ describe('S38 T32 redeem', () => {
     },
   );
 
-  test('of two names at once, and of many, one gets it', async () => {
+  test('one of two, and of many, concurrent redemptions gets the result', async () => {
     const bench = createBench();
     const { elicitationId: id } = await answered(bench, 'form');
     const calls = Array.from({ length: 50 }, (_, nth) => bench.service.redeem(tracker, id, `name-${nth % 25}`));
@@ -45,7 +45,7 @@ describe('S38 T32 redeem', () => {
     expect(bench.audits.filter(({ type }) => type === 'redeemed')).toHaveLength(1);
   });
 
-  test('unknown and foreign ids are answered alike, and nothing is taken', async () => {
+  test('unknown and foreign ids get the same error, and nothing is redeemed', async () => {
     const bench = createBench();
     const { elicitationId: id } = await answered(bench, 'form');
     const unknown = newElicitationId(shardOf(alice), systemEntropy);
@@ -54,7 +54,7 @@ describe('S38 T32 redeem', () => {
     expect(await bench.service.redeem(tracker, id, 'one')).toMatchObject({ isFirst: true });
   });
 
-  test.each(redeemable)('of what is not completed is refused: %s', async sample => {
+  test.each(redeemable)('refuses to redeem an elicitation that is not completed: %s', async sample => {
     const bench = createBench();
     const { elicitationId: id } = sample === 'payment' ? await charging(bench) : await asked(bench, sample);
     await expect(bench.service.redeem(tracker, id, 'x')).rejects.toMatchObject({ code: 'not_redeemable' });
@@ -65,7 +65,7 @@ describe('S38 T32 redeem', () => {
     expect(bench.audits.map(({ type }) => type)).not.toContain('redeemed');
   });
 
-  test('of a connection or a lasting credential is refused', async () => {
+  test('refuses to redeem a connection or a lasting credential', async () => {
     const bench = createBench();
     const { elicitationId } = await bench.at('completed');
     const lasting = await answered(bench, 'lasting');
@@ -73,7 +73,7 @@ describe('S38 T32 redeem', () => {
       await expect(bench.service.redeem(tracker, id, 'x')).rejects.toMatchObject({ code: 'not_redeemable' });
   });
 
-  test('of what was answered just now works at once', async () => {
+  test('a result can be redeemed immediately after the answer', async () => {
     const bench = createBench();
     const before = await asked(bench, 'confirmation');
     const [, early] = await Promise.allSettled([

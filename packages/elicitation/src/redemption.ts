@@ -1,9 +1,9 @@
 import { type Audit, about } from './audit.ts';
 import type { CompletedElicitation } from './elicitation.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { DomainError, NotFoundError } from './errors.ts';
 import { digestOf, type ElicitationId } from './ids.ts';
 import type { McpServer } from './mcp-server.ts';
-import type { ElicitationStore } from './ports.ts';
 
 export interface RedemptionDeps {
   readonly elicitations: ElicitationStore;
@@ -12,25 +12,25 @@ export interface RedemptionDeps {
 
 export interface Redeemed {
   readonly elicitation: CompletedElicitation;
-  /** What the person typed, sealed by the vault; absent for approvals. */
+  /** Typed values, sealed by the vault; absent for approvals. */
   readonly sealed?: string;
   /** False for a repeat. */
   readonly isFirst: boolean;
 }
 
-/** The MCP server takes the result of what it asked, under one name. */
+/** The MCP server takes the result of its request, under one idempotency key. */
 export function createRedemption({ elicitations, audit }: RedemptionDeps) {
   /**
-   * @param redemption the MCP server's own name for this, of any form; the same again gets the same.
-   * @throws NotFoundError for unknown ids and for those of another MCP server, alike; DomainError `not_redeemable` (not completed,
-   * or of a kind without a result), `already_redeemed` (under another name)
+   * @param redemption the MCP server's idempotency key, in any format; the same key gets the same result
+   * @throws NotFoundError for unknown ids and, alike, for those of another MCP server; DomainError `not_redeemable` (not
+   * completed, or of a kind without a result), `already_redeemed` (under another key)
    */
   async function redeem(
     mcpServer: Pick<McpServer, 'mcpServerId'>,
     elicitationId: ElicitationId,
     redemption: string,
   ): Promise<Redeemed> {
-    // Whose it is never changes, so that looking before taking leaves no gap.
+    // The owner never changes, so reading before taking leaves no race.
     const found = await elicitations.read(elicitationId);
     if (found?.mcpServerId !== mcpServer.mcpServerId) throw new NotFoundError();
     const answer = await elicitations.redeem({ elicitationId, redemption: digestOf(redemption) });

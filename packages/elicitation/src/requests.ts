@@ -1,25 +1,25 @@
 import type { ConnectionId, CredentialId } from './ids.ts';
 
-/** The kinds of ask that exist. Each has one request shape and one outcome shape. */
+/** The kinds of requests. Each has one request shape and one outcome shape. */
 export const kinds = ['authorization', 'payment', 'credential', 'confirmation', 'form'] as const;
 export type Kind = (typeof kinds)[number];
 
 export interface AuthorizationRequest {
   readonly kind: 'authorization';
   readonly provider: string;
-  /** Sorted and without repeats. */
+  /** Sorted and without duplicates. */
   readonly scopes: readonly string[];
   /** RFC 8707. */
   readonly resource?: string;
-  /** The account id at the provider that must be connected, if the tool insists on one. */
+  /** The required account id at the provider, if the tool insists on one. */
   readonly expectedAccount?: string;
 }
 
-/** What every kind has that is asked once and answered once. It never changes after issue. */
+/** Common to every kind that is requested and answered once. It never changes after issue. */
 interface AskedOnce {
   /**
-   * SHA-256 (base64url) of the canonical JSON (RFC 8785) of what is asked. Made at issue; the page makes it again from what it
-   * shows and the form brings that one back, so that nobody agrees to anything but what was asked.
+   * SHA-256 (base64url) of the canonical JSON (RFC 8785) of the request, computed at issue. The page recomputes it from its
+   * content and the form returns it, so the user agrees to exactly what was requested.
    */
   readonly digest: string;
 }
@@ -33,31 +33,31 @@ export interface Amount {
 export interface PaymentItem {
   readonly label: string;
   readonly quantity: number;
-  /** Of one piece, in the currency of the payment. Negative for a discount. */
+  /** Price per piece, in the currency of the payment. Negative for a discount. */
   readonly unitMinorUnits: number;
 }
 
-/** What is paid, to whom and for what. */
+/** The payee, the amount and the items of a payment. */
 export interface PaymentTerms {
   readonly payee: { readonly name: string };
   readonly amount: Amount;
-  /** They add up to the amount. */
+  /** Their sum is the amount. */
   readonly items?: readonly PaymentItem[];
-  /** The MCP server's own name for what is paid, such as an order number. */
+  /** The MCP server's reference for the payment, such as an order number. */
   readonly reference: string;
 }
 
 export interface PaymentRequest extends AskedOnce {
   readonly kind: 'payment';
   readonly terms: PaymentTerms;
-  /** `none`: the approval is all there is. Otherwise the configured processor that takes the money. */
+  /** `none`: the approval is the whole result. Otherwise the configured processor that takes the money. */
   readonly processor: string;
 }
 
 export const dangers = ['normal', 'caution', 'destructive'] as const;
 export type Danger = (typeof dangers)[number];
 
-/** A fact of a confirmation, drawn according to its type. */
+/** A fact of a confirmation, rendered according to its type. */
 export type Fact = { readonly label: string } & (
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }
@@ -79,11 +79,11 @@ export interface ConfirmationRequest extends AskedOnce {
 }
 
 export interface CredentialField {
-  /** Names the value for the MCP server. */
+  /** Name of the value for the MCP server. */
   readonly name: string;
   readonly label: string;
   readonly secret: boolean;
-  /** An ECMAScript regular expression that the whole value matches. */
+  /** An ECMAScript regular expression that the whole value must match. */
   readonly pattern?: string;
   readonly help?: string;
   readonly example?: string;
@@ -94,17 +94,17 @@ export interface CredentialField {
 
 export interface CredentialRequest extends AskedOnce {
   readonly kind: 'credential';
-  /** Names the credential for the MCP server, such as `acme-api`. */
+  /** Name of the credential for the MCP server, such as `acme-api`. */
   readonly name: string;
   readonly title: string;
   readonly fields: readonly CredentialField[];
-  /** `lasting`: kept for its owner until somebody deletes it. `once`: redeemed once, then gone. */
+  /** `lasting`: kept for its owner until it is deleted. `once`: redeemed once, then deleted. */
   readonly retention: 'once' | 'lasting';
-  /** The generation of a lasting credential that was turned away; only a newer one answers. Not part of the digest. */
+  /** The rejected generation of a lasting credential; only a newer one answers. Not part of the digest. */
   readonly rejectedGeneration?: number;
 }
 
-/** MCP's restricted JSON Schema, checked before it comes here. */
+/** MCP's restricted JSON Schema, checked before it arrives here. */
 export type JsonObject = { readonly [member: string]: JsonValue };
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 
@@ -112,7 +112,7 @@ export interface FormRequest extends AskedOnce {
   readonly kind: 'form';
   readonly title?: string;
   readonly requestedSchema: JsonObject;
-  /** Properties that are masked on the page. */
+  /** Properties that the page masks. */
   readonly secretFields: readonly string[];
 }
 
@@ -127,15 +127,15 @@ export type RequestOf<K extends Kind> = Extract<ElicitationRequest, { kind: K }>
 
 /** How a person approved. */
 export interface Approval {
-  /** `button`: signed in, and pressed it. `passkey`: also proved presence and verification with a passkey (WebAuthn). */
+  /** `button`: signed in, and pressed the button. `passkey`: also proved presence and verification with a passkey (WebAuthn). */
   readonly method: 'button' | 'passkey';
-  /** How the gateway knew who it was. */
+  /** How the gateway identified the user. */
   readonly identity: 'login' | 'external' | 'loopback';
   /** Epoch milliseconds. */
   readonly at: number;
-  /** When the person last proved who they are; epoch milliseconds. Absent in identity mode `loopback`. */
+  /** When the user last authenticated; epoch milliseconds. Absent in identity mode `loopback`. */
   readonly authTime?: number;
-  /** Which passkey (its WebAuthn credential id), with method `passkey`. */
+  /** The WebAuthn credential id of the passkey, with method `passkey`. */
   readonly passkey?: string;
   /** When that passkey was added; epoch milliseconds. */
   readonly passkeyAddedAt?: number;
@@ -145,22 +145,22 @@ export interface AuthorizationOutcome {
   readonly kind: 'authorization';
   readonly connectionId: ConnectionId;
   readonly provider: string;
-  /** Granted by the provider, which may differ from what was asked. */
+  /** Granted by the provider; may differ from the request. */
   readonly scopes: readonly string[];
 }
 
-/** `test`: the processor only pretended, and no money has moved. */
+/** `test`: the processor only simulated the payment, and no money has moved. */
 export type PaymentMode = 'live' | 'test';
 
 export interface PaymentOutcome {
   readonly kind: 'payment';
-  /** Of the terms that were approved. */
+  /** Digest of the approved terms. */
   readonly digest: string;
   readonly approval: Approval;
   readonly processor: string;
-  /** The processor's own name for the payment; absent for `none`. */
+  /** The processor's reference of the payment; absent for `none`. */
   readonly processorReference?: string;
-  /** As the processor says; absent for `none`, and for payments of releases before. */
+  /** As the processor reports it; absent for `none`, and for payments of earlier releases. */
   readonly mode?: PaymentMode;
 }
 
@@ -183,14 +183,12 @@ export interface FormOutcome {
 
 export type Outcome = AuthorizationOutcome | PaymentOutcome | ConfirmationOutcome | CredentialOutcome | FormOutcome;
 
-/**
- * Where a person pays, at a processor. What the processor knows is the truth about it; this only says how to ask.
- */
+/** Where the user pays, at a processor. The processor is authoritative about its status; this only identifies it. */
 export interface Charge {
-  /** The processor's own name for it. */
+  /** The processor's reference of the charge. */
   readonly reference: string;
-  /** https; holds no secret of ours. */
+  /** https; contains no secret of ours. */
   readonly url: string;
-  /** As the processor says; absent for charges of releases before. */
+  /** As the processor reports it; absent for charges of earlier releases. */
   readonly mode?: PaymentMode;
 }

@@ -1,11 +1,33 @@
 import { type Audit, about } from './audit.ts';
 import type { Elicitation } from './elicitation.ts';
 import { WrongPersonError } from './errors.ts';
-import { isSamePerson, type Visitor } from './visitor.ts';
+import { isSameSubject, type Subject } from './subject.ts';
 
-/** The same-person rule with its consequence: somebody else leaves an audit event, and nothing more. */
+/**
+ * The person at the browser, as far as proven: signed in as a subject, or the only user of a machine whose public URL is a
+ * loopback address.
+ */
+export type Visitor =
+  | {
+      readonly kind: 'signed_in';
+      readonly subject: Subject;
+      /** Set if this MCP server's application, and not an identity provider, identified the user. */
+      readonly vouchedBy?: string;
+    }
+  | { readonly kind: 'loopback' };
+
+/** The same-person rule. Every page and every decision checks it first. */
+export function isSamePerson(elicitation: Elicitation, visitor: Visitor): boolean {
+  if (elicitation.identityMode === 'loopback') return visitor.kind === 'loopback';
+  if (visitor.kind !== 'signed_in') return false;
+  // An application may vouch only where the operator allows it, and only for its own requests.
+  const voucher = elicitation.identityMode === 'external' ? elicitation.mcpServerId : undefined;
+  return visitor.vouchedBy === voucher && isSameSubject(visitor.subject, elicitation.subject);
+}
+
+/** Checks the same-person rule. Another person leaves only an audit event. */
 export function createSamePersonCheck(audit: Audit) {
-  /** For callers that go on in another way when it is somebody else. */
+  /** For callers that handle another person themselves. */
   function checkSamePerson(elicitation: Elicitation, visitor: Visitor): boolean {
     if (isSamePerson(elicitation, visitor)) return true;
     audit(

@@ -31,9 +31,9 @@ describe('settle', () => {
     }),
     ...(['retry', 'expire'] as const).map(as => ({
       settlement: { result: 'closed', as } as const,
-      early: { status: 'pending', trouble: 'payment_not_finished' },
+      early: { status: 'pending', retryReason: 'payment_not_finished' },
       late: { status: 'expired' },
-      audit: { type: 'returned', trouble: 'payment_not_finished' },
+      audit: { type: 'returned', retryReason: 'payment_not_finished' },
     })),
     ...(
       [
@@ -56,12 +56,12 @@ describe('settle', () => {
     expect(audits).toMatchObject([audit]);
   });
 
-  test.each(outcomes)('$settlement after its time: $late', async ({ settlement, late }) => {
+  test.each(outcomes)('$settlement after expiry: $late', async ({ settlement, late }) => {
     const bench = createBench();
     const before = await charging(bench);
-    // What the processor refuses has no charge there.
+    // The processor has no charge for a payment that it refuses.
     const isCharged = settlement.result !== 'refused';
-    if (isCharged) await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    if (isCharged) await bench.service.recordCharge(before.elicitationId, before.attempt, chargeAt);
     bench.clock.set(before.expiresAt);
     const version = isCharged ? 4 : 3;
     const audits = await bench.audited(async () => {
@@ -71,10 +71,10 @@ describe('settle', () => {
     expect(bench.announced(before)).toHaveLength(version);
   });
 
-  test('refused after the charge was noted by another replica changes nothing, and paid still completes', async () => {
+  test('refused changes nothing after another replica recorded the charge, and paid still completes', async () => {
     const bench = createBench();
     const before = await charging(bench);
-    const noted = await bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+    const noted = await bench.service.recordCharge(before.elicitationId, before.attempt, chargeAt);
     const audits = await bench.audited(async () => {
       expect(await settle(bench, before, before.attempt, { result: 'refused' })).toEqual(noted);
     });
@@ -83,11 +83,11 @@ describe('settle', () => {
     expect(await settle(bench, before, before.attempt, paid)).toMatchObject({ status: 'completed' });
   });
 
-  test('refused and the charge noted at once: whichever is first, nobody who was led to pay is failed', async () => {
+  test('a refusal that races with the recorded charge never fails an elicitation whose user may pay', async () => {
     for (const order of [0, 1]) {
       const bench = createBench();
       const before = await charging(bench);
-      const note = () => bench.service.noteCharge(before.elicitationId, before.attempt, chargeAt);
+      const note = () => bench.service.recordCharge(before.elicitationId, before.attempt, chargeAt);
       const refuse = () => settle(bench, before, before.attempt, { result: 'refused' });
       const [first] = await Promise.allSettled((order === 0 ? [note, refuse] : [refuse, note]).map(act => act()));
       expect(first?.status).toBe('fulfilled');
@@ -97,7 +97,7 @@ describe('settle', () => {
     }
   });
 
-  test('paid: the outcome holds what was approved and how the processor names it', async () => {
+  test('paid: the outcome contains the approved terms and the reference of the processor', async () => {
     const bench = createBench();
     const { digest, kind } = requests.payment;
     const outcome = { kind, digest, approval, processor: 'stripe', processorReference: 'pi_1' };
@@ -107,7 +107,7 @@ describe('settle', () => {
     expect(isPaidBy(end, 'pi_2')).toBe(false);
   });
 
-  test.each(outcomes)('a repeat of $settlement is answered with the record as it is', async ({ settlement }) => {
+  test.each(outcomes)('a repeat of $settlement returns the stored record', async ({ settlement }) => {
     const bench = createBench();
     const before = await charging(bench);
     const first = await settle(bench, before, before.attempt, settlement);
@@ -118,7 +118,7 @@ describe('settle', () => {
   });
 
   test.each(outcomes.slice(1))(
-    'money that comes after $settlement is told from money that counted',
+    'money that arrives after $settlement is distinguished from money that counted',
     async ({ settlement }) => {
       const bench = createBench();
       const before = await charging(bench);
@@ -129,7 +129,7 @@ describe('settle', () => {
     },
   );
 
-  test('money for an attempt that was closed does not count for the next one', async () => {
+  test('a payment for a closed attempt does not count for the next one', async () => {
     const bench = createBench();
     const first = await charging(bench);
     await settle(bench, first, first.attempt, { result: 'closed', as: 'retry' });
@@ -146,7 +146,7 @@ describe('settle', () => {
     ]);
   });
 
-  test('of paid and closed at once the first counts, and every caller sees which', async () => {
+  test('the first of concurrent paid and closed counts, and every caller gets its result', async () => {
     for (const order of [0, 1]) {
       const bench = createBench();
       const before = await charging(bench);
@@ -163,14 +163,14 @@ describe('settle', () => {
     }
   });
 
-  test('of another kind is refused, and an unknown one is not found', async () => {
+  test('refuses to settle another kind, and finds no unknown elicitation', async () => {
     const bench = createBench();
     const form = await asked(bench, 'form');
     await expectUnchanged(bench, form, () => settle(bench, form, '', paid), { code: 'illegal_transition' });
     await expect(bench.service.settle(unknownId, '', paid)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('of one that nobody has approved changes nothing', async () => {
+  test('settling an elicitation without an approval changes nothing', async () => {
     const bench = createBench();
     const before = await asked(bench, 'payment');
     for (const { settlement } of outcomes) expect(await settle(bench, before, '', settlement)).toEqual(before);

@@ -16,16 +16,16 @@ test.each([
   ['an identifier in other letters', { ...alice, subject: 'A1B2' }],
   ['an identifier with a blank', { ...alice, subject: 'a1b2 ' }],
   ['issuer and identifier exchanged', { issuer: alice.subject, subject: alice.issuer }],
-])('S05 %s is somebody else', (_, other) => {
+])('S05 %s is another person', (_, other) => {
   expect(isSameSubject(alice, other)).toBe(false);
   expect(isSameSubject(other, alice)).toBe(false);
 });
 
-test('S05 an identifier that looks the same in Unicode is somebody else', () => {
+test('S05 identifiers that only look the same in Unicode are different people', () => {
   expect(isSameSubject({ ...alice, subject: 'é' }, { ...alice, subject: 'e\u0301' })).toBe(false);
 });
 
-test('S05 whatever else is known about a person does not count', () => {
+test('S05 no other fact about a person counts', () => {
   const known = { email: 'alice@example.com', name: 'Alice' };
   expect(isSameSubject({ ...alice, ...known }, { ...alice, subject: 'other', ...known } as typeof alice)).toBe(false);
   expect(isSameSubject({ ...alice, ...known }, { ...alice, email: 'new@example.com' } as typeof alice)).toBe(true);

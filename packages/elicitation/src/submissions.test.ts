@@ -3,8 +3,8 @@ import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { NewCredential } from './credential.ts';
 import type { Elicitation } from './elicitation.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { credentialIdOf, newElicitationId, shardOf, systemEntropy } from './ids.ts';
-import type { ElicitationStore } from './ports.ts';
 import { answer, answered, approval, asked, credentialFor, person, type Sample, shown } from './testing/kind-bench.ts';
 import { alice, bob, mcpServer, signedIn, TTL_MS } from './testing/samples.ts';
 import { createServiceBench } from './testing/service-bench.ts';
@@ -34,18 +34,21 @@ async function expectUnchanged(bench: Bench, before: Elicitation, call: () => Pr
 }
 
 describe('submit', () => {
-  test.each(typed)('ends a %s in one commit, audited once, and holds nothing that was typed', async sample => {
-    const bench = createBench();
-    const before = await asked(bench, sample);
-    const audits = await bench.audited(async () => {
-      const end = await submit(bench, sample, before);
-      expect(end).toMatchObject({ status: 'completed', version: 2, outcome: { kind: before.request.kind } });
-      expect(JSON.stringify(end)).not.toContain('sealed');
-    });
-    expect(audits.map(({ type }) => type)).toEqual(['completed']);
-    expect(JSON.stringify([bench.audits, bench.stores.events])).not.toContain('sealed');
-    expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
-  });
+  test.each(typed)(
+    'a submission ends a %s in one commit, audited once, and the record contains nothing typed',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const audits = await bench.audited(async () => {
+        const end = await submit(bench, sample, before);
+        expect(end).toMatchObject({ status: 'completed', version: 2, outcome: { kind: before.request.kind } });
+        expect(JSON.stringify(end)).not.toContain('sealed');
+      });
+      expect(audits.map(({ type }) => type)).toEqual(['completed']);
+      expect(JSON.stringify([bench.audits, bench.stores.events])).not.toContain('sealed');
+      expect(bench.announced(before)).toEqual(['elicitation.pending', 'elicitation.completed']);
+    },
+  );
 
   test('a lasting credential is stored in the same commit and named by the outcome', async () => {
     const bench = createBench();
@@ -55,7 +58,7 @@ describe('submit', () => {
     expect(await bench.stores.credentials.read(credentialId)).toMatchObject({ ...credential, generation: 1 });
   });
 
-  test.each(typed)('of what was not shown is refused: %s', async sample => {
+  test.each(typed)('refuses a submission for another request than the shown one: %s', async sample => {
     const bench = createBench();
     const before = await asked(bench, sample);
     for (const digest of ['', shown('payment'), `${shown(sample)} `])
@@ -75,7 +78,7 @@ describe('submit', () => {
     expect(audits).toEqual([]);
   });
 
-  test.each(typed)('of 50 at once one is stored: %s', async sample => {
+  test.each(typed)('stores one of 50 concurrent submissions: %s', async sample => {
     const bench = createBench();
     const before = await asked(bench, sample);
     const ends = await Promise.all(Array.from({ length: 50 }, () => submit(bench, sample, before)));
@@ -84,35 +87,38 @@ describe('submit', () => {
     for (const credential of await bench.stores.credentials.list(alice)) expect(credential.generation).toBe(1);
   });
 
-  test.each(typed)('by somebody else changes nothing: %s', async sample => {
+  test.each(typed)('a submission by another person changes nothing: %s', async sample => {
     const bench = createBench();
     const before = await asked(bench, sample);
     for (const stranger of [signedIn(bob), signedIn(alice, 'issue-tracker')])
       await expectUnchanged(bench, before, () => submit(bench, sample, before, {}, stranger), { code: 'wrong_person' });
   });
 
-  test.each(typed)('after the end by anything else is refused: %s', async sample => {
+  test.each(typed)('refuses a submission after another end: %s', async sample => {
     const bench = createBench();
     const before = await asked(bench, sample);
     const ended = await bench.service.decline(before.elicitationId, person);
     await expectUnchanged(bench, ended, () => submit(bench, sample, ended), { code: 'already_ended' });
   });
 
-  test.each(typed)('one millisecond before the end counts, from then on it has expired: %s', async sample => {
-    const early = createBench();
-    const inTime = await asked(early, sample);
-    early.clock.set(inTime.expiresAt - 1);
-    expect(await submit(early, sample, inTime)).toMatchObject({ status: 'completed' });
-    const late = createBench();
-    const over = await asked(late, sample);
-    late.clock.set(over.expiresAt);
-    const refusal = { code: 'already_ended', status: 'expired' };
-    await expect(submit(late, sample, over)).rejects.toMatchObject(refusal);
-    expect(late.audits.map(({ type }) => type)).toEqual(['issued', 'expired']);
-    expect(await late.stores.credentials.list(alice)).toEqual([]);
-  });
+  test.each(typed)(
+    'a submission one millisecond before expiry counts; later the elicitation has expired: %s',
+    async sample => {
+      const early = createBench();
+      const inTime = await asked(early, sample);
+      early.clock.set(inTime.expiresAt - 1);
+      expect(await submit(early, sample, inTime)).toMatchObject({ status: 'completed' });
+      const late = createBench();
+      const over = await asked(late, sample);
+      late.clock.set(over.expiresAt);
+      const refusal = { code: 'already_ended', status: 'expired' };
+      await expect(submit(late, sample, over)).rejects.toMatchObject(refusal);
+      expect(late.audits.map(({ type }) => type)).toEqual(['issued', 'expired']);
+      expect(await late.stores.credentials.list(alice)).toEqual([]);
+    },
+  );
 
-  test('racing with expiry ends once, one way or the other', async () => {
+  test('a submission that races with expiry ends the elicitation once', async () => {
     let before: (() => void) | undefined;
     const bench = createBench(inner =>
       storeWith(inner, {
@@ -129,7 +135,7 @@ describe('submit', () => {
       nth += 1;
       if (nth === 3) bench.clock.set(form.expiresAt);
     };
-    // Two moves are too early to expire it, then its time comes; whoever is next ends it.
+    // Two transitions come before `expiresAt`; the first one after it expires the elicitation.
     const calls = await Promise.allSettled([
       bench.service.expire(form.elicitationId),
       bench.service.expire(form.elicitationId),
@@ -143,7 +149,7 @@ describe('submit', () => {
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'expired']);
   });
 
-  test('of what is not typed is refused, and an unknown one is not found', async () => {
+  test('refuses a submission of a kind without typed values, and finds no unknown elicitation', async () => {
     for (const sample of ['payment', 'approval', 'confirmation'] as const) {
       const bench = createBench();
       const before = await asked(bench, sample);
@@ -154,17 +160,20 @@ describe('submit', () => {
     await expect(call).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test.each(['form', 'once'] as const)('a %s is no credential that lasts, and the other way round', async sample => {
-    const bench = createBench();
-    const before = await asked(bench, sample);
-    const asCredential = () =>
-      bench.service.submit(before.elicitationId, person, { shown: shown(sample), credential: credentialFor(before) });
-    await expectUnchanged(bench, before, asCredential, { name: 'TypeError' });
-    const lasting = await asked(bench, 'lasting');
-    const asResult = () =>
-      bench.service.submit(lasting.elicitationId, person, { shown: shown('lasting'), sealed: 'sealed' });
-    await expectUnchanged(bench, lasting, asResult, { name: 'TypeError' });
-  });
+  test.each(['form', 'once'] as const)(
+    'a %s is never stored as a lasting credential, and a lasting credential never as a result',
+    async sample => {
+      const bench = createBench();
+      const before = await asked(bench, sample);
+      const asCredential = () =>
+        bench.service.submit(before.elicitationId, person, { shown: shown(sample), credential: credentialFor(before) });
+      await expectUnchanged(bench, before, asCredential, { name: 'TypeError' });
+      const lasting = await asked(bench, 'lasting');
+      const asResult = () =>
+        bench.service.submit(lasting.elicitationId, person, { shown: shown('lasting'), sealed: 'sealed' });
+      await expectUnchanged(bench, lasting, asResult, { name: 'TypeError' });
+    },
+  );
 
   const owned = { owner: 'issue-tracker', name: 'acme-api' };
   const foreign: { what: string; change: Partial<NewCredential> }[] = [
@@ -192,7 +201,7 @@ describe('a live check', () => {
   const begin = ({ service }: Bench, of: Elicitation, attempt: string, visitor = person) =>
     service.beginCheck(of.elicitationId, visitor, attempt);
 
-  test.each(['once', 'lasting'] as const)('that succeeds completes: %s', async sample => {
+  test.each(['once', 'lasting'] as const)('a live check that succeeds completes: %s', async sample => {
     const bench = createBench();
     const before = await asked(bench, sample);
     const audits = await bench.audited(async () => {
@@ -205,22 +214,22 @@ describe('a live check', () => {
   });
 
   test.each(['credential_rejected', 'check_unavailable'] as const)(
-    'that ends in %s lets the person type again',
-    async trouble => {
+    'a live check that ends in %s lets the user type again',
+    async retryReason => {
       const bench = createBench();
       const before = await asked(bench, 'once');
       await begin(bench, before, 'check-1');
-      const back = await bench.service.retry(before.elicitationId, 'check-1', trouble);
-      expect(back).toMatchObject({ status: 'pending', trouble });
+      const back = await bench.service.retry(before.elicitationId, 'check-1', retryReason);
+      expect(back).toMatchObject({ status: 'pending', retryReason });
       const stale = () => submit(bench, 'once', before, { attempt: 'check-1' });
       await expectUnchanged(bench, back, stale, { code: 'illegal_transition' });
       const again = await begin(bench, before, 'check-2');
       expect(again).toMatchObject({ status: 'active', attempt: 'check-2' });
-      expect(again).not.toHaveProperty('trouble');
+      expect(again).not.toHaveProperty('retryReason');
     },
   );
 
-  test('a newer one replaces it: neither its success nor its failure counts', async () => {
+  test('after a newer live check, neither success nor failure of the older one counts', async () => {
     const bench = createBench();
     const before = await asked(bench, 'lasting');
     await begin(bench, before, 'check-1');
@@ -232,7 +241,7 @@ describe('a live check', () => {
     await expectUnchanged(bench, newer, failing, illegal);
   });
 
-  test('begun twice under one name is begun once', async () => {
+  test('a live check begun twice under one name is begun once', async () => {
     const bench = createBench();
     const before = await asked(bench, 'once');
     const first = await begin(bench, before, 'check-1');
@@ -240,14 +249,14 @@ describe('a live check', () => {
     expect(bench.audits.map(({ type }) => type)).toEqual(['issued', 'accepted']);
   });
 
-  test('that died does not stand in the way of submitting without one', async () => {
+  test('a dead live check does not prevent a submission without one', async () => {
     const bench = createBench();
     const before = await asked(bench, 'once');
     await begin(bench, before, 'check-1');
     expect(await submit(bench, 'once', before)).toMatchObject({ status: 'completed', version: 3 });
   });
 
-  test('is not begun by somebody else, of what has ended otherwise, or of another kind', async () => {
+  test('refuses a live check by another person, after another end, or of another kind', async () => {
     const bench = createBench();
     const before = await asked(bench, 'once');
     await expectUnchanged(bench, before, () => begin(bench, before, 'x', signedIn(bob)), { code: 'wrong_person' });
@@ -259,13 +268,13 @@ describe('a live check', () => {
     }
   });
 
-  test('of what was completed by another tab is answered with that', async () => {
+  test('a live check returns the record if another tab has completed it', async () => {
     const bench = createBench();
     const end = await answered(bench, 'once');
     expect(await begin(bench, end, 'x')).toEqual(end);
   });
 
-  test('that outlasts the time is not heard', async () => {
+  test('a live check that ends after expiry does not count', async () => {
     const bench = createBench();
     const before = await asked(bench, 'once');
     await begin(bench, before, 'check-1');

@@ -5,31 +5,30 @@ import { type Elicitation, type ElicitationOf, isOfKind, isTerminal } from './el
 import { AlreadyEndedError, IllegalTransitionError, RequestChangedError } from './errors.ts';
 import { credentialIdOf, type ElicitationId } from './ids.ts';
 import type { Decision, Moves } from './moves.ts';
-import type { SamePersonCheck } from './same-person-check.ts';
+import type { SamePersonCheck, Visitor } from './same-person-check.ts';
 import { isSameSubject } from './subject.ts';
-import type { Visitor } from './visitor.ts';
 
 export interface SubmissionsDeps extends Pick<Moves, 'move'> {
   readonly assertSamePerson: SamePersonCheck;
 }
 
-/** What the person typed, sealed by the vault before it comes here. */
+/** Typed values, sealed by the vault before they arrive here. */
 export type Submission = {
-  /** The digest that the page has shown. */
+  /** The digest on the page. */
   readonly shown: string;
-  /** After `beginCheck`: the check this speaks for. */
+  /** The attempt from `beginCheck` that this submission completes. */
   readonly attempt?: string;
 } & (
   | { /** Redeemed once: a form, a credential with retention `once`. */ readonly sealed: string }
   | { /** With retention `lasting`. */ readonly credential: NewCredential }
 );
 
-/** The person types a credential or fills in a form. */
+/** The user types a credential or fills in a form. */
 export function createSubmissions({ move, assertSamePerson }: SubmissionsDeps) {
   /**
-   * What was typed is about to be tried where it is for. A newer check replaces the one in progress, which is stale from then
-   * on. When it has been completed already, or this check has begun already, nothing changes.
-   * @param attempt names the check; of no meaning outside.
+   * Begins a live check of typed values. A newer check replaces the one in progress, which is then stale. Changes nothing if the
+   * elicitation is already completed, or if this check has already begun.
+   * @param attempt identifies the check; has no other meaning
    * @throws NotFoundError, WrongPersonError, AlreadyEndedError, IllegalTransitionError (no credential)
    */
   function beginCheck(elicitationId: ElicitationId, visitor: Visitor, attempt: string): Promise<Elicitation> {
@@ -48,11 +47,11 @@ export function createSubmissions({ move, assertSamePerson }: SubmissionsDeps) {
   }
 
   /**
-   * Stores what was typed and ends the elicitation in one commit. Of many at once one is committed; the others, and every repeat
-   * by the same person, are answered with what became of it, and what they bring is dropped.
-   * @throws NotFoundError, WrongPersonError, RequestChangedError (`shown` is not the digest of what is asked), AlreadyEndedError
-   * (otherwise than by submission), IllegalTransitionError (stale check, or of a kind that is not submitted), TypeError (the
-   * result is not what was asked for)
+   * Stores the typed values and completes the elicitation in one commit. One of several concurrent calls is committed. The
+   * others, and every repeat by the same person, return the stored record and their values are dropped.
+   * @throws NotFoundError, WrongPersonError, RequestChangedError (`shown` is not the digest of the request), AlreadyEndedError
+   * (other than by submission), IllegalTransitionError (stale check, or a kind without typed values), TypeError (the result does
+   * not match the request)
    */
   function submit(elicitationId: ElicitationId, visitor: Visitor, submission: Submission): Promise<Elicitation> {
     return move(elicitationId, current => {
@@ -82,7 +81,7 @@ function assertOpen(current: Elicitation, verb: string): 'pending' | 'active' {
 function eventsOf(current: Elicitation, attempt: string | undefined): Decision['events'] {
   const status = assertOpen(current, 'be submitted');
   if (attempt === undefined) return status === 'active' ? ['retry', 'engage', 'complete'] : ['engage', 'complete'];
-  // What was typed into another tab since has replaced what this check was about.
+  // Values typed into another tab since have replaced the ones of this check.
   if (!('attempt' in current) || current.attempt !== attempt) throw new IllegalTransitionError(status, 'be submitted');
   return ['complete'];
 }
@@ -106,7 +105,7 @@ function answered(
   return { next: { status: 'completed', outcome }, putCredential: credential };
 }
 
-/** A secret never lands with another person or under another name than was asked for, whatever the caller mixed up. */
+/** Keeps a secret from being stored for another person or under another name, even if the caller mixed them up. */
 function assertAnswers(
   credential: NewCredential,
   { elicitationId, subject, request }: ElicitationOf<'credential'>,

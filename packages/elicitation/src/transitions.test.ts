@@ -1,18 +1,11 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { assertTransition, type ProposedTransition, timingOf } from './apply-transition.ts';
 import type { NewCredential } from './credential.ts';
+import { definedOnly } from './defined-only.ts';
 import type { Elicitation, ElicitationStatus, TerminalElicitation } from './elicitation.ts';
-import type { TransitionElicitation } from './ports.ts';
+import type { TransitionElicitation } from './elicitation-store.ts';
 import { approval, chargeAt, requests } from './testing/kind-bench.ts';
-import {
-  assertMove,
-  assertTransition,
-  destinationOf,
-  type ProposedTransition,
-  type TerminalStatus,
-  type TransitionEvent,
-  timingOf,
-  transitionEvents,
-} from './transitions.ts';
+import { assertMove, type TerminalStatus, type TransitionEvent, transitions } from './transitions.ts';
 
 const events = [
   'engage',
@@ -29,7 +22,7 @@ const events = [
 
 const none = undefined;
 
-/** Written by hand from the design: every status, every event, where it leads. */
+/** Written by hand from the design: the target of every event in every status. */
 const matrix: Record<ElicitationStatus, readonly (ElicitationStatus | undefined)[]> = {
   //          engage    retry      hold         complete     decline     fail      cancel       expire     widen      charge
   pending: ['active', none, none, none, none, none, 'cancelled', 'expired', 'pending', none],
@@ -44,25 +37,31 @@ const matrix: Record<ElicitationStatus, readonly (ElicitationStatus | undefined)
 const statuses = Object.keys(matrix) as ElicitationStatus[];
 const terminal = ['completed', 'failed', 'declined', 'cancelled', 'expired'] as const;
 
+function isMove(from: ElicitationStatus, path: readonly TransitionEvent[], to: ElicitationStatus): boolean {
+  try {
+    assertMove(from, path, to);
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'illegal_transition' });
+    return false;
+  }
+}
+
+/** Every status that the events lead to. */
+const destinationsOf = (from: ElicitationStatus, path: readonly TransitionEvent[]) =>
+  statuses.filter(to => isMove(from, path, to));
+
 describe('S11 status × event', () => {
   test('the matrix has every status and every event', () => {
     expect(statuses).toHaveLength(8);
-    expect(new Set(transitionEvents)).toEqual(new Set(events));
-    expect(transitionEvents).toHaveLength(10);
+    expect(new Set(transitions.map(({ event }) => event))).toEqual(new Set(events));
     expectTypeOf<TransitionEvent>().toEqualTypeOf<(typeof events)[number]>();
   });
 
   const cells = statuses.flatMap(from => events.map((event, column) => ({ from, event, to: matrix[from][column] })));
 
   test.each(cells)('$from + $event → $to', ({ from, event, to }) => {
-    expect(destinationOf(from, [event])).toBe(to);
-    for (const status of statuses) {
-      if (status === to) expect(() => assertMove(from, [event], status)).not.toThrow();
-      else
-        expect(() => assertMove(from, [event], status)).toThrow(
-          expect.objectContaining({ code: 'illegal_transition' }),
-        );
-    }
+    expect(destinationsOf(from, [event])).toEqual(to === undefined ? [] : [to]);
   });
 
   test.each<{ from: ElicitationStatus; path: TransitionEvent[]; to: ElicitationStatus | undefined }>([
@@ -80,32 +79,29 @@ describe('S11 status × event', () => {
     { from: 'active', path: ['complete', 'retry'], to: undefined },
     { from: 'declined', path: ['engage', 'decline'], to: undefined },
   ])('$from + $path → $to', ({ from, path, to }) => {
-    expect(destinationOf(from, path)).toBe(to);
+    expect(destinationsOf(from, path)).toEqual(to === undefined ? [] : [to]);
   });
 
-  test('without an event there is no move, not even to where it is', () => {
-    for (const from of statuses) {
-      for (const to of statuses)
-        expect(() => assertMove(from, [], to)).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
-    }
+  test('a transition without an event is illegal, even to the same status', () => {
+    expect(statuses.flatMap(from => destinationsOf(from, []))).toEqual([]);
   });
 });
 
-describe('S40 an end is final', () => {
-  test.each(terminal)('nothing leads out of %s', status => {
-    expect(events.map(event => destinationOf(status, [event]))).toEqual(events.map(() => undefined));
+describe('S40 a terminal status is final', () => {
+  test.each(terminal)('no event leads out of %s', status => {
+    expect(events.flatMap(event => destinationsOf(status, [event]))).toEqual([]);
   });
 
-  test('the statuses without a way out are those of the records that ended', () => {
+  test('the statuses without a transition are those of ended records', () => {
     expectTypeOf<TerminalStatus>().toEqualTypeOf<TerminalElicitation['status']>();
     expectTypeOf<TerminalStatus>().toEqualTypeOf<(typeof terminal)[number]>();
-    expect(statuses.filter(status => events.every(event => destinationOf(status, [event]) === undefined))).toEqual([
+    expect(statuses.filter(status => events.every(event => destinationsOf(status, [event]).length === 0))).toEqual([
       ...terminal,
     ]);
   });
 });
 
-describe('what is asked', () => {
+describe('the request', () => {
   const current = {
     status: 'pending',
     request: { kind: 'authorization', provider: 'github', scopes: ['repo'] },
@@ -119,13 +115,13 @@ describe('what is asked', () => {
     { what: 'never gets nothing', events: ['widen'], scopes: [], isLegal: false },
     { what: 'is named when it widens', events: ['widen'], scopes: undefined, isLegal: false },
   ] as const)('$what', ({ events, scopes, isLegal }) => {
-    const next = { status: 'pending', ...(scopes === undefined ? {} : { scopes }) } as const;
+    const next = { status: 'pending', ...definedOnly({ scopes }) } as const;
     const assertion = () => assertTransition({ current, events, next });
     if (isLegal) expect(assertion).not.toThrow();
     else expect(assertion).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
   });
 
-  test('does not change by a return', () => {
+  test('a retry does not change the request', () => {
     const active = { ...current, status: 'active', attempt: 'attempt' } as Elicitation;
     const next = { status: 'pending', scopes: ['repo', 'user'] } as const;
     expect(() => assertTransition({ current: active, events: ['retry'], next })).toThrow(
@@ -134,7 +130,7 @@ describe('what is asked', () => {
   });
 });
 
-describe('what is approved, charged and typed', () => {
+describe('approvals, charges and typed values', () => {
   const { payment, approval: approving, confirmation, once, lasting, form } = requests;
   const of = (request: object, more: object = { status: 'pending' }) =>
     ({ request, ...more }) as unknown as Elicitation;
@@ -242,7 +238,7 @@ describe('what is approved, charged and typed', () => {
       what: 'paying by another approval',
       move: { current: charging, events: ['complete'], next: done({ ...paid, approval: { ...approval, at: 1 } }) },
     },
-    { what: 'paying what nobody has charged', move: completing(payment, paid) },
+    { what: 'paying what was never charged', move: completing(payment, paid) },
     { what: 'confirming other terms', move: completing(confirmation, { kind: 'confirmation', digest: 'x', approval }) },
     { what: 'an outcome of another kind', move: completing(form, { kind: 'confirmation', digest: 'x', approval }) },
     { what: 'an authorization out of a form', move: completing(form, { kind: 'authorization' }) },
@@ -272,11 +268,11 @@ describe('what is approved, charged and typed', () => {
       move: { current: of(form), events: ['cancel'], next: { status: 'cancelled' }, putResult: { sealed: 's' } },
     },
   ];
-  test.each(illegal)('$what is not', ({ move }) => {
+  test.each(illegal)('$what is illegal', ({ move }) => {
     expect(() => assertTransition(move)).toThrow(expect.objectContaining({ code: 'illegal_transition' }));
   });
 
-  test('when each move counts', () => {
+  test('each transition has its timing', () => {
     const verifying = of({ kind: 'authorization' }, { status: 'verifying', attempt: 'a' });
     const engaged = of({ kind: 'authorization' }, { status: 'active', attempt: 'a' });
     const timings = (current: Elicitation) =>

@@ -3,7 +3,7 @@ import { createMemoryStores } from '@postern/testkit/memory';
 import { describe, expect, test } from 'vitest';
 import type { Elicitation } from './elicitation.ts';
 import type { IssueElicitation } from './elicitation-service.ts';
-import type { ElicitationStore } from './ports.ts';
+import type { ElicitationStore } from './elicitation-store.ts';
 import { alice, connectionFor, issuedIn, mcpServer, oneTime, scopesOf, signedIn } from './testing/samples.ts';
 import { ATTEMPT, createServiceBench } from './testing/service-bench.ts';
 import { storeWith } from './testing/store-with.ts';
@@ -24,8 +24,8 @@ async function openOf(issued: Promise<Awaited<ReturnType<ReturnType<typeof creat
   return issuedIn(await issued);
 }
 
-describe('an ask for more of the same account', () => {
-  test('widens the one nobody has agreed to yet, and is announced and audited', async () => {
+describe('a request for more scopes of the same account', () => {
+  test('widens the elicitation before the user agrees, with an event and an audit line', async () => {
     const bench = createBench();
     const first = await bench.pending();
     bench.clock.advance(1_000);
@@ -45,7 +45,7 @@ describe('an ask for more of the same account', () => {
   });
 
   test.each([[['repo']], [['admin']], [['admin', 'repo']], [[]]])(
-    'is answered by the wider one without touching it: %j',
+    'returns the wider elicitation unchanged: %j',
     async scopes => {
       const bench = createBench();
       const wide = await bench.pending(mcpServer(), asking('admin', 'repo'));
@@ -56,31 +56,34 @@ describe('an ask for more of the same account', () => {
     },
   );
 
-  test('keeps what the person is told about the last attempt', async () => {
+  test('keeps the notice about the last attempt', async () => {
     const bench = createBench();
     const { elicitationId } = await bench.at('active');
     await bench.service.retry(elicitationId, ATTEMPT, 'provider_denied');
     const widened = await openOf(bench.issue(mcpServer(), asking('admin')));
     expect(widened).toMatchObject({
       elicitationId,
-      trouble: 'provider_denied',
+      retryReason: 'provider_denied',
       request: { scopes: ['admin', 'repo'] },
     });
   });
 
-  test.each(['active', 'verifying'] as const)('is a second one beside what is %s: that is agreed', async status => {
-    const bench = createBench();
-    const agreed = await bench.at(status);
-    const second = await bench.issue(mcpServer(), asking('admin'));
-    expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
-    expect(await bench.service.find(agreed.elicitationId)).toEqual(agreed);
-    // From now on the second is the one that others join.
-    const joined = await openOf(bench.issue(mcpServer(), asking('gist')));
-    expect(joined).toMatchObject({ request: { scopes: ['admin', 'gist'] } });
-    expect(await openOf(bench.issue(mcpServer(), asking('admin')))).toEqual(joined);
-  });
+  test.each(['active', 'verifying'] as const)(
+    'creates a second elicitation while the first is %s, because the user has agreed',
+    async status => {
+      const bench = createBench();
+      const agreed = await bench.at(status);
+      const second = await bench.issue(mcpServer(), asking('admin'));
+      expect(second).toMatchObject({ disposition: 'created', elicitation: { request: { scopes: ['admin'] } } });
+      expect(await bench.service.find(agreed.elicitationId)).toEqual(agreed);
+      // From now on, other requests join the second one.
+      const joined = await openOf(bench.issue(mcpServer(), asking('gist')));
+      expect(joined).toMatchObject({ request: { scopes: ['admin', 'gist'] } });
+      expect(await openOf(bench.issue(mcpServer(), asking('admin')))).toEqual(joined);
+    },
+  );
 
-  test('completes with what was asked of the person in the end, and nothing less', async () => {
+  test('completes only with all scopes that were requested in the end', async () => {
     const bench = createBench();
     const { elicitationId: id } = await bench.pending();
     const widened = await openOf(bench.issue(mcpServer(), asking('admin')));
@@ -89,11 +92,11 @@ describe('an ask for more of the same account', () => {
     await expect(less).rejects.toThrow(TypeError);
     await bench.service.complete(id, ATTEMPT, connectionFor(widened));
     for (const scopes of [['repo'], ['admin'], ['admin', 'repo']])
-      expect(await bench.issue(mcpServer(), asking(...scopes))).toMatchObject({ disposition: 'served' });
+      expect(await bench.issue(mcpServer(), asking(...scopes))).toMatchObject({ disposition: 'existing_connection' });
   });
 
   test.each(['issue-tracker', 'calendar'])(
-    'of %s with another account or resource is on its own',
+    'a request for %s with another account or resource gets a separate elicitation',
     async mcpServerId => {
       const bench = createBench();
       const first = await bench.pending();
@@ -106,7 +109,7 @@ describe('an ask for more of the same account', () => {
     },
   );
 
-  test('does not wait for what has come to its end', async () => {
+  test('does not join an elicitation that has ended', async () => {
     const bench = createBench();
     const first = await bench.pending();
     bench.clock.set(first.expiresAt);
@@ -116,7 +119,7 @@ describe('an ask for more of the same account', () => {
 });
 
 describe('races', () => {
-  test('many tool calls at once, each for scopes of its own, share one elicitation', async () => {
+  test('concurrent tool calls for different scopes share one elicitation', async () => {
     const bench = createBench();
     const scopes = Array.from({ length: 30 }, (_, nth) => `scope-${nth}`);
     const issued = await Promise.all(scopes.map(scope => bench.issue(mcpServer(), asking(scope))));
@@ -124,10 +127,10 @@ describe('races', () => {
     const elicitations = issued.map(issuedIn);
     const [id, ...others] = new Set(elicitations.map(each => each.elicitationId));
     expect(others).toEqual([]);
-    if (id === undefined) throw new Error('Nobody was asked.');
+    if (id === undefined) throw new Error('No elicitation was issued.');
     const asked = await bench.service.find(id);
     expect(asked).toMatchObject({ request: { scopes: [...scopes].sort() } });
-    // Each was answered with one that asks for what it needs.
+    // Each call got an elicitation that asks for its scopes.
     for (const [nth, each] of elicitations.entries()) expect(scopesOf(each)).toContain(scopes[nth]);
     const added = bench.audits.filter(audit => audit.type === 'widened').flatMap(audit => audit.scopes);
     const first = elicitations.filter(each => each.version === 1).flatMap(scopesOf);
@@ -135,7 +138,7 @@ describe('races', () => {
     expect(added).toHaveLength(scopes.length - 1);
   });
 
-  /** Lets something happen right before the next write of a kind. */
+  /** Runs something right before the next write of a kind. */
   function createRacing() {
     const race: { beforeTransition?: (() => Promise<unknown>) | undefined } = {};
     const bench = createBench(inner => ({
@@ -149,7 +152,7 @@ describe('races', () => {
     return { bench, race };
   }
 
-  test('a person who agrees first agrees to what they saw; the rest is asked by a second one', async () => {
+  test('a user who agrees first agrees to the scopes they saw, and a second elicitation asks for the rest', async () => {
     const { bench, race } = createRacing();
     const { elicitationId: id } = await bench.pending();
     race.beforeTransition = () => bench.service.accept(id, signedIn(alice), oneTime(id, 'attempt'), ['repo']);
@@ -158,7 +161,7 @@ describe('races', () => {
     expect(await bench.service.find(id)).toMatchObject({ status: 'active', request: { scopes: ['repo'] } });
   });
 
-  test('a person who agrees to what was widened a moment ago must look again', async () => {
+  test('a user who agrees just after a widening must review the new scopes', async () => {
     const { bench, race } = createRacing();
     const { elicitationId: id } = await bench.pending();
     race.beforeTransition = () => bench.issue(mcpServer(), asking('admin'));
@@ -171,7 +174,7 @@ describe('races', () => {
     { what: 'cancelled', end: (bench, of) => bench.service.cancel(mcpServer(), of.elicitationId) },
     { what: 'declined', end: (bench, of) => bench.service.decline(of.elicitationId, signedIn(alice)) },
     { what: 'over', end: (bench, of) => bench.clock.set(of.expiresAt) },
-  ])('one that is $what just before it is widened is asked anew', async ({ end }) => {
+  ])('replaces an elicitation that is $what just before its widening', async ({ end }) => {
     const { bench, race } = createRacing();
     const first = await bench.pending();
     race.beforeTransition = async () => end(bench, first);

@@ -13,7 +13,7 @@ export const unknownId = newElicitationId(shardOf(alice), systemEntropy);
 export const approve = ({ service }: Bench, { elicitationId }: Elicitation, sample: Sample, visitor = person) =>
   service.approve(elicitationId, visitor, { shown: shown(sample), approval });
 
-/** The call is refused, and neither record, events nor audits tell of it. */
+/** Expects a refusal that leaves no trace in record, events or audit lines. */
 export async function expectUnchanged(
   bench: Bench,
   before: Elicitation,

@@ -3,13 +3,13 @@ import { CANARY } from './invariants.ts';
 import type { Call, Known, McpServerId, ModelVisitor } from './reference-model.ts';
 import type { Step } from './steps.ts';
 
-/** What has been begun so far: every attempt there was, as it is stored, oldest first. */
+/** The attempts begun so far, in stored form, oldest first. */
 export interface Begun {
   readonly id: ElicitationId;
   readonly attempt: string;
 }
 
-/** The call that a step comes to; undefined while there is nothing it could be about. What it begins is added to `begun`. */
+/** Returns the call of a step, and adds what it begins to `begun`. Undefined if nothing suitable exists yet. */
 export function callOf(
   step: Step,
   model: { known: ReadonlyMap<ElicitationId, Known> },
@@ -63,7 +63,7 @@ export function callOf(
           return { verb: step.verb, id, attempt, connectionOf: ids[(step.nth + step.connectionOf) % ids.length] ?? id };
         case 'hold':
           return { verb: step.verb, id, attempt, begins: begin() };
-        case 'noteCharge':
+        case 'recordCharge':
           return { verb: step.verb, id, attempt, reference: step.reference };
         case 'settle':
           return { verb: step.verb, id, attempt, settlement: step.settlement };

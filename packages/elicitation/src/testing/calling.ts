@@ -1,11 +1,13 @@
 import { expect } from 'vitest';
+import { definedOnly } from '../defined-only.ts';
 import type { Elicitation } from '../elicitation.ts';
 import type { ElicitationService, RequestInput } from '../elicitation-service.ts';
 import type { ElicitationId } from '../ids.ts';
 import type { Approval } from '../requests.ts';
-import type { Visitor } from '../visitor.ts';
+import type { Visitor } from '../same-person-check.ts';
 import { CANARY } from './invariants.ts';
 import { credentialFor, requests } from './kind-bench.ts';
+import { open } from './open.ts';
 import type { Call, McpServerId, ModelVisitor } from './reference-model.ts';
 import { connectionFor, ISSUER, mcpServer, oneTime, scopesOf, TTL_MS } from './samples.ts';
 
@@ -13,12 +15,12 @@ const server = (mcpServerId: McpServerId) =>
   mcpServer({ mcpServerId, identityMode: mcpServerId === 'calendar' ? 'external' : 'login' });
 
 const visitorOf = ({ person, vouchedBy }: ModelVisitor): Visitor =>
-  person === 'whoever'
+  person === 'anonymous'
     ? { kind: 'loopback' }
     : {
         kind: 'signed_in',
         subject: { issuer: ISSUER, subject: person },
-        ...(vouchedBy === undefined ? {} : { vouchedBy }),
+        ...definedOnly({ vouchedBy }),
       };
 
 const SEALED = `sealed ${CANARY}`;
@@ -30,8 +32,8 @@ export interface Answer {
 
 /**
  * Makes one call of the model at the service.
- * @param read how an elicitation stands, without asking the service.
- * @param approve a new approval, noted as given to exactly what is asked when `isShown`.
+ * @param read returns the current elicitation without the service
+ * @param approve returns a new approval, recorded as given to exactly the request if `isShown`
  */
 export async function callService(
   service: ElicitationService,
@@ -58,7 +60,7 @@ export async function callService(
       return { outcome: 'redeemed', answer: redeemed };
     }
     case 'open':
-      return of(await service.open(call.id, visitorOf(call.visitor)));
+      return of(await open(service, call.id, visitorOf(call.visitor)));
     case 'decline':
       return of(await service.decline(call.id, visitorOf(call.visitor)));
     case 'accept': {
@@ -96,9 +98,9 @@ export async function callService(
       const connection = connectionFor({ ...asked, request }, { sealedTokens: SEALED });
       return of(await service.complete(call.id, call.attempt, connection));
     }
-    case 'noteCharge': {
+    case 'recordCharge': {
       const charge = { reference: call.reference, url: `https://pay.example.com/${call.reference}` };
-      return of(await service.noteCharge(call.id, call.attempt, charge));
+      return of(await service.recordCharge(call.id, call.attempt, charge));
     }
     case 'settle':
       return of(await service.settle(call.id, call.attempt, call.settlement));
@@ -113,15 +115,17 @@ async function issue(service: ElicitationService, call: Extract<Call, { verb: 'i
   const request: RequestInput = what === 'authorization' ? { kind: what, provider: 'github', scopes } : requests[what];
   const issued = await service.issue(server(mcpServerId), { subject, request, ttlMs: TTL_MS });
   switch (issued.disposition) {
-    case 'served':
+    case 'existing_connection':
       expect(issued.connection).toMatchObject({ owner: mcpServerId, subject });
       break;
-    case 'kept':
+    case 'existing_credential':
       expect(issued.credential).toMatchObject({ owner: mcpServerId, subject });
       break;
+    case 'replayed':
+      throw new Error('No call has an idempotency key.');
     default:
       expect(issued.elicitation).toMatchObject({ mcpServerId, subject });
-      // Whoever waits for it gets everything it needs.
+      // The elicitation asks for every scope that the waiter needs.
       if (what === 'authorization') expect(scopesOf(issued.elicitation)).toEqual(expect.arrayContaining([...scopes]));
       else expect(issued.elicitation.request).toEqual(request);
   }

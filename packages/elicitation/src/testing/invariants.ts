@@ -11,23 +11,23 @@ import { scopesOf } from './samples.ts';
 export const CANARY = 'canary';
 
 export interface Observed {
-  /** Every acknowledged elicitation as it is stored now; undefined when it is gone. */
+  /** Every acknowledged elicitation in its stored form; undefined if it is gone. */
   readonly elicitations: ReadonlyMap<ElicitationId, Elicitation | undefined>;
   readonly connections: readonly Connection[];
   readonly credentials: readonly Credential[];
-  /** The approvals that the right person gave to exactly what was asked. */
+  /** The approvals that the right person gave to exactly the request. */
   readonly approvals: ReadonlyMap<ElicitationId, readonly Approval[]>;
-  /** Under which names a result was given out. */
+  /** The idempotency keys under which a result was redeemed. */
   readonly redemptions: ReadonlyMap<ElicitationId, ReadonlySet<string>>;
   readonly events: readonly ElicitationEvent[];
   readonly audits: readonly AuditEvent[];
-  /** Everything any caller was ever answered or refused with. */
+  /** Every result and error that any caller got. */
   readonly answers: readonly unknown[];
 }
 
 const terminalTypes = ['completed', 'failed', 'declined', 'cancelled', 'expired'];
 
-/** I1 to I6, re-checked after every step against everything that can be observed. */
+/** Checks I1 to I6 after every step against everything observable. */
 export class Invariants {
   readonly #asIssued = new Map<ElicitationId, string>();
   readonly #asAsked = new Map<ElicitationId, readonly string[]>();
@@ -49,7 +49,7 @@ export class Invariants {
     checkSecrets(observed);
   }
 
-  /** After everything's time is over and everything due was ended. @throws Error as `check` */
+  /** Call this after everything has expired and everything due has ended. @throws Error as `check` */
   checkAllEnded({ elicitations }: Observed): void {
     for (const elicitation of elicitations.values())
       hold('I1 every elicitation ends', elicitation !== undefined && isTerminal(elicitation));
@@ -67,13 +67,13 @@ export class Invariants {
   #checkOrigin(elicitationId: ElicitationId, elicitation: Elicitation): void {
     const { mcpServerId, subject, identityMode, createdAt, expiresAt } = elicitation;
     const scopes = scopesOf(elicitation);
-    // Of an authorization the scopes may grow; everything else that is asked stays to the letter.
+    // The scopes of an authorization may grow; the rest of the request never changes.
     const request = isOfKind(elicitation, 'authorization')
       ? { ...elicitation.request, scopes: [] }
       : elicitation.request;
     const origin = JSON.stringify([mcpServerId, subject, identityMode, request, createdAt, expiresAt]);
     const asked = this.#asAsked.get(elicitationId) ?? [];
-    hold('what is asked only ever grows', isWithin(asked, scopes));
+    hold('the request only ever grows', isWithin(asked, scopes));
     this.#asAsked.set(elicitationId, scopes);
     if (elicitation.status === 'completed') {
       const { outcome } = elicitation;
@@ -82,7 +82,7 @@ export class Invariants {
     }
     const issued = this.#asIssued.get(elicitationId);
     if (issued === undefined) this.#asIssued.set(elicitationId, origin);
-    else hold('I6 whose it is and what it is about never change', origin === issued);
+    else hold('I6 subject and request never change', origin === issued);
   }
 }
 
@@ -91,12 +91,12 @@ function checkAnnouncements(elicitation: Elicitation, { events, audits }: Observ
   const about = events.filter(event => event.elicitationId === elicitationId);
   const versions = about.map(({ eventId }) => Number(eventId.slice(eventId.lastIndexOf('.') + 1)));
   hold(
-    'I3 every version is announced, in order, with an id of its own',
+    'I3 every version is announced, in order, with a unique id',
     `${versions}` === `${Array.from({ length: version }, (_, n) => n + 1)}`,
   );
-  hold('I3 the last announcement is how it stands', about.at(-1)?.type === `elicitation.${status}`);
+  hold('I3 the last announcement has the current status', about.at(-1)?.type === `elicitation.${status}`);
   hold(
-    'I6 announcements go to the MCP server that asked',
+    'I6 announcements go to the MCP server that issued the request',
     about.every(event => event.mcpServerId === elicitation.mcpServerId),
   );
   const ends = about.filter(({ type }) => terminalTypes.includes(type.slice('elicitation.'.length)));
@@ -122,7 +122,7 @@ function checkApproval(elicitation: Elicitation, { approvals, audits }: Observed
   if (elicitation.status !== 'completed') return;
   const { outcome, request } = elicitation;
   if (outcome.kind !== 'payment' && outcome.kind !== 'confirmation') return;
-  hold('S36 what is approved is what was asked', 'digest' in request && outcome.digest === request.digest);
+  hold('S36 the approved terms are the requested ones', 'digest' in request && outcome.digest === request.digest);
   hold('S36 nothing counts as approved that was not', given.includes(outcome.approval.at));
   if (outcome.kind === 'payment' && request.kind === 'payment')
     hold(
@@ -149,7 +149,7 @@ function checkCredentials({ elicitations, credentials }: Observed): void {
     hold('I4 one value per completed elicitation', generation === brought.filter(id => id === credentialId).length);
     const last = elicitations.get(credential.elicitationId);
     hold(
-      'I6 a credential is of the person and the MCP server of its elicitation',
+      'I6 a credential belongs to the person and the MCP server of its elicitation',
       last?.subject.subject === credential.subject.subject && last.mcpServerId === credential.owner,
     );
   }
@@ -164,7 +164,7 @@ function checkConnections({ elicitations, connections }: Observed): void {
     hold('I4 one token set per completed elicitation', connection.generation === brought.length);
     const last = elicitations.get(connection.elicitationId);
     hold(
-      'I6 a connection is of the person and the MCP server of its elicitation',
+      'I6 a connection belongs to the person and the MCP server of its elicitation',
       last !== undefined &&
         connection.owner === last.mcpServerId &&
         connection.subject.issuer === last.subject.issuer &&
@@ -180,10 +180,10 @@ const sealedFields = ['sealedTokens', 'sealedValues', 'sealed'];
 function checkSecrets({ elicitations, connections, credentials, events, audits, answers }: Observed): void {
   const sealed = [...connections.map(({ sealedTokens }) => sealedTokens), ...credentials.map(it => it.sealedValues)];
   hold(
-    'I5 the canaries are there to be found',
+    'I5 the sealed fields contain the canaries',
     sealed.every(value => value.includes(CANARY)),
   );
-  // Sealed fields are where secrets belong; everything else is searched.
+  // Secrets belong in sealed fields; everything else is searched.
   const everything = [[...elicitations], connections, credentials, events, audits, answers];
   const open = JSON.stringify(everything, (key, value: unknown) => (sealedFields.includes(key) ? undefined : value));
   hold('I5 no secret outside sealed fields', !open.includes(CANARY));

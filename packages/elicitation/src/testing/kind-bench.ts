@@ -23,7 +23,7 @@ const credential = {
   ],
 } as const;
 
-/** One request of every kind that is asked once; `approval` is a payment without a processor. */
+/** One request of every kind that is answered once. `approval` is a payment without a processor. */
 export const requests = {
   payment: digested({ kind: 'payment', terms, processor: 'stripe' }),
   approval: digested({ kind: 'payment', terms, processor: 'none' }),
@@ -34,7 +34,7 @@ export const requests = {
 } as const;
 export type Sample = keyof typeof requests;
 export const samples = Object.keys(requests) as Sample[];
-/** Those that leave a result to be redeemed. */
+/** The kinds with a result to redeem. */
 export const redeemable = ['payment', 'approval', 'confirmation', 'once', 'form'] as const satisfies Sample[];
 
 export const person = signedIn(alice);
@@ -45,7 +45,7 @@ export const approval: Approval = {
 };
 export const chargeAt: Charge = { reference: 'cs_1', url: 'https://checkout.example.com/cs_1' };
 
-/** What was typed for a lasting credential, sealed. */
+/** A lasting credential as typed, sealed. */
 export function credentialFor(
   { elicitationId, mcpServerId, subject }: Elicitation,
   change: Partial<NewCredential> = {},
@@ -62,10 +62,10 @@ export function credentialFor(
 
 type Bench = Pick<ReturnType<typeof createServiceBench>, 'service' | 'pending'>;
 
-/** Asked of alice by the issue tracker. */
+/** Issued for Alice by the issue tracker. */
 export const asked = (bench: Bench, sample: Sample) => bench.pending(mcpServer(), { request: requests[sample] });
 
-/** A payment that a processor is asked for. */
+/** A payment at a processor. */
 export async function charging(bench: Bench): Promise<Extract<Elicitation, { status: 'active' }>> {
   const { elicitationId } = await asked(bench, 'payment');
   const approved = await bench.service.approve(elicitationId, person, { shown: shown('payment'), approval });
@@ -73,7 +73,7 @@ export async function charging(bench: Bench): Promise<Extract<Elicitation, { sta
   return approved;
 }
 
-/** Whatever the person does to answer the sample, up to the end. */
+/** Answers the sample like a user, up to the end. */
 export async function answered(bench: Bench, sample: Sample): Promise<Elicitation> {
   if (sample === 'payment') {
     const { elicitationId, attempt } = await charging(bench);

@@ -4,24 +4,24 @@ import { digestOf, type ElicitationId } from '../ids.ts';
 import type { Sample } from './kind-bench.ts';
 
 /**
- * What the service must answer when nothing happens at the same time: the design, said a second time in the plainest way
- * and without anything of the implementation. The people and MCP servers are those of the model-based test.
+ * The results that the service must return without concurrency: a second, minimal statement of the design that shares nothing
+ * with the implementation. The users and MCP servers are those of the model-based test.
  */
 export const people = ['alice', 'bob'] as const;
 export type Person = (typeof people)[number];
-/** `tracker` signs people in at the gateway, `calendar` vouches for them itself. */
+/** `tracker` signs users in at the gateway, `calendar` vouches for them. */
 export const mcpServerIds = ['tracker', 'calendar'] as const;
 export type McpServerId = (typeof mcpServerIds)[number];
 
 export interface ModelVisitor {
-  readonly person: Person | 'mallory' | 'whoever';
+  readonly person: Person | 'mallory' | 'anonymous';
   readonly vouchedBy?: McpServerId;
 }
 
-/** What is asked: the account of the person, or one of the samples. */
+/** The request: the account of the user, or one of the samples. */
 export type What = 'authorization' | Sample;
 
-/** One verb with everything it is called with. Attempts are named as they are stored; `begins` is what a new one goes by. */
+/** One verb with all its arguments. Attempts have their stored names; `begins` is the name of a new one. */
 export type Call =
   | { verb: 'issue'; mcpServerId: McpServerId; person: Person; what: What; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; mcpServerId: McpServerId; id: ElicitationId }
@@ -34,7 +34,7 @@ export type Call =
   | { verb: 'hold'; id: ElicitationId; attempt: string; begins: string }
   | { verb: 'retry' | 'fail'; id: ElicitationId; attempt: string }
   | { verb: 'complete'; id: ElicitationId; attempt: string; connectionOf: ElicitationId }
-  | { verb: 'noteCharge'; id: ElicitationId; attempt: string; reference: string }
+  | { verb: 'recordCharge'; id: ElicitationId; attempt: string; reference: string }
   | { verb: 'settle'; id: ElicitationId; attempt: string; settlement: Settlement }
   | { verb: 'expire'; id: ElicitationId }
   | { verb: 'advance'; ms: number };
@@ -43,20 +43,20 @@ export interface Known {
   readonly mcpServerId: McpServerId;
   readonly person: Person;
   readonly what: What;
-  /** What was asked at first, and is shown on a page that was never drawn again. */
+  /** The scopes of the first request, as on a page that was never reloaded. */
   readonly firstScopes: readonly string[];
   readonly expiresAt: number;
-  /** What is asked by now. */
+  /** The scopes requested now. */
   scopes: readonly string[];
   status: ElicitationStatus;
-  /** The value that the attempt in progress is stored by. */
+  /** The stored value of the attempt in progress. */
   attempt: string | undefined;
   charge: string | undefined;
   redemption: string | undefined;
 }
 
-/** The attempt of an approval is drawn by the service; until the world has looked it up it goes by this. */
-export const DRAWN = 'drawn';
+/** The service chooses the attempt of an approval. This is its placeholder until the world has looked it up. */
+const DRAWN = 'drawn';
 
 const once: readonly What[] = ['payment', 'approval', 'confirmation', 'once', 'form'];
 const approved: readonly What[] = ['payment', 'approval', 'confirmation'];
@@ -66,7 +66,7 @@ const isCharging = ({ what, status }: Known) => what === 'payment' && status ===
 
 const open: readonly ElicitationStatus[] = ['pending', 'active', 'verifying'];
 
-/** Whether the caller has no business with the elicitation; then the answer is the same in every status. */
+/** Whether the caller has no access to the elicitation; then the result is the same in every status. */
 export function trespass(call: Call, of: Known): 'wrong_person' | 'not_found' | undefined {
   if ('mcpServerId' in call) return call.mcpServerId === of.mcpServerId ? undefined : 'not_found';
   if (!('visitor' in call)) return undefined;
@@ -79,18 +79,18 @@ const isWithin = (scopes: readonly string[], others: readonly string[]) => scope
 export class ReferenceModel {
   now: number;
   readonly known = new Map<ElicitationId, Known>();
-  /** The newest elicitation of each MCP server for each person and thing that is asked. */
+  /** The newest elicitation per MCP server, user and request. */
   readonly #newest = new Map<string, Known>();
-  /** Scopes of each connection there is. */
+  /** Scopes of each existing connection. */
   readonly #connections = new Map<string, readonly string[]>();
-  /** Whose lasting credential there is. */
+  /** Owners of the existing lasting credentials. */
   readonly #credentials = new Set<string>();
 
   constructor(now: number) {
     this.now = now;
   }
 
-  /** What the call comes to: a status, a disposition, or the code of the refusal. Moves the model accordingly. */
+  /** Predicts the result of the call: a status, a disposition, or the code of the refusal. Updates the model. */
   predict(call: Call): string {
     if (call.verb === 'advance') {
       this.now += call.ms;
@@ -102,13 +102,13 @@ export class ReferenceModel {
     return trespass(call, of) ?? this.#decide(call, of);
   }
 
-  /** In the order of the commits. */
+  /** Called in commit order. */
   created(id: ElicitationId, known: Known): void {
     this.known.set(id, known);
     this.#newest.set(`${known.mcpServerId} ${known.person} ${known.what}`, known);
   }
 
-  /** What a completed one leaves for good. */
+  /** Records the connection or credential of a completed elicitation. */
   keep({ mcpServerId, person, what, scopes }: Known): void {
     if (what === 'authorization') this.#connections.set(`${mcpServerId} ${person}`, scopes);
     if (what === 'lasting') this.#credentials.add(`${mcpServerId} ${person}`);
@@ -119,14 +119,14 @@ export class ReferenceModel {
     const newest = this.#newest.get(`${whose} ${what}`);
     const isOpen = newest !== undefined && open.includes(newest.status) && newest.expiresAt > this.now;
     if (what !== 'authorization') {
-      if (what === 'lasting' && this.#credentials.has(whose)) return 'kept';
+      if (what === 'lasting' && this.#credentials.has(whose)) return 'existing_credential';
       const isUnredeemed = newest?.status === 'completed' && once.includes(what) && newest.redemption === undefined;
-      // Money that was paid is found however late.
+      // A payment is found however late.
       if (isUnredeemed && (what === 'payment' || newest.expiresAt > this.now)) return 'answered';
       return isOpen || (newest && isCharging(newest)) ? 'open' : 'created';
     }
     const connected = this.#connections.get(whose);
-    if (connected && isWithin(scopes, connected)) return 'served';
+    if (connected && isWithin(scopes, connected)) return 'existing_connection';
     if (!isOpen) return 'created';
     if (isWithin(scopes, newest.scopes)) return 'open';
     if (newest.status !== 'pending') return 'created';
@@ -215,13 +215,13 @@ export class ReferenceModel {
     }
   }
 
-  /** By the attempt in progress. */
+  /** Answers with the attempt in progress. */
   #answer(
-    call: Extract<Call, { verb: 'noteCharge' | 'retry' | 'hold' | 'fail' | 'complete' }>,
+    call: Extract<Call, { verb: 'recordCharge' | 'retry' | 'hold' | 'fail' | 'complete' }>,
     of: Known,
     moveTo: (status: ElicitationStatus, attempt?: string) => string,
   ): string {
-    if (call.verb === 'noteCharge') {
+    if (call.verb === 'recordCharge') {
       if (!isCharging(of) || (of.charge ?? call.reference) !== call.reference) return 'illegal_transition';
       of.charge = call.reference;
       return of.status;

@@ -1,11 +1,12 @@
+import type { NewConnection } from '../connection.ts';
+import { definedOnly } from '../defined-only.ts';
 import { type Elicitation, isOfKind } from '../elicitation.ts';
 import type { Issued, OneTime } from '../elicitation-service.ts';
 import { connectionIdOf, digestOf, type ElicitationId } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
-import type { NewConnection } from '../ports.ts';
 import { kinds } from '../requests.ts';
+import type { Visitor } from '../same-person-check.ts';
 import type { Subject } from '../subject.ts';
-import type { Visitor } from '../visitor.ts';
 
 export const MINUTE = 60_000;
 export const TTL_MS = 10 * MINUTE;
@@ -14,9 +15,9 @@ export const ISSUER = 'https://id.example.com';
 export const alice: Subject = { issuer: ISSUER, subject: 'alice' };
 export const bob: Subject = { issuer: ISSUER, subject: 'bob' };
 
-/** Somebody who has signed in; by the word of an MCP server's application when `vouchedBy` names one. */
+/** A signed-in visitor; `vouchedBy` names the MCP server whose application vouched for them. */
 export function signedIn(subject: Subject, vouchedBy?: string): Extract<Visitor, { kind: 'signed_in' }> {
-  return { kind: 'signed_in', subject, ...(vouchedBy === undefined ? {} : { vouchedBy }) };
+  return { kind: 'signed_in', subject, ...definedOnly({ vouchedBy }) };
 }
 
 export function mcpServer(change: Partial<McpServer> = {}): McpServer {
@@ -35,7 +36,7 @@ export function mcpServer(change: Partial<McpServer> = {}): McpServer {
   };
 }
 
-/** The one-time record of an attempt or verification; `name` is the value that the browser or verifier carries. */
+/** The one-time record of an attempt or verification. `name` is the value that the browser or verifier holds. */
 export function oneTime(elicitationId: ElicitationId, name: string): OneTime {
   return {
     record: { digest: digestOf(name), elicitationId, mcpServerId: 'issue-tracker', sealed: `sealed ${name}` },
@@ -43,7 +44,7 @@ export function oneTime(elicitationId: ElicitationId, name: string): OneTime {
   };
 }
 
-/** What a provider granted for an elicitation, as it was asked. */
+/** The provider's grant for an elicitation, exactly as requested. */
 export function connectionFor(elicitation: Elicitation, change: Partial<NewConnection> = {}): NewConnection {
   if (!isOfKind(elicitation, 'authorization')) throw new Error('Nothing is connected for this kind.');
   const { elicitationId, mcpServerId, subject } = elicitation;
@@ -53,7 +54,7 @@ export function connectionFor(elicitation: Elicitation, change: Partial<NewConne
     owner: mcpServerId,
     subject,
     provider,
-    ...(resource === undefined ? {} : { resource }),
+    ...definedOnly({ resource }),
     scopes,
     sealedTokens: 'sealed tokens',
     refreshable: false,
@@ -62,7 +63,7 @@ export function connectionFor(elicitation: Elicitation, change: Partial<NewConne
   };
 }
 
-/** The elicitation that was issued or met; a refusal to go on where there is none. */
+/** Returns the elicitation that was issued or found, and fails if there is none. */
 export function issuedIn(issued: Issued): Elicitation {
   if (!('elicitation' in issued)) throw new Error(`Expected an elicitation, got ${issued.disposition}.`);
   return issued.elicitation;

@@ -1,14 +1,16 @@
 import type { AuditEvent } from '../audit.ts';
+import type { ConnectionStore } from '../connection.ts';
 import type { Elicitation, ElicitationStatus } from '../elicitation.ts';
 import { createElicitationService, type IssueElicitation } from '../elicitation-service.ts';
+import type { ElicitationStore } from '../elicitation-store.ts';
 import type { ElicitationEvent } from '../events.ts';
 import { digestOf, type Entropy, systemEntropy } from '../ids.ts';
 import type { McpServer } from '../mcp-server.ts';
-import type { ConnectionStore, ElicitationStore, Notifier } from '../ports.ts';
-import type { Visitor } from '../visitor.ts';
+import type { Notifier } from '../ports.ts';
+import type { Visitor } from '../same-person-check.ts';
 import { alice, connectionFor, mcpServer, oneTime, scopesOf, signedIn, TTL_MS } from './samples.ts';
 
-/** The ports the service stands on, handed in: this package does not know who implements them. */
+/** The ports of the service, passed in because this package does not know their implementations. */
 export interface BenchStores {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
@@ -21,7 +23,7 @@ export interface BenchClock {
   set(epochMs: number): void;
 }
 
-/** A service under test, with everything it audits and a way to bring an elicitation into any status. */
+/** A service under test, with its audit events and a way to bring an elicitation into any status. */
 export function createServiceBench<S extends BenchStores, C extends BenchClock>(
   stores: S,
   clock: C,
@@ -41,14 +43,14 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
     return service.issue(server, { subject: alice, request, ttlMs: TTL_MS, ...change });
   }
 
-  /** An elicitation nobody has decided on yet. */
+  /** An elicitation that its user has not decided on. */
   async function pending(server?: McpServer, change?: Partial<IssueElicitation>): Promise<Elicitation> {
     const issued = await issue(server, change);
     if (issued.disposition !== 'created') throw new Error(`Expected a new elicitation, got ${issued.disposition}.`);
     return issued.elicitation;
   }
 
-  /** Through the verbs, with the attempt named `attempt` where there is one; the clock moves on for `expired`. */
+  /** Uses the verbs, with the attempt named `attempt` if there is one; advances the clock for `expired`. */
   async function at(status: ElicitationStatus, server = mcpServer(), visitor: Visitor = signedIn(alice)) {
     const elicitation = await pending(server);
     const { elicitationId: id } = elicitation;
@@ -67,11 +69,11 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
     return active;
   }
 
-  /** What was announced about an elicitation, oldest first. */
+  /** The events of an elicitation, oldest first. */
   const announced = ({ elicitationId }: Pick<Elicitation, 'elicitationId'>) =>
     stores.events.filter(event => event.elicitationId === elicitationId).map(event => event.type);
 
-  /** Runs it and tells what was audited meanwhile. */
+  /** Runs it and returns the audit events that it caused. */
   async function audited(run: () => Promise<unknown>): Promise<readonly AuditEvent[]> {
     const before = audits.length;
     await run();
@@ -81,5 +83,5 @@ export function createServiceBench<S extends BenchStores, C extends BenchClock>(
   return { stores, clock, service, audits, issue, pending, at, announced, audited };
 }
 
-/** The digest the attempt of `at` goes by. */
+/** The attempt digest that `at` uses. */
 export const ATTEMPT = digestOf('attempt');

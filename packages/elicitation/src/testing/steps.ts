@@ -11,7 +11,7 @@ import {
 } from './reference-model.ts';
 import { MINUTE, TTL_MS } from './samples.ts';
 
-/** A verb before it is known which elicitations there are: `nth` counts from the newest. */
+/** A verb before it is known which elicitations exist. `nth` counts from the newest. */
 export type Step =
   | { verb: 'issue'; mcpServerId: McpServerId; person: Person; what: What; scopes: readonly string[] }
   | { verb: 'read' | 'cancel'; nth: number; mcpServerId: McpServerId | 'its own' }
@@ -27,7 +27,7 @@ export type Step =
       checked: boolean;
     }
   | { verb: 'beginCheck'; nth: number; visitor: ModelVisitor | 'the person' }
-  | { verb: 'noteCharge'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; reference: string }
+  | { verb: 'recordCharge'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; reference: string }
   | { verb: 'settle'; nth: number; attempt: 'current' | 'earlier' | 'foreign'; settlement: Settlement }
   | { verb: 'redeem'; nth: number; mcpServerId: McpServerId | 'its own'; redemption: string }
   | { verb: 'expire'; nth: number }
@@ -44,7 +44,7 @@ const visitor = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record<ModelVisitor, 'person'>(
-      { person: fc.constantFrom(...people, 'mallory', 'whoever'), vouchedBy: mcpServerId },
+      { person: fc.constantFrom(...people, 'mallory', 'anonymous'), vouchedBy: mcpServerId },
       { requiredKeys: ['person'] },
     ),
   },
@@ -53,7 +53,7 @@ const caller = fc.oneof(
   { weight: 3, arbitrary: fc.constant('its own' as const) },
   { weight: 1, arbitrary: mcpServerId },
 );
-/** Mostly what makes sense, so that runs get far; often enough what must be refused. */
+/** Mostly valid steps, so that runs get far, and enough that must be refused. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
@@ -108,7 +108,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      verb: fc.constant('noteCharge' as const),
+      verb: fc.constant('recordCharge' as const),
       nth,
       attempt,
       reference: fc.constantFrom('cs-1', 'cs-1', 'cs-2'),

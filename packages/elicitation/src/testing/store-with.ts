@@ -1,6 +1,6 @@
-import type { ElicitationStore } from '../ports.ts';
+import type { ElicitationStore } from '../elicitation-store.ts';
 
-/** The store with some of its verbs made otherwise. */
+/** Returns the store with some of its verbs replaced. */
 export function storeWith(inner: ElicitationStore, change: Partial<ElicitationStore>): ElicitationStore {
   return {
     create: request => inner.create(request),

@@ -41,11 +41,11 @@ export interface WorldStores extends BenchStores {
   readonly credentials: CredentialStore;
 }
 
-/** The service on stores whose every access waits for its turn, and all that can be observed of it. */
+/** The service on stores whose every access waits for its turn, and everything observable about it. */
 export class World {
   readonly model: ReferenceModel;
   readonly invariants = new Invariants();
-  /** How often each answer and refusal came. */
+  /** Number of times that each result and refusal occurred. */
   readonly outcomes: Map<string, number>;
   readonly #clock: WorldClock;
   readonly #stores: WorldStores;
@@ -70,7 +70,7 @@ export class World {
     this.#clock = clock;
     this.#stores = stores;
     this.#scheduler = scheduler;
-    // The scheduler decides whose access to the store comes next; each access is atomic, as the port promises.
+    // The scheduler decides which store access comes next. Each access is atomic, as the port promises.
     const turn = <A, R>(label: string, access: (argument: A) => Promise<R>) => {
       return (argument: A) => scheduler.schedule(Promise.resolve(), label).then(() => access(argument));
     };
@@ -92,14 +92,14 @@ export class World {
     this.#bench = createServiceBench({ ...stores, elicitations: scheduled }, clock, entropy);
   }
 
-  /** Undefined while there is nothing the step could be about. */
+  /** Undefined if nothing suitable exists yet. */
   callOf(step: Step): Call | undefined {
     return callOf(step, this.model, this.#begun);
   }
 
-  /** Makes the calls at the same time and answers what each came to. */
+  /** Makes the calls concurrently and returns their results. */
   async make(calls: readonly Call[]): Promise<readonly string[]> {
-    // In the same order in every replay: everybody is at the start before the scheduler gives the first turn.
+    // Same order in every replay: all calls have started before the scheduler gives the first turn.
     const outcomes = await this.#scheduler.waitFor(Promise.all(calls.map(call => this.#make(call))));
     for (const outcome of outcomes) this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
     return outcomes;
@@ -109,7 +109,7 @@ export class World {
     try {
       const { outcome, answer } = await this.#call(call);
       this.#answers.push(answer);
-      // I6: an answer is only ever given to whom it belongs, however the calls interleaved.
+      // I6: only the owner ever gets a response, however the calls interleave.
       const known = 'id' in call ? this.model.known.get(call.id) : undefined;
       if (known !== undefined) expect(trespass(call, known)).toBeUndefined();
       if (call.verb === 'redeem') {
@@ -137,7 +137,7 @@ export class World {
     return { outcome: 'advanced', answer: undefined };
   }
 
-  /** Told from all others by its time. Noted before it is made, so that no order of commits can be surprising. */
+  /** Identified by its time, which is recorded before the commit, so that any order of commits is expected. */
   #approve(call: Extract<Call, { verb: 'approve' }>): Approval {
     this.#given += 1;
     const given = { ...approval, at: this.#given };
@@ -169,7 +169,7 @@ export class World {
     };
   }
 
-  /** The attempts of approvals are drawn by the service, hence looked up. */
+  /** Looks up the attempts of approvals, which the service chooses. */
   learnAttempts({ elicitations }: Observed): void {
     for (const [id, elicitation] of elicitations) {
       const known = this.model.known.get(id);
@@ -180,7 +180,7 @@ export class World {
     }
   }
 
-  /** Takes over how things stand after calls whose order the model cannot know. */
+  /** Copies the actual state after calls whose order the model cannot know. */
   async learn(): Promise<void> {
     this.model.now = this.#clock.now();
     const observed = await this.observe();
@@ -200,7 +200,7 @@ export class World {
     this.learnAttempts(observed);
   }
 
-  /** As the sweeper of every replica does, until nothing is due; what is charging is closed at the processor first. */
+  /** Acts like the sweeper of every replica until nothing is due. Closes charging payments at the processor first. */
   async endAll(): Promise<void> {
     this.#clock.advance(2 * TTL_MS);
     for (const shard of SHARDS) {

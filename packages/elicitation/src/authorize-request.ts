@@ -1,21 +1,22 @@
 import { askDigest } from './ask-digest.ts';
+import { definedOnly } from './defined-only.ts';
 import { DomainError } from './errors.ts';
 import type { McpServer, ProviderFacts } from './mcp-server.ts';
 import type { AuthorizationRequest, ElicitationRequest, PaymentRequest } from './requests.ts';
 import type { Subject } from './subject.ts';
 
-/** What can be asked. Without scopes, the provider's default scopes are asked for. */
+/** A request as the MCP server sends it. Without scopes, it asks for the provider's default scopes. */
 export type RequestInput =
   | (Omit<AuthorizationRequest, 'scopes'> & { readonly scopes?: readonly string[] })
   | Exclude<ElicitationRequest, AuthorizationRequest>;
 
 /**
- * What the MCP server may ask for, in one form: the same ask is the same request however it was spelled.
+ * Returns the request in canonical form: the same request is equal however it was spelled.
  * @throws DomainError `kind_not_allowed`, `issuer_not_allowed`, `return_url_not_registered`, `provider_not_allowed`,
- * `unknown_provider`, `processor_not_allowed`, `currency_not_allowed`, `amount_over_limit`; TypeError where the digest is not
- * that of the request
+ * `unknown_provider`, `processor_not_allowed`, `currency_not_allowed`, `amount_over_limit`; TypeError if the digest does not
+ * match the request
  */
-export function permitted(
+export function authorizeRequest(
   mcpServer: McpServer,
   input: { readonly subject: Subject; readonly request: RequestInput; readonly returnUrl?: string },
   providers: (name: string) => ProviderFacts | undefined,
@@ -28,7 +29,7 @@ export function permitted(
   if (returnUrl !== undefined && !mcpServer.returnUrls.includes(returnUrl))
     throw new DomainError('return_url_not_registered', 'The return URL is not registered for this MCP server.');
   if (request.kind === 'authorization') return permittedAuthorization(mcpServer, request, providers);
-  // Everything that follows rests on it: what is shown, agreed to and signed is named by this digest.
+  // Everything later relies on this digest: the page, the approval and the signature refer to it.
   if (request.digest !== askDigest(request)) throw new TypeError('The digest is not that of the request.');
   if (request.kind === 'payment') assertPermittedPayment(mcpServer, request);
   return request;
@@ -47,8 +48,7 @@ function permittedAuthorization(
     kind,
     provider,
     scopes: [...new Set(scopes ?? facts.defaultScopes)].sort(),
-    ...(resource === undefined ? {} : { resource }),
-    ...(expectedAccount === undefined ? {} : { expectedAccount }),
+    ...definedOnly({ resource, expectedAccount }),
   };
 }
 
@@ -60,7 +60,7 @@ function assertPermittedPayment({ payment }: McpServer, { processor, terms: { am
     throw new DomainError('processor_not_allowed', 'This MCP server may not use this payment processor.');
   if (!Object.hasOwn(payment.maxMinorUnits, currency))
     throw new DomainError('currency_not_allowed', 'This MCP server may not ask for payments in this currency.');
-  // A limit that cannot be compared refuses, too.
+  // A NaN limit refuses as well.
   if (!(minorUnits <= (payment.maxMinorUnits[currency] ?? 0)))
     throw new DomainError('amount_over_limit', 'This MCP server may not ask for payments this high.');
 }
