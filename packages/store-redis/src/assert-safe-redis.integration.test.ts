@@ -17,7 +17,7 @@ describe('start-up on an unsafe Redis', () => {
     await expect(createRedisStores({ url: redis.url })).rejects.toMatchObject({ name: 'UnsafeRedisError', setting });
   });
 
-  test('is refused when a single cluster node is unsafe', async () => {
+  test('rejects a cluster with a single unsafe node', async () => {
     await using cluster = await startRedisCluster();
     const operator = new Redis(cluster.urls[1] ?? '');
     await operator.config('SET', 'appendonly', 'no');
@@ -25,14 +25,14 @@ describe('start-up on an unsafe Redis', () => {
     await expect(createRedisStores({ nodes: cluster.urls })).rejects.toMatchObject({ setting: 'appendonly' });
   });
 
-  test('is refused where CONFIG is forbidden, unless the operator vouches for it', async () => {
+  test('rejects a Redis that forbids CONFIG, unless the operator vouches for it', async () => {
     await using redis = await startRedis({ args: ['--rename-command', 'CONFIG', ''] });
     await expect(createRedisStores({ url: redis.url })).rejects.toMatchObject({ setting: 'config' });
     await using stores = await createRedisStores({ url: redis.url, assumeDurable: true });
     await stores.ping();
   });
 
-  test('is refused where an ACL forbids CONFIG', async () => {
+  test('rejects a Redis whose ACL forbids CONFIG', async () => {
     await using redis = await startRedis({
       args: ['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-config'],
     });
@@ -41,13 +41,13 @@ describe('start-up on an unsafe Redis', () => {
     await stores.ping();
   });
 
-  test('vouching does not cover what Redis itself contradicts', async () => {
+  test('rejects an unsafe setting that Redis reports, even if the operator vouches for it', async () => {
     await using redis = await startRedis({ appendonly: 'no' });
     const start = createRedisStores({ url: redis.url, assumeDurable: true });
     await expect(start).rejects.toMatchObject({ setting: 'appendonly' });
   });
 
-  test('a policy that changes at run time fails the health check', async () => {
+  test('fails the health check when the eviction policy changes at run time', async () => {
     await using redis = await startRedis();
     await using stores = await createRedisStores({ url: redis.url });
     await stores.ping();

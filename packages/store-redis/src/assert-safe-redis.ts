@@ -16,7 +16,7 @@ export type UnsafeSetting =
   | 'redis_version'
   | 'config';
 
-/** Redis would lose or drop what was promised to be kept. The message names the setting and what to do about it. */
+/** Redis would lose or evict data that the store promises to keep. The message names the setting and the remedy. */
 export class UnsafeRedisError extends Error {
   override name = 'UnsafeRedisError';
   readonly setting: UnsafeSetting;
@@ -28,7 +28,7 @@ export class UnsafeRedisError extends Error {
 }
 
 export interface SafetyOptions {
-  /** The operator vouches for durability and against eviction where Redis does not let itself be asked (CONFIG forbidden). */
+  /** The operator guarantees durability and that Redis evicts nothing. For a Redis that forbids CONFIG. */
   readonly assumeDurable?: boolean;
   readonly durability?: DurabilityOptions;
   /** First part of every key name. Default `postern`. */
@@ -38,8 +38,8 @@ export interface SafetyOptions {
 const OLDEST_MAJOR = 7;
 
 /**
- * Asks every master whether it keeps what it acknowledges, as far as the profile promises: append-only file on, nothing evicted,
- * replicas there, version known to work.
+ * Checks that every master can keep the promise of the durability profile: the append-only file is on, eviction is off, enough replicas
+ * are connected, and the version is supported.
  * @throws UnsafeRedisError, StoreUnavailableError
  */
 export async function assertSafeRedis(redis: Redis | Cluster, options: SafetyOptions = {}): Promise<void> {
@@ -61,7 +61,7 @@ async function assertSafeNode(node: Redis, options: SafetyOptions): Promise<void
   await assertKeepsData(node, options);
 }
 
-/** The part that can change while Redis runs, so it is asked again and again. */
+/** The checks of settings that can change while Redis runs. They run repeatedly. */
 export async function assertKeepsData(node: Redis, options: SafetyOptions): Promise<void> {
   await assertSettings(node, options);
   if (options.durability?.profile === 'ha') await assertReplicas(node, options.durability);
@@ -134,10 +134,12 @@ async function assertReplicas(node: Redis, { replicas = DEFAULT_REPLICAS }: Dura
 }
 
 /**
- * Lists settings that endanger data and do not keep the gateway from starting: a master that is cut off from all its replicas goes
- * on taking writes that no replica confirms, a master of profile `ha` that restarts before it is replaced lacks what it had not written
- * yet, a Redis without `maxmemory` grows until its process is killed, or it cannot be seen that the user `default` may replay the
- * append-only file.
+ * Lists settings that endanger data but do not prevent the start:
+ * - a master that loses all its replicas keeps accepting writes that no replica confirms
+ * - a master of profile `ha` that restarts before a fail-over lacks the writes that it had not flushed
+ * - a Redis without `maxmemory` grows until its process is killed
+ * - the gateway cannot check whether the user `default` may replay the append-only file
+ *
  * @throws StoreUnavailableError
  */
 export async function warningsAbout(
@@ -162,7 +164,7 @@ export async function warningsAbout(
   );
 }
 
-/** Undefined where CONFIG is forbidden or unknown, as with many managed offers. */
+/** Returns undefined if CONFIG is forbidden or unknown, as at many managed Redis services. */
 async function settingsOf(node: Redis, ...names: [string, ...string[]]): Promise<Record<string, string> | undefined> {
   try {
     const reply: unknown = await node.call('CONFIG', 'GET', ...names);

@@ -6,10 +6,10 @@ import { createRedisStores, type RedisAddress, type RedisCapacity } from './inde
 import { createKeys } from './keys.ts';
 
 const { ask, somebody } = samples;
-/** Only turns a hang into a failure. */
+/** Limit that only turns a hang into a failure. */
 const eventually = { timeout: 100_000, interval: 20 };
 
-/** Stores that look at Redis again and again, and what they last saw. */
+/** Opens stores that check the capacity repeatedly, and records the last result. */
 async function watching(address: RedisAddress) {
   const seen: { last?: RedisCapacity } = {};
   const onCapacity = (capacity: RedisCapacity) => {
@@ -19,13 +19,13 @@ async function watching(address: RedisAddress) {
   return { stores, seen, refusals: () => seen.last?.refusals, [Symbol.asyncDispose]: () => stores.close() };
 }
 
-/** Leaves no room for another write. */
+/** Fills Redis so that it refuses further writes. */
 async function fill(redis: RedisServer): Promise<void> {
   await redis.ask('CONFIG', 'SET', 'maxmemory', '1mb');
 }
 
-describe('whether Redis takes writes', () => {
-  test('S77: a full Redis is noticed though it answers, and also that it has room again', async () => {
+describe('the capacity watch', () => {
+  test('S77: notices a full Redis that still answers, and notices when it accepts writes again', async () => {
     await using redis = await startRedis({ args: ['--maxmemory', '1gb'] });
     await using watch = await watching({ url: redis.url });
     const { stores, seen, refusals } = watch;
@@ -45,7 +45,7 @@ describe('whether Redis takes writes', () => {
   test.each([
     ['READONLY', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
     ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1'], ['CONFIG', 'SET', 'min-replicas-to-write', '0']],
-  ])('S77: names %s', async (code, begin, end) => {
+  ])('S77: names the refusal code %s', async (code, begin, end) => {
     await using redis = await startRedis({ args: ['--maxmemory', '0'] });
     await using watch = await watching({ url: redis.url });
     await redis.ask(...begin);
@@ -55,7 +55,7 @@ describe('whether Redis takes writes', () => {
     expect(watch.seen.last?.memoryUsed).toBeUndefined();
   });
 
-  test('S77: one full master of a Cluster is noticed, whichever it is', async () => {
+  test('S77: notices any single full master of a Cluster', async () => {
     await using cluster = await startRedisCluster();
     await using watch = await watching({ nodes: cluster.urls });
     const probes = await Promise.all(cluster.nodes.map(node => node.ask('KEYS', '*:probe')));
@@ -69,7 +69,7 @@ describe('whether Redis takes writes', () => {
     }
   });
 
-  test('writes no probe where nobody asks for it', async () => {
+  test('writes no probe without onCapacity', async () => {
     await using redis = await startRedis();
     await using stores = await createRedisStores({ url: redis.url });
     expect(stores.refusals()).toEqual([]);

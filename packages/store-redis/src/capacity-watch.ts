@@ -3,13 +3,13 @@ import { Cluster, Command, type Redis } from 'ioredis';
 import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys } from './keys.ts';
 import { faultOf } from './redis-fault.ts';
-import type { StoreGuard } from './store-guard.ts';
+import type { StoreGuard } from './redis-link.ts';
 
-/** Whether Redis takes writes, and how full it is. */
+/** Whether Redis accepts writes, and its memory usage. */
 export interface RedisCapacity {
-  /** Codes of the faults with which a master has refused the write of a probe, sorted; empty where every master takes writes. */
+  /** Error codes of masters that refused the probe write, sorted. Empty if every master accepts writes. */
   readonly refusals: readonly string[];
-  /** Memory in use as a share of `maxmemory`, of the fullest master; undefined where none has a `maxmemory` or could be asked. */
+  /** Used memory of the fullest master as a share of `maxmemory`. Undefined if no master has a `maxmemory` or none answered. */
   readonly memoryUsed: number | undefined;
 }
 
@@ -18,16 +18,16 @@ export interface CapacityWatchOptions {
   readonly keys: Keys;
   readonly guard: StoreGuard;
   readonly intervalMs: number;
-  /** Called after every look. */
+  /** Called after every check. */
   readonly onCapacity: (capacity: RedisCapacity) => void;
 }
 
-/** Until a probe goes by itself. Longer than the interval, so that a probe overwrites the one before. */
+/** Lifetime of a probe key. Longer than the interval, so each probe overwrites the previous one. */
 const PROBE_LIFETIME_MS = 60_000;
 
 /**
- * A Redis that is full, read-only or without its disk answers PING and every read. So each master is asked to write a key of no meaning,
- * by a timer alone: whoever asks for readiness causes no write.
+ * Writes a meaningless key to each master by a timer, because a Redis that is full, read-only or without its disk still answers
+ * PING and every read. A readiness request causes no write.
  */
 export class CapacityWatch implements Disposable {
   readonly #options: CapacityWatchOptions;
@@ -45,12 +45,12 @@ export class CapacityWatch implements Disposable {
     });
   }
 
-  /** Codes of the last look. */
+  /** Error codes of the last check. */
   get refusals(): readonly string[] {
     return this.#refusals;
   }
 
-  /** Looks now, and from now on by itself. */
+  /** Checks once, then starts the timer. */
   async start(): Promise<void> {
     await this.#look();
     if (this.#isClosed) return;
@@ -66,7 +66,7 @@ export class CapacityWatch implements Disposable {
   /** Never rejects. */
   async #look(): Promise<void> {
     const { redis, guard, onCapacity } = this.#options;
-    // A Redis that has lost its data is left as it is.
+    // Writes nothing to a Redis that has lost its data.
     if (this.#isLooking || guard.isLost || guard.held !== undefined) return;
     this.#isLooking = true;
     try {
@@ -83,7 +83,7 @@ export class CapacityWatch implements Disposable {
     }
   }
 
-  /** One key on each master, as far as the slot map is known. */
+  /** One key per master, as far as the slot map is known. */
   #keysOfMasters(): readonly string[] {
     const { redis } = this.#options;
     const masterOf = (slot: number) => (redis instanceof Cluster ? redis.slots[slot]?.[0] : 'the only one');

@@ -9,7 +9,7 @@ test('every script is registered, and every registration has its script', () => 
   expect(files.sort()).toEqual(commandNames.map(fileOf).sort());
 });
 
-test('every command of a script is one that operators are told to allow', () => {
+test('KEYSPACE.md lists every Redis command of the scripts', () => {
   const keyspace = readFileSync(new URL('../KEYSPACE.md', import.meta.url), 'utf8');
   const needed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
   const sources = readdirSync(folder).map(file => readFileSync(new URL(file, folder), 'utf8'));
@@ -20,17 +20,17 @@ test('every command of a script is one that operators are told to allow', () => 
   for (const command of used) expect(needed).toContain(`\`${command}\``);
 });
 
-/** What a reader, and Redis Cluster, rely on. */
+/** Facts that readers and Redis Cluster rely on. */
 describe.each(commandNames)('%s', name => {
   const source = readFileSync(new URL(fileOf(name), folder), 'utf8');
   const [header = '', body = ''] = source.split(']]\n');
 
-  test('says what it does, takes, returns and emits', () => {
+  test('documents its effect, keys, arguments, result and events', () => {
     expect(header).toMatch(/^--\[\[\n[A-Z]/);
     for (const section of ['KEYS', 'ARGV', 'returns', 'emits']) expect(header).toMatch(new RegExp(`^${section} `, 'm'));
   });
 
-  test('uses exactly the keys it declares, and no name it makes itself', () => {
+  test('uses exactly the declared keys, and builds no key name', () => {
     const used = [...body.matchAll(/KEYS\[(\d+)\]/g)].map(match => Number(match[1]));
     expect(Math.max(...used)).toBe(commandKeys[name]);
     expect(new Set(used).size).toBe(commandKeys[name]);
@@ -41,7 +41,7 @@ describe.each(commandNames)('%s', name => {
     expect(calls.length).toBe(body.split('redis.call').length - 1);
   });
 
-  test('uses every argument it names', () => {
+  test('uses every documented argument', () => {
     const used = new Set([...body.matchAll(/ARGV\[(\d+)\]/g)].map(match => Number(match[1])));
     const named = header.slice(header.indexOf('ARGV'), header.indexOf('returns'));
     const declared = new Set([...named.matchAll(/(?:^ARGV +| {3,})(\d+) /gm)].map(match => Number(match[1])));

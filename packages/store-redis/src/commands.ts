@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { RedisFault } from './redis-fault.ts';
 
-/** The scripts by port verb, with the number of keys each declares. The file is the name in kebab-case. */
+/** Number of declared keys by script. The file name is the script name in kebab-case. */
 export const commandKeys = {
-  createElicitation: 9,
-  transitionElicitation: 12,
+  createElicitation: 10,
+  transitionElicitation: 13,
   redeemElicitation: 4,
   postponeElicitation: 3,
   dueElicitations: 3,
@@ -16,13 +17,13 @@ export const commandKeys = {
   finishRefresh: 1,
   postponeRefresh: 1,
   markLost: 1,
-  noteUse: 1,
+  recordUse: 1,
   removeConnection: 4,
   removeCredential: 2,
-  addPasskey: 2,
+  addPasskey: 3,
   usePasskey: 1,
-  removePasskey: 2,
-  resetPasskeys: 2,
+  removePasskey: 3,
+  resetPasskeys: 3,
   addRevocation: 2,
   dueRevocations: 1,
   claimRevocation: 2,
@@ -41,42 +42,39 @@ export const commandKeys = {
   touchBrowserSession: 1,
   putRegistration: 1,
   removeRegistration: 1,
-  beginIdempotency: 2,
-  finishIdempotency: 2,
-  abandonIdempotency: 2,
+  putIdempotency: 2,
   moveWebhookCursor: 1,
   inspectShard: 2,
 } as const;
 
 export type CommandName = keyof typeof commandKeys;
+/** @internal */
 export const commandNames = Object.keys(commandKeys) as CommandName[];
 
-/** What several scripts have in common is put before them. */
+/** Code that several scripts share. It is prepended to each of them. */
 const shared: Readonly<Record<string, readonly CommandName[]>> = {
   'store-clock.lua': commandNames,
   'stream-position.lua': ['carryEvents', 'readFeed', 'moveCursor'],
   'elicitation-fields.lua': ['createElicitation', 'transitionElicitation', 'redeemElicitation'],
-  'storage-ledger.lua': [
-    'createElicitation',
-    'transitionElicitation',
-    'beginIdempotency',
-    'finishIdempotency',
-    'abandonIdempotency',
-  ],
+  'storage-ledger.lua': ['createElicitation', 'transitionElicitation', 'putIdempotency'],
+  'idempotency-record.lua': ['createElicitation', 'putIdempotency'],
   'passkey-change.lua': ['addPasskey', 'removePasskey', 'resetPasskeys'],
+  'counted-payments.lua': ['transitionElicitation'],
   'known-layout.lua': ['transitionElicitation', 'redeemElicitation', 'consumeOneTime', 'claimRevocation'],
 };
 
+/** @internal */
 export const sharedFiles: readonly string[] = Object.keys(shared);
 
-/** The name under which ioredis knows a script; never that of a Redis command. */
+/** The ioredis method name of a script; never the name of a Redis command. */
 export const methodOf = (name: CommandName) => `postern:${name}`;
 
+/** @internal */
 export function fileOf(name: CommandName): string {
   return `${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}.lua`;
 }
 
-/** ioredis `scripts` option: sent as EVALSHA, and as EVAL where Redis does not know the script yet. */
+/** Value of the ioredis option `scripts`. ioredis sends EVALSHA, or EVAL if Redis does not know the script yet. */
 export function loadScripts(): Record<string, { lua: string; numberOfKeys: number }> {
   const read = (file: string) => readFileSync(new URL(`./commands/${file}`, import.meta.url), 'utf8');
   const parts = Object.entries(shared).map(([file, names]) => ({ lua: read(file), names }));
@@ -89,8 +87,14 @@ export function loadScripts(): Record<string, { lua: string; numberOfKeys: numbe
   );
 }
 
-/** The text of a script as it is sent, and the SHA-1 by which Redis knows it: the first argument of EVAL or of EVALSHA. */
+/** The script text as sent, and its SHA-1: the first argument of EVAL or of EVALSHA. @internal */
 export function scriptOf(name: CommandName): { readonly lua: string; readonly digest: string } {
   const { lua = '' } = loadScripts()[methodOf(name)] ?? {};
   return { lua, digest: createHash('sha1').update(lua).digest('hex') };
 }
+
+/**
+ * Called for every sent command with the name of the script or command, never with its arguments. The returned function is called
+ * when the command ends, with the fault if it failed. A retry after a lost reply belongs to the same command.
+ */
+export type CommandObserver = (name: string) => (fault?: RedisFault) => void;

@@ -1,10 +1,10 @@
 import type { Shard } from '@postern/elicitation';
 
-/** Per shard, the newest event that this process knows to be committed: a Redis that has lost it was set back. */
+/** Records the newest event per shard that this process knows to be committed. A Redis without that event was rolled back. */
 export class CommittedEvents {
   readonly #newest = new Map<Shard, string>();
 
-  /** @param id as returned by the script that committed it. Answers may overtake each other. */
+  /** @param id as returned by the script that committed it. Replies may arrive out of order. */
   note(shard: Shard, id: string): void {
     const known = this.#newest.get(shard);
     if (known === undefined || isLater(id, known)) this.#newest.set(shard, id);
@@ -14,13 +14,13 @@ export class CommittedEvents {
     return new Map(this.#newest);
   }
 
-  /** Forgets this event, but not one that was committed after the snapshot. */
+  /** Forgets this event, but keeps an event that was committed after the snapshot. */
   forget(shard: Shard, id: string | undefined): void {
     if (this.#newest.get(shard) === id) this.#newest.delete(shard);
   }
 }
 
-/** Of an event id, `<ms>-<count>`. */
+/** Returns the milliseconds of an event id, `<ms>-<count>`. */
 export const timeOf = (id: string) => Number(id.slice(0, id.indexOf('-')));
 const countOf = (id: string) => Number(id.slice(id.indexOf('-') + 1));
 

@@ -3,19 +3,10 @@ import { UnsafeRedisError } from './assert-safe-redis.ts';
 import { ConfirmationRules } from './confirmed-commands.ts';
 import { DEFAULT_CONFIRM_MS, DEFAULT_REPLICAS, type DurabilityOptions } from './durability.ts';
 import { fenceBeside } from './keys.ts';
-import { MasterConfirmation } from './master-confirmation.ts';
+import { type ConfirmationOptions, MasterConfirmation } from './master-confirmation.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
-import type { CommandObserver } from './redis-link.ts';
 
-export interface ConfirmationOptions {
-  readonly replicas: number;
-  readonly timeoutMs: number;
-  /** As of every command. */
-  readonly commandTimeoutMs: number;
-  readonly observe?: CommandObserver | undefined;
-}
-
-/** What a profile asks for; undefined where replicas are not waited for. */
+/** The confirmation that a profile requires. Undefined for profiles that do not wait for replicas. */
 export function confirmationOf(
   redis: Redis | Cluster,
   durability: DurabilityOptions | undefined,
@@ -26,22 +17,22 @@ export function confirmationOf(
   return new Confirmation(redis, { ...options, replicas, timeoutMs });
 }
 
-/** A command that is about to be sent, and to whom. */
+/** A command about to be sent to a known master. */
 export interface Sending {
   readonly master: Redis;
-  /** Resolves when enough replicas have everything that this master had done when it answered. Call it after the answer. */
+  /** Resolves when enough replicas have everything that this master had done by its reply. Call it after the reply. */
   confirm(): Promise<void>;
 }
 
 /**
- * Confirms that replicas have what a master has answered with (profile `ha`).
+ * Confirms that replicas have the data behind a master's reply (profile `ha`).
  *
- * WAIT speaks about the writes of its own connection only, and says nothing about a record that somebody else wrote, or that a
- * first try wrote over a connection since lost. So it follows a write of its own, the fence: replication is one stream, and
- * whoever has the fence has everything before it. It goes to the very process that answered, known by its run id, because a
- * replica that was promoted in between would confirm its own fence and know nothing of the rest.
+ * WAIT covers only the writes of its own connection. It says nothing about a record that another connection wrote, even if that
+ * was the first attempt of the same call. So each WAIT follows a write on its own connection, the fence: replication is one
+ * stream, so a replica that has the fence has everything before it. The fence must go to the process that sent the reply,
+ * identified by its run id. A replica promoted in between would confirm its own fence but might lack the earlier data.
  *
- * On a cluster commands go to the master that the slot map names, without redirection by ioredis, for the same reason.
+ * For the same reason, commands on a cluster go to the master that the slot map names, without redirection by ioredis.
  */
 export class Confirmation {
   readonly #redis: Redis | Cluster;
@@ -53,10 +44,10 @@ export class Confirmation {
   constructor(redis: Redis | Cluster, options: ConfirmationOptions) {
     this.#redis = redis;
     this.#options = options;
-    this.rules = new ConfirmationRules(redis instanceof Cluster);
+    this.rules = new ConfirmationRules();
   }
 
-  /** @throws RedisFault `no_master` where none is known and connected that has the key. */
+  /** @throws RedisFault `no_master` if no connected master is known for the key */
   prepare(key: string): Sending {
     const master = this.#masterOf(key);
     const sent = this.#confirmationOf(master).begin();
@@ -64,7 +55,7 @@ export class Confirmation {
   }
 
   /**
-   * Whether confirming works at all, on every master that has one of these keys.
+   * Checks that confirmation works on every master that has one of these keys.
    * @throws UnsafeRedisError, StoreUnavailableError
    */
   async probe(keys: readonly string[]): Promise<void> {
@@ -83,17 +74,17 @@ export class Confirmation {
     }
   }
 
-  /** Looks anew where the slots are, after a redirection or a lost master. Nothing to do elsewhere. */
+  /** Refreshes the slot map after a redirection or a lost master. Does nothing without a cluster. */
   async refresh(): Promise<void> {
     const redis = this.#redis;
     if (!(redis instanceof Cluster) || redis.status !== 'ready') return;
     await new Promise<void>(resolve => redis.refreshSlotsCache(() => resolve()));
-    // A node that was just found is not connected by itself. One that cannot be is found out by whoever needs it.
+    // ioredis does not connect a new node until a command needs it. That command reports an unreachable node.
     const found = redis.nodes('master').filter(({ status }) => status === 'wait');
     await Promise.allSettled(found.map(node => node.connect()));
   }
 
-  /** There is another master. */
+  /** Leaves the connections to masters after a fail-over. */
   leaveMasters(): void {
     for (const confirmation of this.#masters.values()) confirmation.leave();
   }
@@ -112,7 +103,7 @@ export class Confirmation {
     return master;
   }
 
-  /** By hash tag, of which there are few. */
+  /** Cached by hash tag; there are few. */
   #slotOf(key: string): number {
     const tag = key.slice(0, key.indexOf('}') + 1);
     const known = this.#slots.get(tag);
@@ -127,7 +118,7 @@ export class Confirmation {
     if (known !== undefined) return known;
     const confirmation = new MasterConfirmation(master, this.#options);
     this.#masters.set(master, confirmation);
-    // A node of a cluster is never connected again by the same object.
+    // ioredis never reconnects the same object of a cluster node.
     master.once('end', () => {
       confirmation.close();
       this.#masters.delete(master);

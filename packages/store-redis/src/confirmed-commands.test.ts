@@ -12,16 +12,16 @@ async function asks(rules: ConfirmationRules, rule: ConfirmationRule, answer: un
   return isAsked;
 }
 
-test('it is decided for every script', () => {
+test('every script has a confirmation rule', () => {
   expect(Object.keys(confirmedCommands).sort()).toEqual([...commandNames].sort());
 });
 
 describe('rules', () => {
-  const rules = new ConfirmationRules(false);
+  const rules = new ConfirmationRules();
 
   test.each([
     ['an end that is read', confirmedCalls.readElicitation, ['completed', '3'], true],
-    ['what is open', confirmedCalls.readElicitation, ['active', '2'], false],
+    ['an open elicitation', confirmedCalls.readElicitation, ['active', '2'], false],
     ['an elicitation that is not there', confirmedCalls.readElicitation, [null], true],
     ['a credential that is gone', confirmedCalls.readCredential, [null, null], true],
     ['a credential that is there', confirmedCalls.readCredential, ['1', '1'], false],
@@ -40,13 +40,7 @@ describe('rules', () => {
     expect(await asks(rules, rule, answer)).toBe(expected);
   });
 
-  test('what is confirmed by what follows is confirmed by itself on a cluster', async () => {
-    const rule = confirmedCommands.beginIdempotency;
-    expect(await asks(new ConfirmationRules(false), rule, ['begun'])).toBe(false);
-    expect(await asks(new ConfirmationRules(true), rule, ['begun'])).toBe(true);
-  });
-
-  test('a token set is confirmed once, the next one again, and its absence every time', async () => {
+  test('confirms each token set once, and a missing one every time', async () => {
     const rule = confirmedCalls.readConnection;
     const seen = [];
     for (const answer of [['1', '5'], ['1', '5'], ['2', '5'], ['2', '5'], [null], [null], ['1', '9']])
@@ -54,7 +48,7 @@ describe('rules', () => {
     expect(seen).toEqual([true, false, true, false, true, true, true]);
   });
 
-  test('what could not be confirmed is asked for again', async () => {
+  test('asks for confirmation again after a failed one', async () => {
     const rule = confirmedCalls.readConnection;
     const failing = rules.apply(rule, `${key}2`, ['1', '5'], () => Promise.reject(new Error('too few')));
     await expect(failing).rejects.toThrow('too few');

@@ -1,19 +1,16 @@
 import type { CommandName } from './commands.ts';
 
 /**
- * Which answers have to be confirmed by replicas (profile `ha`) before anybody acts on them: the one place where that is decided.
+ * Decides which replies replicas must confirm (profile `ha`) before the gateway acts on them.
  *
- * - `always`: somebody is told, or goes on as if it were so for ever. That a repeat found the work done says nothing about the
- *   replicas, so every answer of such a verb counts, whatever it is.
- * - `apart`: the write that follows confirms it as well, because what is older on the same master is older in the same
- *   stream. Only on a cluster, where the two may lie on different masters, it is confirmed by itself.
- * - `never`: losing it costs time or a repeat, never a promise.
- * - a function: depends on what was read.
- * - `oncePer`: the first time that this process meets this version of what lies there; always where there is none.
+ * - `always`: a caller relies on the commit permanently. A repeat that finds the work done says nothing about the replicas, so
+ *   every reply of this command is confirmed.
+ * - `never`: a loss costs time or a repeat, but breaks no promise.
+ * - a function: decides by the reply.
+ * - `oncePer`: confirmed when this process first sees this version of the record, and always if there is no record.
  */
 export type ConfirmationRule =
   | 'always'
-  | 'apart'
   | 'never'
   | ((answer: readonly unknown[]) => boolean)
   | { readonly oncePer: (answer: readonly unknown[]) => string | undefined };
@@ -22,125 +19,119 @@ const ends: ReadonlySet<unknown> = new Set(['completed', 'failed', 'declined', '
 const isAnything = (answer: readonly unknown[]) => answer.length > 0;
 
 export const confirmedCommands: Record<CommandName, ConfirmationRule> = {
-  // The 201, and the 200 for one that was there: whoever made that one may have been told nothing.
+  // The 201, and the 200 for an existing elicitation: its creator may never have received a confirmed reply.
   createElicitation: 'always',
-  // Ends are promises, and so is `charging`, which goes before a charge. A lost step before those would be asked for twice.
+  // Terminal statuses are promises, and so is `charging`, which precedes a charge. A lost earlier transition would ask the user
+  // twice.
   transitionElicitation: 'always',
-  // Handed out once: forgetting that would hand it out to another.
+  // Handed out once: after a loss, another caller could redeem it again.
   redeemElicitation: 'always',
-  // Only when it is looked at again.
+  // A loss only changes the time of the next check.
   postponeElicitation: 'never',
   dueElicitations: 'never',
-  // Of open ones, and those promise nothing.
+  // Only open elicitations, which promise nothing.
   openElicitations: 'never',
 
-  // Forgetting who refreshes lets two do it, and with rotating tokens that ends the grant.
+  // If Redis forgets the lease, two replicas refresh. With rotating refresh tokens, that ends the grant.
   beginRefresh: 'always',
-  // The old refresh token is spent: what replaces it must not vanish once the access token is handed out.
+  // The old refresh token is spent, so the new one must not be lost once the access token is handed out.
   finishRefresh: 'always',
   postponeRefresh: 'never',
-  // Its answer may be another token set, to be handed out.
+  // Its reply may be another token set, which the gateway then hands out.
   markLost: 'always',
-  noteUse: 'never',
-  // The person is told that it is gone.
+  recordUse: 'never',
+  // The page tells the user that the connection is gone.
   removeConnection: 'always',
   removeCredential: 'always',
   addPasskey: 'always',
-  // Forgotten, a passkey that its person has lost counts again, and a new one counts at once.
+  // After a loss, a passkey that its owner has lost would count again, and a new passkey would count immediately.
   resetPasskeys: 'always',
   removePasskey: 'always',
-  // What it is used for commits in the same slot right after it.
+  // The approval that uses the passkey commits in the same slot right afterwards.
   usePasskey: 'never',
 
   // If the note is lost, the gateway reports the payment again.
   notePayment: 'never',
-  // What is not asked about meanwhile is asked about at the end of its time.
+  // If the check is lost, the gateway asks the processor when the elicitation expires.
   checkCharge: 'never',
   dueCharges: 'never',
 
-  // Nobody else knows that this grant is to be ended.
+  // The only record that this grant must be revoked.
   addRevocation: 'always',
   dueRevocations: 'never',
   claimRevocation: 'never',
-  // Told once more, the provider knows it already.
+  // Revoking twice does no harm.
   finishRevocation: 'never',
   postponeRevocation: 'never',
 
-  // A key is retired when nothing is left under it, so nothing may come back.
+  // The operator removes a key once nothing is sealed under it, so no old seal may reappear.
   replaceSealed: 'always',
-  // Tokens will be issued to this registration, on whatever master they lie.
+  // Providers issue tokens to this registration. They may be stored on another master.
   putRegistration: 'always',
   removeRegistration: 'never',
 
-  // The cursor of the outbox moves on what the feed has, and those may lie on different masters.
+  // The cursor of the outbox follows the feed, which may be on another master.
   carryEvents: 'always',
-  // What was read is told, and the reader goes on from its position.
+  // The reader delivers what it read and continues from there.
   readFeed: ([result, ...events]) => result === 'events' && events.length > 0,
-  // Carried twice, the feed skips it.
+  // If an entry is carried twice, the feed skips it.
   moveCursor: 'never',
-  // Follows the deliveries on their own master, and lost with them it queues them once more.
+  // It is on the master of its deliveries. If both are lost, the gateway queues the deliveries again.
   moveWebhookCursor: 'never',
-  // Whatever is done under a lease is harmless when two do it.
+  // Work under a lease must be safe even if two replicas do it.
   takeLease: 'never',
   releaseLease: 'never',
 
   readOneTime: 'never',
-  // Once means once: the code is exchanged next, or a foreign browser has burnt it.
+  // Consumed exactly once: next the gateway exchanges the code, or a foreign browser has invalidated it.
   consumeOneTime: 'always',
-  // A lost browser session is signed in again.
+  // If a browser session is lost, the user signs in again.
   createBrowserSession: 'never',
   readBrowserSession: 'never',
   touchBrowserSession: 'never',
 
-  // The name under which the ask is made. With it, everything after it is repeated under the same operation id.
-  beginIdempotency: 'apart',
-  // Without it, the repeat finds what was done and answers the same.
-  finishIdempotency: 'never',
-  abandonIdempotency: 'never',
+  // The sent response promises that every repeat gets the same response.
+  putIdempotency: 'always',
 
-  // Looks for loss, and what it finds is compared with what was confirmed.
+  // The loss check itself compares the reply with what was confirmed.
   inspectShard: 'never',
 };
 
-/** Single commands by what they are for; all others are never confirmed. */
+/** Rules for single Redis commands, by purpose. All other commands are never confirmed. */
 export const confirmedCalls = {
-  // An end that was told must not be taken back, and a master that was cut off must not deny what the others know. What is
-  // open promises nothing.
+  // A reported end must not be undone, and a master that was cut off must not deny an end that the others know. An open status
+  // promises nothing.
   readElicitation: ([status]) => status === null || status === undefined || ends.has(status),
-  // Somebody else's refresh may not be confirmed yet, and its access token is handed out next. What is gone is told to be gone.
+  // The refresh of another replica may not be confirmed yet, and the gateway hands out its access token next. A missing
+  // connection is reported as gone.
   readConnection: { oncePer: ([generation, createdAt]) => (generation ? `${createdAt} ${generation}` : undefined) },
-  // What is gone is told to be gone, whoever removed it. What is there was confirmed by the end that brought it.
+  // A missing credential is reported as gone. A stored one was confirmed together with the transition that stored it.
   readCredential: ([found]) => found === null || found === undefined,
-  // Before it is carried to a feed on whatever master.
+  // The gateway then copies the events to a feed, possibly on another master.
   readOutbox: isAnything,
-  // Where a reader begins who wants nothing older.
+  // The start position of a reader that wants only new events.
   readFeedEnd: isAnything,
-  // Signed out must stay signed out, also for whoever has copied the cookie.
+  // A sign-out must be permanent, also for a copied cookie.
   endBrowserSession: 'always',
-  // Once means once: sign-ins, tickets and ceremonies.
+  // Consumed exactly once: sign-ins, tickets and ceremonies.
   claimOneTime: 'always',
-  // A replica without it would be taken for one that has lost its data.
+  // A replica without it would look like a Redis that has lost its data.
   putEpoch: 'always',
 } satisfies Record<string, ConfirmationRule>;
 
 export type ConfirmedCall = keyof typeof confirmedCalls;
 
-/** How many things a process remembers to have confirmed as they are. */
+/** Maximum number of confirmed versions that a process remembers. */
 const KEEP = 10_000;
 
-/** Decides on answers, and remembers those that are confirmed once and for all. */
+/** Applies the rules to replies, and remembers versions that need no further confirmation. */
 export class ConfirmationRules {
-  readonly #isCluster: boolean;
   readonly #versions = new Map<string, string>();
 
-  constructor(isCluster: boolean) {
-    this.#isCluster = isCluster;
-  }
-
-  /** @param confirm is called where the rule asks for it. */
+  /** @param confirm called if the rule requires confirmation */
   async apply(rule: ConfirmationRule, key: string, answer: unknown, confirm: () => Promise<void>): Promise<void> {
     if (typeof rule === 'string') {
-      if (rule === 'always' || (rule === 'apart' && this.#isCluster)) await confirm();
+      if (rule === 'always') await confirm();
       return;
     }
     const values = Array.isArray(answer) ? answer : answer === null || answer === undefined ? [] : [answer];
@@ -155,7 +146,7 @@ export class ConfirmationRules {
   }
 
   #remember(key: string, version: string): void {
-    // The oldest goes first; a map keeps the order in which its keys came.
+    // Evicts the oldest entry: a map iterates in insertion order.
     const [oldest] = this.#versions.keys();
     if (this.#versions.size >= KEEP && oldest !== undefined) this.#versions.delete(oldest);
     this.#versions.delete(key);

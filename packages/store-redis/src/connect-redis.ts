@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
+import { connect } from 'node:tls';
 import { StoreUnavailableError } from '@postern/elicitation';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { loadScripts } from './commands.ts';
-import { keepConnecting } from './keep-connecting.ts';
 import {
   credentialsOf,
   endpointsOf,
@@ -12,7 +12,7 @@ import {
   sentinelOptionsOf,
 } from './redis-address.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
-import { leaveMaster, SentinelWatch } from './sentinel-watch.ts';
+import { keepConnecting, leaveMaster, SentinelWatch } from './sentinel-watch.ts';
 
 export interface ConnectionSettings {
   readonly address: RedisAddress;
@@ -20,15 +20,14 @@ export interface ConnectionSettings {
   readonly connectionName: string;
   readonly commandTimeoutMs: number;
   readonly onFault: (fault: RedisFault) => void;
-  /** There is another master, and the connection of requests has left the old one. */
+  /** Called after a fail-over, when the request connection has left the old master. */
   readonly onSwitch?: () => void;
 }
 
 /**
- * What every connection has in common (security: reliability contract). A command is answered, refused or timed out,
- * never queued for later and never resent by ioredis: whether a repeat is harmless is known only here. A connection on
- * which nothing at all comes back is given up before its commands time out: what can be repeated is repeated on a new one,
- * and requests fail at once instead of piling up behind a peer that has stopped answering.
+ * Options of all connections (security: reliability contract). A command is answered, refused or timed out. ioredis never queues
+ * or resends it, because only this package knows whether a repeat is safe. A silent connection is closed before its commands time
+ * out. Repeatable commands are then repeated on a new connection, and requests fail immediately instead of piling up.
  */
 function commonOptions(settings: ConnectionSettings) {
   return {
@@ -45,13 +44,13 @@ function commonOptions(settings: ConnectionSettings) {
   } satisfies RedisOptions;
 }
 
-/** What only a replica answers: the master is another one by now, so the connection is made anew. */
+/** Matches errors that only a replica returns: the master has changed, so the connection reconnects. */
 const isOfReplica = (error: Error) => /^(READONLY|MASTERDOWN|UNBLOCKED)\b/.test(error.message);
 
-/** Short, because waiting requests fail meanwhile; spread, because all replicas lose a Redis together. */
+/** Short, because requests wait meanwhile. Jittered, because all gateways lose a Redis at the same time. */
 export const reconnectDelay = (times: number) => Math.min(25 * 2 ** (times - 1), 1_000) + randomInt(50);
 
-/** An unconnected connection pair: one for requests, and a way to open those of the subscription. */
+/** Connections that are not connected yet: one for requests, and a factory for the subscription's. */
 export interface RedisConnections {
   readonly redis: Redis | Cluster;
   readonly openSubscriber: () => Redis;
@@ -72,7 +71,7 @@ function opened(settings: ConnectionSettings): RedisConnections {
 
 const forRequests = () => ({ scripts: loadScripts(), enableOfflineQueue: false, retryStrategy: reconnectDelay });
 
-/** Opened anew for every attempt, by whoever wants to listen. */
+/** The subscription opens a new connection for every attempt. */
 const forWakeUps = (connectionName: string) => ({ connectionName: `${connectionName}-wake`, retryStrategy: null });
 
 function openSingle(address: { readonly url: string }, settings: ConnectionSettings): RedisConnections {
@@ -85,7 +84,7 @@ function openSingle(address: { readonly url: string }, settings: ConnectionSetti
   };
 }
 
-/** Every connection asks the Sentinels for the master first, and takes none that says of itself that it is a replica. */
+/** Every connection asks the Sentinels for the master first, and rejects a server that reports itself as a replica. */
 function openSentinel(address: SentinelAddress, settings: ConnectionSettings): RedisConnections {
   const common = {
     ...commonOptions(settings),
@@ -126,11 +125,11 @@ function openCluster(address: { readonly nodes: readonly string[] }, settings: C
     scripts,
     enableOfflineQueue: false,
     clusterRetryStrategy: reconnectDelay,
-    // These would resend commands whose answer was lost, and keep others waiting while the cluster is down.
+    // Otherwise ioredis would resend commands whose reply was lost, and delay others while the cluster is down.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshInterval: 5_000,
-    // Scripts also by the nodes themselves, for those who must know which one answers.
+    // Nodes get the scripts as well, for callers that must know which node replies.
     redisOptions: { ...common, scripts },
   });
   const openSubscriber = () => {
@@ -147,16 +146,16 @@ function openCluster(address: { readonly nodes: readonly string[] }, settings: C
 
 export interface StartPatience {
   readonly withinMs: number;
-  /** Calls `onLate` with the last fault when this time has passed. */
+  /** Calls `onLate` with the last fault after this time. */
   readonly lateMs: number;
   readonly onLate: (fault: RedisFault) => void;
 }
 
-/** Waits until Redis takes commands: reachable, signed in, and done loading its data. @throws StoreUnavailableError */
+/** Waits until Redis accepts commands: reachable, signed in, and done loading its data. @throws StoreUnavailableError */
 export async function untilReady(redis: Redis | Cluster, { withinMs, lateMs, onLate }: StartPatience): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let last = new RedisFault('refused', 'not_connected');
-  // That it was refused says more than that the connection ended then.
+  // A refusal is more informative than the end of the connection that follows it.
   const noted = (error: unknown) => {
     const fault = faultOf(error);
     if (fault.kind === 'refused' || last.kind !== 'refused' || last.code === 'not_connected') last = fault;
@@ -166,7 +165,7 @@ export async function untilReady(redis: Redis | Cluster, { withinMs, lateMs, onL
   redis.on('error', noted);
   redis.once('ready', resolve);
   try {
-    // Rejects when the first attempt fails; later attempts go on, and only the deadline ends them.
+    // Rejects when the first attempt fails. ioredis keeps trying until the deadline.
     redis.connect().catch(noted);
     await promise;
     if (redis instanceof Cluster) await warmUp(redis);
@@ -178,11 +177,33 @@ export async function untilReady(redis: Redis | Cluster, { withinMs, lateMs, onL
   }
 }
 
-/** Connects to every master, because a cluster node that is still connecting refuses what arrives meanwhile. */
+/** Connects to every master, because a cluster node that is still connecting refuses commands. */
 async function warmUp(cluster: Cluster): Promise<void> {
   try {
     await Promise.all(cluster.nodes('master').map(node => node.ping()));
   } catch (error) {
     throw new StoreUnavailableError({ cause: faultOf(error) });
   }
+}
+
+/**
+ * Returns the TLS error that made every connection fail. ioredis reports it only for a single Redis. Undefined if TLS is not the
+ * cause or Redis does not respond.
+ */
+export async function tlsFaultOf(
+  address: RedisAddress,
+  tls: RedisTlsOptions | undefined,
+  withinMs: number,
+): Promise<RedisFault | undefined> {
+  const { tls: secured } = credentialsOf(address, tls);
+  const [endpoint] = endpointsOf(address);
+  if (secured === undefined || endpoint === undefined) return undefined;
+  const { promise, resolve } = Promise.withResolvers<RedisFault | undefined>();
+  const socket = connect({ ...endpoint, ...secured }, () => resolve(undefined));
+  socket.setTimeout(withinMs, () => resolve(undefined));
+  socket.once('error', (error: unknown) => {
+    const fault = faultOf(error);
+    resolve(fault.code === 'tls' ? fault : undefined);
+  });
+  return promise.finally(() => socket.destroy());
 }

@@ -6,7 +6,7 @@ const own = { deployment: 'dp_own-deployment', epoch: 5, isFounding: false };
 const other = { ...own, deployment: 'dp_other-deployment' };
 const [first = '00' as Shard, second = '01' as Shard, ...rest] = SHARDS;
 
-/** All shards are sound but for those named. */
+/** Every shard is intact except the given ones. */
 function judged(p: {
   readonly but?: Readonly<Partial<Record<Shard, typeof own | undefined>>>;
   readonly all?: typeof own | undefined;
@@ -40,7 +40,7 @@ describe('data is lost', () => {
   ])('%s', (_, given, loss) => expect(judged(given)).toEqual(loss));
 });
 
-describe('data is sound', () => {
+describe('data is intact', () => {
   test.each([
     ['where all shards are those of the known deployment', {}],
     ['where none is known and all shards belong to one', { deployment: undefined, all: other }],

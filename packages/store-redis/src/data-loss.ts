@@ -1,9 +1,9 @@
 import type { Shard } from '@postern/elicitation';
 import type { InspectedShard } from './redis-epochs.ts';
 
-/** Shards whose data is not what it was. At least one list has entries. */
+/** Shards with lost or foreign data. At least one list is not empty. */
 export interface DataLoss {
-  /** Whose data should be there; undefined where that is unknown. */
+  /** The expected deployment; undefined if unknown. */
   readonly deployment: string | undefined;
   /** Shards without an epoch: an empty Redis, or a Cluster node that has lost its slots. */
   readonly missing: readonly Shard[];
@@ -11,12 +11,12 @@ export interface DataLoss {
   readonly foreign: readonly Shard[];
   /** Shards with an epoch before the known one: Redis was restored to a time before an accepted loss. */
   readonly older: readonly Shard[];
-  /** The other deployments. */
+  /** The other deployments that were found. */
   readonly strangers: readonly string[];
 }
 
 /**
- * Compares what was found with what is known. Where no deployment is known, the only one found is taken for it.
+ * Compares the found epochs with the known ones. If no deployment is known, a single found deployment becomes the known one.
  * @param found the shards that answered
  */
 export function dataLossIn(

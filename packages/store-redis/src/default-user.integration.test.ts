@@ -1,4 +1,4 @@
-/** Redis replays its append-only file as the user `default`: what that user may not do is missing after a restart. */
+/** Redis replays its append-only file as the user `default`. Commands that this user may not run are missing after a restart. */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { ElicitationId } from '@postern/elicitation';
@@ -11,7 +11,7 @@ import { replayedCommands } from './replay-permission.ts';
 
 const { ask, complete, created, engage, moved, somebody } = samples;
 
-/** The shipped users. */
+/** The users that the project ships. */
 const shipped = readFileSync(new URL('../../../infra/redis/users.acl', import.meta.url), 'utf8')
   .split('\n')
   .filter(line => line.startsWith('user '))
@@ -22,7 +22,7 @@ const accessOf = (lines: readonly string[]): RedisAccess => ({
   user: { name: 'postern', password: 'test-password' },
 });
 
-/** Elicitations that were acknowledged, with their version. */
+/** Acknowledged elicitations, with their versions. */
 async function acknowledged(stores: RedisStores): Promise<ReadonlyMap<ElicitationId, number>> {
   const versions = new Map<ElicitationId, number>();
   for (let count = 0; count < 20; count += 1) {
@@ -36,7 +36,7 @@ async function acknowledged(stores: RedisStores): Promise<ReadonlyMap<Elicitatio
   return versions;
 }
 
-/** How many of them Redis has after a restart. */
+/** Counts the elicitations that Redis still has after a restart. */
 async function keptOver(redis: RedisServer, stores: RedisStores, versions: ReadonlyMap<ElicitationId, number>) {
   await redis.kill();
   await redis.restart();
@@ -56,14 +56,14 @@ async function setDefaultUser(redis: RedisServer, rules: string): Promise<void> 
   await redis.ask('ACL', 'SAVE');
 }
 
-test('the shipped users keep every acknowledged elicitation over a restart', async () => {
+test('with the shipped users, every acknowledged elicitation survives a restart', async () => {
   await using redis = await startRedis({ access: accessOf(shipped) });
   await using stores = await createRedisStores({ url: redis.url });
   const versions = await acknowledged(stores);
   expect(await keptOver(redis, stores, versions)).toBe(versions.size);
 });
 
-test('the shipped default user is refused, with whatever it signs in', async () => {
+test('Redis refuses the shipped default user, whatever its password', async () => {
   await using redis = await startRedis({ access: accessOf(shipped) });
   const answersTo = (...commands: readonly string[]) => {
     const script = commands.map(command => `${command}\r\n`).join('');
@@ -126,7 +126,7 @@ describe('a default user that', () => {
   });
 });
 
-test('a default user that loses its permissions while the gateway runs is noticed', async () => {
+test('notices a default user that loses its permissions while the gateway runs', async () => {
   await using redis = await startRedis();
   const { promise: noticed, resolve } = Promise.withResolvers<unknown>();
   await using _stores = await createRedisStores({ url: redis.url, watchMs: 20, onDurability: resolve });
@@ -134,7 +134,7 @@ test('a default user that loses its permissions while the gateway runs is notice
   expect(await noticed).toEqual({ holds: false, reason: 'default-user' });
 });
 
-describe('warns when it cannot see what the default user may do:', () => {
+describe('the warning about unknown permissions of the default user:', () => {
   const warned = async (options: Parameters<typeof startRedis>[0], assumeDurable = false) => {
     await using redis = await startRedis(options);
     const settings: string[] = [];
@@ -143,21 +143,21 @@ describe('warns when it cannot see what the default user may do:', () => {
     return settings;
   };
 
-  test('ACL DRYRUN is forbidden', async () => {
+  test('is given if ACL DRYRUN is forbidden', async () => {
     const lines = shipped.map(line => line.replace(' +acl|dryrun', ''));
     expect(await warned({ access: accessOf(lines) })).toEqual(['default-user']);
   });
 
-  test('ACL is unknown', async () => {
+  test('is given if ACL is unknown', async () => {
     expect(await warned({ args: ['--rename-command', 'ACL', ''] })).toEqual(['default-user']);
   });
 
-  test('CONFIG is hidden and the operator vouches for durability', async () => {
+  test('is given if CONFIG is hidden and the operator vouches for durability', async () => {
     const lines = shipped.map(line => line.replace(' +config|get', '').replace(/^user default .*/, 'user default off'));
     expect(await warned({ access: accessOf(lines) }, true)).toEqual(['default-user']);
   });
 
-  test('and is silent where it can', async () => {
+  test('is not given if ACL DRYRUN answers', async () => {
     expect(await warned({ access: accessOf(shipped) })).toEqual([]);
   });
 });
@@ -169,7 +169,7 @@ test('asks for every write command that the gateway may use', async () => {
     const names = gatewayRules.filter(rule => rule.startsWith('+')).map(rule => rule.slice(1));
     const infos = (await operator.command('INFO', ...names)) as ([string, number, string[]] | null)[];
     const writes = infos.flatMap(info => (info?.[2].includes('write') ? [info[0]] : []));
-    /** As Redis puts them into its append-only file. */
+    /** Commands in the form that Redis writes to its append-only file. */
     const rewritten: Readonly<Record<string, string>> = { pexpire: 'pexpireat', bzpopmin: 'zpopmin' };
     const asked = replayedCommands('k').map(([name]) => name.toLowerCase());
     expect(writes.length).toBeGreaterThan(20);

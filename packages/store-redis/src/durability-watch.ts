@@ -3,21 +3,21 @@ import { UnsafeRedisError, type UnsafeSetting } from './assert-safe-redis.ts';
 
 export type DurabilityChange =
   | { readonly holds: true }
-  /** Which setting breaks the promise; `unknown` while Redis cannot be asked. */
+  /** The setting that breaks durability, or `unknown` while Redis does not answer. */
   | { readonly holds: false; readonly reason: UnsafeSetting | 'unknown' };
 
 export interface DurabilityWatchOptions {
   /** @throws UnsafeRedisError, StoreUnavailableError */
   readonly check: () => Promise<void>;
   readonly intervalMs: number;
-  /** Told once per change; it held when the watch began. */
+  /** Called once per change. Durability holds when the watch starts. */
   readonly onChange: (change: DurabilityChange) => void;
 }
 
 /**
- * Settings of Redis can be changed while it runs, and replicas come and go: what was true at the start is asked again, by a timer and
- * by whoever wants to know. A check without an answer counts from the second in a row: a process that is busy starting misses the
- * deadline of a command whose answer has arrived.
+ * Repeats the start checks by a timer and on request, because settings and replicas of Redis can change while it runs. A check
+ * without a reply counts only from the second in a row: a process that is busy starting can miss the deadline of a command whose
+ * reply has already arrived.
  */
 export class DurabilityWatch implements Disposable {
   readonly #options: DurabilityWatchOptions;
@@ -30,9 +30,9 @@ export class DurabilityWatch implements Disposable {
     this.#options = options;
   }
 
-  /** From now on by itself too. */
+  /** Starts the timer. */
   start(): void {
-    // A failure is told by `onChange`.
+    // `onChange` reports failures.
     this.#timer = setInterval(() => void this.check().catch(() => undefined), this.#options.intervalMs);
     this.#timer.unref();
   }

@@ -16,12 +16,12 @@ const { ask, complete, connectionIdFor, created, engage, moved, operation, renew
 
 const unavailable = { name: 'StoreUnavailableError', cause: { kind: 'unconfirmed', code: 'not_replicated' } };
 
-/** Longer than any test: the answer of a replica decides, never the load of the machine. */
+/** Longer than any test, so that the reply of a replica decides and not the load of the machine. */
 const PATIENT = { profile: 'ha', timeoutMs: 60_000 } as const;
-/** For a replica that does not run. However long such a write waits, no replica confirms it. */
+/** For a replica that does not run: no replica ever confirms such a write. */
 const IMPATIENT = { profile: 'ha', timeoutMs: 20 } as const;
 
-/** Opens stores that give up soon. The start needs a confirmation as well, so a busy machine may need several attempts. */
+/** Opens stores with short timeouts. The start needs a confirmation as well, so a busy machine may need several attempts. */
 async function openImpatient(url: string): Promise<RedisStores> {
   const options: RedisStoresOptions = { url, durability: IMPATIENT, commandTimeoutMs: 30_000 };
   for (;;) {
@@ -40,13 +40,13 @@ async function startReplicaOf(master: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-describe('what a profile needs is checked at the start', () => {
+describe('the start-up check of a profile', () => {
   test.each([
     { profile: 'single', args: ['--appendfsync', 'no'], setting: 'appendfsync' },
     { profile: 'single-strict', args: [], setting: 'appendfsync' },
     { profile: 'ha', args: [], setting: 'replicas' },
     { profile: 'ha', args: ['--maxmemory-policy', 'allkeys-lru'], setting: 'maxmemory-policy' },
-  ] as const)('$profile, refused for $setting', async ({ profile, args, setting }) => {
+  ] as const)('profile $profile rejects $setting', async ({ profile, args, setting }) => {
     await using redis = await startRedis({ args });
     const start = createRedisStores({ url: redis.url, durability: { profile } });
     await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting });
@@ -62,14 +62,14 @@ describe('what a profile needs is checked at the start', () => {
     await stores.ping();
   });
 
-  test('ha is refused at a replica', async () => {
+  test('rejects profile ha on a replica', async () => {
     await using master = await startRedis();
     await using replica = await startReplicaOf(master);
     const start = createRedisStores({ url: replica.url, durability: { profile: 'ha' } });
     await expect(start).rejects.toMatchObject({ name: 'UnsafeRedisError', setting: 'role' });
   });
 
-  test('ha is refused where replicas are there and confirm nothing', async () => {
+  test('rejects profile ha if the connected replicas confirm nothing', async () => {
     await using master = await startRedis();
     await using replica = await startReplicaOf(master);
     replica.suspend();
@@ -78,7 +78,7 @@ describe('what a profile needs is checked at the start', () => {
   });
 });
 
-describe('what changes while it runs is noticed', () => {
+describe('the durability watch', () => {
   test.each([
     { setting: 'maxmemory-policy', safe: 'noeviction', unsafe: 'allkeys-lru' },
     { setting: 'appendonly', safe: 'yes', unsafe: 'no' },
@@ -110,7 +110,7 @@ describe('what changes while it runs is noticed', () => {
     expect(changes).toEqual([{ holds: false, reason: setting }, { holds: true }]);
   });
 
-  test('a Redis that is away, and is back', async () => {
+  test('notices that Redis is unreachable, and that it is back', async () => {
     await using redis = await startRedis();
     const changes: DurabilityChange[] = [];
     await using stores = await createRedisStores({ url: redis.url, onDurability: change => changes.push(change) });
@@ -123,7 +123,7 @@ describe('what changes while it runs is noticed', () => {
   });
 });
 
-/** Leads to one Redis, and from some moment on to another; what is open stays where it is. */
+/** A proxy that leads to one Redis, and after a switch to another; open connections stay where they are. */
 async function startSwitch(first: RedisServer) {
   let target = first;
   const halves = new Set<Socket>();
@@ -153,7 +153,7 @@ async function startSwitch(first: RedisServer) {
   };
 }
 
-test('a replica that was promoted confirms nothing that its old master has answered with', async () => {
+test('a promoted replica never confirms replies of its old master', async () => {
   await using old = await startRedis();
   await using promoted = await startReplicaOf(old);
   await using further = await startReplicaOf(promoted);
@@ -165,7 +165,7 @@ test('a replica that was promoted confirms nothing that its old master has answe
       .toMatchObject({ result: 'created' });
   await acknowledged(ask(somebody()));
 
-  // The new master has a replica that would confirm anything; the connection for confirming leads there, that of requests does not.
+  // The replica of the new master would confirm anything. The confirming connection leads there; the request connection does not.
   await promoted.ask('REPLICAOF', 'NO', 'ONE');
   address.leadTo(promoted);
   const [, id = ''] = /id=(\d+) [^\n]*name=postern-confirm/.exec(await old.ask('CLIENT', 'LIST')) ?? [];
@@ -173,9 +173,9 @@ test('a replica that was promoted confirms nothing that its old master has answe
   while (!(await promoted.ask('CLIENT', 'LIST')).includes('name=postern-confirm'));
 
   const request = ask(somebody());
-  // Refused until the connection of requests has found the new master as well.
+  // Refused until the request connection has also found the new master.
   await acknowledged(request);
-  // Acknowledged is what the new master has done, and its replica has.
+  // The write is acknowledged once the new master and its replica have it.
   await promoted.kill();
   await using after = await createRedisStores({ url: further.url });
   expect(await after.elicitations.read(request.elicitation.elicitationId)).toMatchObject({ status: 'pending' });
@@ -184,9 +184,9 @@ test('a replica that was promoted confirms nothing that its old master has answe
 describe('profile ha', () => {
   let master: RedisServer;
   let replica: RedisServer;
-  /** Writes while the replica runs, and reads while it does not what needs no confirmation. */
+  /** Writes while the replica runs. While it is stopped, reads only what needs no confirmation. */
   let stores: RedisStores;
-  /** Two further processes that meet a replica which does not run. */
+  /** Two further processes, for a replica that is stopped. */
   let one: RedisStores;
   let other: RedisStores;
 
@@ -210,14 +210,14 @@ describe('profile ha', () => {
     return logged.filter(({ event }) => event.elicitationId === elicitationId);
   };
 
-  test('warns of a master that forgets acknowledged writes when it restarts, or takes writes without a replica', async () => {
+  test('warns of a master that loses acknowledged writes at a restart, or accepts writes without a replica', async () => {
     const warned: string[] = [];
     const onWarning = (setting: string) => void warned.push(setting);
     await using _stores = await createRedisStores({ url: master.url, durability: { profile: 'ha' }, onWarning });
     expect(warned).toEqual(['appendfsync', 'min-replicas-to-write']);
   });
 
-  test('what no replica has is not acknowledged, and its repeat is applied once', async () => {
+  test('does not acknowledge a write that no replica has, and applies its repeat once', async () => {
     const request = ask(somebody());
     const { elicitationId } = request.elicitation;
     replica.suspend();
@@ -232,7 +232,7 @@ describe('profile ha', () => {
     expect(await announced(elicitationId)).toHaveLength(1);
   });
 
-  test('an end that may vanish is told by nobody: not by a reader, not by another process, not to a feed', async () => {
+  test('exposes an unconfirmed end to no reader, no other process and no feed', async () => {
     const current = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
     const { elicitationId } = current;
     const shard = shardIn(elicitationId);
@@ -253,13 +253,13 @@ describe('profile ha', () => {
     expect(await announced(elicitationId)).toHaveLength(3);
   });
 
-  test('an open elicitation is read without a confirmation', async () => {
+  test('reads an open elicitation without confirmation', async () => {
     const { elicitationId } = await created(stores.elicitations, ask(somebody()));
     replica.suspend();
     expect(await one.elicitations.read(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
-  test('a refreshed token set is handed out only when it cannot be lost', async () => {
+  test('hands out a refreshed token set only after its confirmation', async () => {
     const current = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
     await moved(stores.elicitations, current, complete(current));
     const connectionId = connectionIdFor(current.subject);
@@ -274,22 +274,22 @@ describe('profile ha', () => {
     expect(await stores.connections.finishRefresh(refreshed)).toMatchObject({ result: 'stored' });
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 2 });
     replica.suspend();
-    // A process remembers that this version was confirmed, and reads it without another confirmation.
+    // The process remembers that this version was confirmed, and reads it without another confirmation.
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 2 });
   });
 
-  test('what is queued is confirmed before anything rests on it', async () => {
+  test('confirms a queued job before the gateway relies on it', async () => {
     const address = { url: master.url };
     const queue = openQueueRedis({ address, durability: PATIENT });
     const impatient = openQueueRedis({ address, durability: IMPATIENT });
     try {
       await Promise.all([queue.connection.ping(), impatient.connection.ping()]);
-      const confirmed = queue.guard('tracker.told');
-      await queue.connection.set('postern:{wh.tracker.told}:job', 'one');
+      const confirmed = queue.guard('tracker.confirmed');
+      await queue.connection.set('postern:{wh.tracker.confirmed}:job', 'one');
       await confirmed();
-      const unconfirmed = impatient.guard('tracker.told');
+      const unconfirmed = impatient.guard('tracker.confirmed');
       replica.suspend();
-      await impatient.connection.set('postern:{wh.tracker.told}:job', 'two');
+      await impatient.connection.set('postern:{wh.tracker.confirmed}:job', 'two');
       await expect(unconfirmed()).rejects.toMatchObject(unavailable);
     } finally {
       queue.close();
@@ -297,7 +297,7 @@ describe('profile ha', () => {
     }
   });
 
-  test('of many concurrent writes the first waits for the replica, and all others share one more wait', async () => {
+  test('of many concurrent writes, the first waits for the replica and all others share a second wait', async () => {
     const CROWD = 64;
     let waiting = 0;
     const everybody = Promise.withResolvers<void>();
@@ -312,7 +312,7 @@ describe('profile ha', () => {
     });
     const rounds = async () =>
       Number(/cmdstat_wait:calls=(\d+)/.exec(await master.ask('INFO', 'commandstats'))?.[1] ?? 0);
-    // The start asks for a confirmation too, once per shard.
+    // The start also asks for a confirmation, once per shard.
     waiting = 0;
     const before = await rounds();
     replica.suspend();
@@ -323,7 +323,7 @@ describe('profile ha', () => {
     expect((await rounds()) - before).toBe(2);
   });
 
-  test('a replica that has gone is noticed', async () => {
+  test('notices a lost replica', async () => {
     await replica.kill();
     try {
       while ((await master.ask('INFO', 'replication')).includes('state=online'));

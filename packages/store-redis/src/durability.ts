@@ -1,8 +1,8 @@
 /**
- * What an acknowledgement means (docs/redis.md):
- * - `single`: it is in the append-only file, written to disk at least every second.
- * - `single-strict`: it is on disk.
- * - `ha`: it is on replicas too. Whatever is not confirmed by them is not acknowledged.
+ * The guarantee behind an acknowledgement (docs/redis.md):
+ * - `single`: the write is in the append-only file, which Redis flushes at least every second.
+ * - `single-strict`: the write is on disk.
+ * - `ha`: replicas have the write too. Unconfirmed writes are not acknowledged.
  */
 export const durabilityProfiles = ['single', 'single-strict', 'ha'] as const;
 export type DurabilityProfile = (typeof durabilityProfiles)[number];
@@ -10,9 +10,9 @@ export type DurabilityProfile = (typeof durabilityProfiles)[number];
 export interface DurabilityOptions {
   /** Default `single`. */
   readonly profile?: DurabilityProfile;
-  /** Replicas that must have what is acknowledged, in profile `ha`. Default 1. */
+  /** Number of replicas that must have a write before it is acknowledged, in profile `ha`. Default 1. */
   readonly replicas?: number;
-  /** How long an acknowledgement by replicas may take, in ms. Default 500. */
+  /** Maximum wait for the acknowledgement of replicas, in ms. Default 500. */
   readonly timeoutMs?: number;
 }
 

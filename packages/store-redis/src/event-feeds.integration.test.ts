@@ -10,7 +10,7 @@ const DAY_MS = 24 * 3_600_000;
 const OUTBOX = 200;
 
 const taken = new Set<Shard>();
-/** In a shard of their own: what other tests have announced is not there. */
+/** A subject in an unused shard, so that events of other tests are not there. */
 function stranger(): Subject {
   for (;;) {
     const subject = somebody();
@@ -51,7 +51,7 @@ describe('feeds in Redis', () => {
     return key;
   }
 
-  test('the time of an event is that of its commit', async () => {
+  test('the time of an event is the time of its commit', async () => {
     const mcpServerId = someServer();
     const began = Date.now();
     const shard = await announce(mcpServerId);
@@ -66,7 +66,7 @@ describe('feeds in Redis', () => {
     }
   });
 
-  test('a commit costs what it did: nothing but its own entry is written for the feed', async () => {
+  test('a commit writes nothing but its own entry for the feed', async () => {
     const mcpServerId = someServer();
     await raw.config('RESETSTAT');
     const shard = await announce(mcpServerId);
@@ -76,7 +76,7 @@ describe('feeds in Redis', () => {
     expect((await stores.outbox.read(shard, { after: undefined, limit })).entries).toHaveLength(2);
   });
 
-  test('what the outbox dropped before it was carried is noticed, and the rest is carried', async () => {
+  test('notices entries that the outbox dropped before they were carried, and carries the rest', async () => {
     const [mcpServerId, subject] = [someServer(), stranger()];
     const shard = await announce(mcpServerId, subject);
     const carrier = new EventCarrier(stores.outbox, { perShard: limit });
@@ -89,7 +89,7 @@ describe('feeds in Redis', () => {
     expect(await carrier.carry([shard])).toMatchObject({ gaps: [], found: 0 });
   });
 
-  test('what was carried leaves the outbox but for the newest, and nothing else does', async () => {
+  test('drops carried entries from the outbox except the newest, and no others', async () => {
     const [mcpServerId, subject] = [someServer(), stranger()];
     const shard = await announce(mcpServerId, subject, 20);
     const [slow, quick] = [1, 2].map(() => new EventCarrier(stores.outbox, { perShard: 25 }));
@@ -109,7 +109,7 @@ describe('feeds in Redis', () => {
     expect(await length()).toBeGreaterThanOrEqual(64);
     expect(await length()).toBeLessThan(190);
 
-    // Not carried yet, so it stays however often the cursor is noted, also by one that lags.
+    // These entries are not carried yet, so they stay however often the cursor is set, even by a lagging relay.
     await announce(mcpServerId, subject, 60);
     const kept = await length();
     const cursor = await stores.outbox.cursor(shard);
@@ -117,14 +117,14 @@ describe('feeds in Redis', () => {
     await stores.outbox.moveCursor(shard, '1-0');
     expect([await length(), await stores.outbox.cursor(shard)]).toEqual([kept, cursor]);
 
-    // One that remembers a place which is gone has been overtaken; nothing was lost.
+    // A relay that remembers a dropped position was overtaken; nothing was lost.
     await carryAll(slow);
     await carryAll(new EventCarrier(stores.outbox));
     const page = await stores.feeds.read(mcpServerId, { after: undefined, limit });
     expect(page.result === 'events' ? page.events : []).toHaveLength(310);
   });
 
-  test('a feed goes by itself, and what is known of it stays long enough to say so', async () => {
+  test('a feed expires, and its state lasts long enough to report that', async () => {
     const mcpServerId = someServer();
     const shard = await announce(mcpServerId);
     const carrier = new EventCarrier(stores.outbox);
@@ -141,7 +141,7 @@ describe('feeds in Redis', () => {
     expect(await stores.feeds.read(mcpServerId, { after: first?.position, limit })).toEqual({ result: 'gone' });
     expect(await stores.feeds.read(mcpServerId, { after: last?.position, limit })).toMatchObject({ events: [] });
 
-    // What it had is not carried again, and what comes has later positions.
+    // The events of the expired feed are not carried again, and new events get later positions.
     expect(await new EventCarrier(stores.outbox).carry([shard])).toMatchObject({ carried: 0 });
     await carrier.carry([await announce(mcpServerId)]);
     expect(await stores.feeds.read(mcpServerId, { after: last?.position, limit })).toMatchObject({

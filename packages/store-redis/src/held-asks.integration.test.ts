@@ -7,15 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 import { askOf, createKeys } from './keys.ts';
 
-const { cancel, created, expire, MINUTE, moved, somebody, TTL_MS } = samples;
+const { ask, cancel, created, engage, expire, MINUTE, moved, retry, somebody, TTL_MS } = samples;
 const { answer, approve, askFor, charge, notFinished } = kindSamples;
 
 const RETENTION = 120 * MINUTE;
 const DAY = 24 * 60 * MINUTE;
 const keys = createKeys('postern');
 
-/** What stays in Redis, and for how long, while a payment may have been made or a result waits to be redeemed. */
-describe('held asks', () => {
+/** The records in Redis, and their lifetimes, while the user may have paid or a result is not redeemed. */
+describe('held requests', () => {
   const clock = createFakeClock();
   let redis: RedisServer;
   let stores: RedisStores;
@@ -37,13 +37,13 @@ describe('held asks', () => {
   const at = async (...moves: samples.Move[]) => moved(stores.elicitations, await pending('payment'), ...moves);
   const again = async ({ subject }: Elicitation, sample: kindSamples.Sample = 'payment') =>
     (await stores.elicitations.create(askFor(sample, subject))).result;
-  /** Which of these are due. Others of this file may be in the same shard. */
+  /** Returns those of the given elicitations that are due. Others of this file may be in the same shard. */
   const due = async (...asked: readonly Elicitation[]) => {
     const lists = await Promise.all(asked.map(one => stores.elicitations.due(shardIn(one.elicitationId), 1_000)));
     return asked.map(one => one.elicitationId).filter((id, at) => lists[at]?.includes(id));
   };
 
-  /** Everything in the indexes of its shard that has to do with it. */
+  /** Its entries in all indexes of its shard. */
   async function indexed({ elicitationId, subject }: Elicitation, sample: kindSamples.Sample = 'payment') {
     const shard = shardIn(elicitationId);
     const ask = askOf(askFor(sample, subject).coalescingDigest);
@@ -59,7 +59,7 @@ describe('held asks', () => {
     expect(left).toBeGreaterThan(ms - MINUTE);
   };
 
-  test('a charging payment has no lifetime until it has ended or returned', async () => {
+  test('a charging payment does not expire until it ends or reopens', async () => {
     const charging = await at(approve);
     const key = keys.elicitation(charging.elicitationId);
     expect(await operator.pttl(key)).toBe(-1);
@@ -76,7 +76,7 @@ describe('held asks', () => {
     expect(await indexed(declined)).toEqual({ open: false, due: null, held: null });
   });
 
-  test('a charging payment survives that nobody swept for longer than any record lives', async () => {
+  test('a charging payment survives a pause in sweeping that is longer than any record lifetime', async () => {
     const person = somebody();
     const charging = await moved(stores.elicitations, await pending('payment', person), approve);
     const abandoned = await pending('form', person);
@@ -93,7 +93,7 @@ describe('held asks', () => {
     expect(await again(charging)).toBe('open');
   });
 
-  test('postponing never makes a payment due before it is over, and leaves alone what is not charging', async () => {
+  test('postponing never makes a payment due before its expiry, and changes only charging payments', async () => {
     const charging = await at(approve);
     await stores.elicitations.postpone(charging.elicitationId, 0);
     expect(await indexed(charging)).toMatchObject({ due: String(charging.expiresAt) });
@@ -106,7 +106,7 @@ describe('held asks', () => {
     expect(await indexed(back)).toMatchObject({ due: null });
   });
 
-  test('a result lies beside its elicitation and goes with it', async () => {
+  test('a result is in the shard of its elicitation and expires with it', async () => {
     const form = await pending('form');
     const { elicitationId, subject } = form;
     expect(await operator.exists(keys.result(elicitationId))).toBe(0);
@@ -123,7 +123,7 @@ describe('held asks', () => {
     await expectLifetime(keys.result(elicitationId), RETENTION);
   });
 
-  test('an answered ask is held for the retention, and is freed by the sweep when nobody redeemed it', async () => {
+  test('a completed request is held for the retention, and the sweep frees it if it was not redeemed', async () => {
     const form = await pending('form');
     const completed = await moved(stores.elicitations, form, answer(form));
     const until = clock.now() + RETENTION;
@@ -136,7 +136,7 @@ describe('held asks', () => {
     expect(await indexed(completed, 'form')).toEqual({ open: false, due: null, held: null });
   });
 
-  test('after the retention it is neither met nor redeemed, swept or not', async () => {
+  test('after the retention a result can be neither found nor redeemed, swept or not', async () => {
     const form = await pending('form');
     const { elicitationId } = await moved(stores.elicitations, form, answer(form));
     clock.advance(RETENTION - 1);
@@ -152,14 +152,14 @@ describe('held asks', () => {
     expect(await stores.elicitations.redeem(redemption)).toEqual({ result: 'missing' });
   });
 
-  test('redeeming leaves nothing in the indexes', async () => {
+  test('redeeming removes all index entries', async () => {
     const form = await pending('form');
     const completed = await moved(stores.elicitations, form, answer(form));
     await stores.elicitations.redeem({ elicitationId: form.elicitationId, redemption: 'one' });
     expect(await indexed(completed, 'form')).toEqual({ open: false, due: null, held: null });
   });
 
-  test('the sweep of an ask that was asked anew since frees nothing', async () => {
+  test('sweeping frees no request that was repeated since', async () => {
     const form = await pending('form');
     const completed = await moved(stores.elicitations, form, answer(form));
     clock.advance(RETENTION);
@@ -170,7 +170,7 @@ describe('held asks', () => {
     expect(await again(next, 'form')).toBe('open');
   });
 
-  test('a lasting credential and an authorization hold nothing', async () => {
+  test('a lasting credential and an authorization hold no request', async () => {
     const lasting = await pending('lasting');
     await moved(stores.elicitations, lasting, answer(lasting));
     expect(await indexed(lasting, 'lasting')).toEqual({ open: false, due: null, held: null });
@@ -179,16 +179,37 @@ describe('held asks', () => {
     expect(await operator.exists(keys.result(lasting.elicitationId))).toBe(0);
   });
 
+  /** A field that continues the record. */
+  const isPiece = (field: string) => /^r\d$/.test(field);
+
+  test('a transition leaves no piece of an earlier longer or shorter record', async () => {
+    const start = await created(stores.elicitations, ask(somebody()));
+    const pieces = async () => (await operator.hkeys(keys.elicitation(start.elicitationId))).filter(isPiece).length;
+    const few = await pieces();
+    expect(few).toBeGreaterThan(0);
+    const missing = Array.from({ length: 60 }, (_, at) => `scope-${at}`);
+    const retried = { ...retry, next: { status: 'pending', retryReason: 'fewer_scopes', missing } } as const;
+    const long = await moved(stores.elicitations, await moved(stores.elicitations, start, engage), retried);
+    expect(await pieces()).toBe(0);
+    expect(await stores.elicitations.read(start.elicitationId)).toEqual(long);
+    const short = await moved(stores.elicitations, long, engage);
+    expect(await pieces()).toBeGreaterThanOrEqual(few);
+    expect(await stores.elicitations.read(start.elicitationId)).toEqual(short);
+    const ended = await moved(stores.elicitations, short, cancel);
+    expect(await stores.elicitations.read(start.elicitationId)).toEqual(ended);
+  });
+
   test('a live elicitation of any kind has no more fields than an authorization', async () => {
     const lived = ['status', 'version', 'createdAt', 'expiresAt', 'origin', 'q', 'record'].sort();
     for (const sample of Object.keys(kindSamples.requests) as kindSamples.Sample[]) {
       const { elicitationId } = await pending(sample);
-      expect((await operator.hkeys(keys.elicitation(elicitationId))).sort()).toEqual(lived);
+      const fields = await operator.hkeys(keys.elicitation(elicitationId));
+      expect(fields.filter(field => !isPiece(field)).sort()).toEqual(lived);
       expect(await operator.pttl(keys.elicitation(elicitationId))).toBeGreaterThan(0);
     }
   });
 
-  test('cancelling before an approval frees the ask', async () => {
+  test('cancelling before an approval frees the request', async () => {
     const payment = await at(cancel);
     expect(await indexed(payment)).toEqual({ open: false, due: null, held: null });
   });

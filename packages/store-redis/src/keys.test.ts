@@ -6,7 +6,7 @@ import { createKeys, sealedKinds } from './keys.ts';
 const keys = createKeys('postern');
 const { ask, browserSessionIdOf, connectionIdFor, somebody } = samples;
 
-/** Pinned: they are what is in the Redis of the release before. */
+/** Pinned, because the Redis of the previous release contains these names. */
 test('key names', () => {
   const shard = '7f' as Shard;
   const secret = 'A'.repeat(43);
@@ -33,10 +33,9 @@ test('key names', () => {
     keys.subjectLimit(shard, 'issue-tracker', subject),
     keys.oneTime(shard, 'digest'),
     keys.claim('digest'),
+    keys.idempotency(shard, 'digest'),
     keys.browserSession(`bs_${shard}${secret}`),
-    keys.idempotency('digest'),
     keys.ledger(shard, 'issue-tracker'),
-    keys.idempotencyLedger('digest', 'issue-tracker'),
     keys.cursor(shard),
     keys.feed('issue-tracker'),
     keys.feedFacts('issue-tracker'),
@@ -66,10 +65,9 @@ test('key names', () => {
       "postern:{7f}:limit:L4JyuWIZJx0g1Mxv78jXfW",
       "postern:{7f}:once:digest",
       "postern:{0b}:claim:digest",
+      "postern:{7f}:idem:digest",
       "postern:{7f}:bs:NwXMGzUdDw5AKu04lrHBkupJowFfjCZcz5yr8UBSHaI",
-      "postern:{0b}:idem:digest",
       "postern:{7f}:quota:issue-tracker",
-      "postern:{0b}:quota:issue-tracker",
       "postern:{7f}:cursor",
       "postern:{82}:feed:issue-tracker",
       "postern:{82}:fed:issue-tracker",
@@ -81,7 +79,7 @@ test('key names', () => {
 });
 
 describe('everything about one user', () => {
-  test('is in one slot', () => {
+  test('every key of one user is in one slot', () => {
     const subject = somebody();
     const request = ask(subject);
     const { elicitationId } = request.elicitation;
@@ -105,6 +103,7 @@ describe('everything about one user', () => {
       keys.dueRevocations(shard),
       keys.subjectLimit(shard, 'issue-tracker', subject),
       keys.oneTime(shard, 'digest'),
+      keys.idempotency(shard, 'digest'),
       keys.browserSession(browserSessionIdOf(subject)),
       keys.none(shard),
     ];
@@ -112,21 +111,21 @@ describe('everything about one user', () => {
   });
 });
 
-test('records of no subject are spread over the shards', () => {
-  const names = Array.from({ length: 2_000 }, (_, n) => keys.idempotency(`digest-${n}`));
+test('spreads records without a subject over the shards', () => {
+  const names = Array.from({ length: 2_000 }, (_, n) => keys.claim(`digest-${n}`));
   const tags = new Set(names.map(name => /\{(..)\}/.exec(name)?.[1]));
   expect(tags.size).toBe(SHARDS.length);
 });
 
-test.each(['', '{x}', 'a{b}', 'a:b', 'A', 'a b', 'a'.repeat(33)])('the prefix %j is refused', prefix => {
+test.each(['', '{x}', 'a{b}', 'a:b', 'A', 'a b', 'a'.repeat(33)])('rejects the prefix %j', prefix => {
   expect(() => createKeys(prefix)).toThrow(TypeError);
 });
 
-test.each(['', '7', '7F', 'zz', '7f}x', ['7f']])('%j is no shard', shard => {
+test.each(['', '7', '7F', 'zz', '7f}x', ['7f']])('rejects the shard %j', shard => {
   expect(() => keys.due(shard as Shard)).toThrow(TypeError);
 });
 
-test('sealed records are known by their keys, and nothing else is', () => {
+test('recognizes the keys of sealed records, and no others', () => {
   const ids = {
     connection: `cn_7f${'A'.repeat(43)}`,
     revocation: `rv_7f${'-'.repeat(43)}`,
@@ -155,6 +154,6 @@ test('sealed records are known by their keys, and nothing else is', () => {
     expect(keys.parseSealedRecord(name)).toBeUndefined();
 });
 
-test('a lease lies where its name says', () => {
+test('the name of a lease determines its shard', () => {
   expect(keys.lease('rewrap')).toMatch(/^postern:\{[0-9a-f]{2}\}:lease:rewrap$/);
 });

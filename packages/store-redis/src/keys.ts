@@ -10,12 +10,12 @@ import type {
 import { digestOf, SHARDS, shardIn, shardOfDigest } from '@postern/elicitation';
 
 /**
- * The only place that builds key names. KEYSPACE.md describes what is behind each of them. Every key of a user carries the
- * hash tag of the user's shard, so any script about one user stays within one slot of a Redis Cluster.
+ * The only place that builds key names. KEYSPACE.md describes each key. Every key of a user carries the hash tag of the user's
+ * shard, so any script about one user stays within one slot of a Redis Cluster.
  */
 export type Keys = ReturnType<typeof createKeys>;
 
-/** @throws TypeError for a prefix that could take over the hash tag or make key names ambiguous. */
+/** @throws TypeError for a prefix that could change the hash tag or make key names ambiguous */
 export function createKeys(prefix: string) {
   if (!/^[a-z0-9][a-z0-9._-]{0,31}$/.test(prefix)) {
     throw new TypeError('A key prefix is 1 to 32 of a-z, 0-9, ".", "_" and "-".');
@@ -27,62 +27,69 @@ export function createKeys(prefix: string) {
     /** Channel of the wake-ups; not a key. */
     wake: `${prefix}:wake`,
     elicitation: (id: ElicitationId) => key(shardIn(id), 'el', secretOf(id)),
-    /** Open ask (see `askOf`) → id of its elicitation. */
+    /** Digest of an open request (see `askOf`) → id of its elicitation. */
     open: (shard: Shard) => key(shard, 'open'),
-    /** Asks that stay taken though their elicitation is over or has ended, by the time until which they do. */
+    /** Requests that stay assigned to their elicitation after it expired or ended, by the end of that period. */
     held: (shard: Shard) => key(shard, 'held'),
-    /** What was typed, until its retention is over. */
+    /** Values that a user typed, until their retention ends. */
     result: (id: ElicitationId) => key(shardIn(id), 'res', secretOf(id)),
-    /** Ids of elicitations that have not ended, by the time they are over. */
+    /** Ids of elicitations that have not ended, by expiry. */
     due: (shard: Shard) => key(shard, 'due'),
-    /** Ids of a subject's elicitations that have not ended, by the time they are over. */
+    /** Ids of a subject's elicitations that have not ended, by expiry. */
     openOf: (shard: Shard, subject: Subject) =>
       key(shard, 'opens', shortDigestOf(JSON.stringify([subject.issuer, subject.subject]))),
     events: (shard: Shard) => key(shard, 'events'),
-    /** Which deployment the data of this shard belongs to, and since when. */
+    /** The deployment of the shard's data, and its epoch. */
     epoch: (shard: Shard) => key(shard, 'epoch'),
-    /** How far `events` has been carried. */
+    /** Position up to which `events` has been carried. */
     cursor: (shard: Shard) => key(shard, 'cursor'),
-    /** What is announced to an MCP server. */
+    /** Events of an MCP server. */
     feed: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'feed', plain(mcpServerId)),
-    /** How far each shard has been carried into that feed, its last position and the last one dropped. */
+    /** The carried position of each shard, the last position in the feed and the last dropped one. */
     feedFacts: (mcpServerId: string) => key(shardOfDigest(digestOf(mcpServerId)), 'fed', plain(mcpServerId)),
-    /** Wakes those who watch that feed; not a key. */
+    /** Wake-up for readers of the feed; not a key. */
     feedWakeUp: (mcpServerId: string) => `feed:${mcpServerId}`,
-    /** Payments of an elicitation, by the processor's name for them. */
+    /** Payments of an elicitation, by the processor's reference. */
     payments: (id: ElicitationId) => key(shardIn(id), 'paid', secretOf(id)),
-    /** Ids of elicitations whose charge is under way, by the time at which the processor is asked. */
+    /** A user's payments to an MCP server in one currency that count against daily limits, by elicitation. */
+    countedPayments: (shard: Shard, p: { mcpServerId: string; subject: Subject; currency: string }) =>
+      key(
+        shard,
+        'spent',
+        shortDigestOf(JSON.stringify([p.mcpServerId, p.subject.issuer, p.subject.subject, p.currency])),
+      ),
+    /** Ids of elicitations with a pending charge, by the time of the next request to the processor. */
     chargeChecks: (shard: Shard) => key(shard, 'charges'),
     connection: (id: ConnectionId) => key(shardIn(id), 'cn', secretOf(id)),
-    /** Ids of a subject's connections, of every owner. */
+    /** Ids of a subject's connections, of all owners. */
     connectionsOf: (shard: Shard, subject: Subject) =>
       key(shard, 'cns', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
     credential: (id: CredentialId) => key(shardIn(id), 'cr', secretOf(id)),
-    /** Ids of a subject's credentials, of every owner. */
+    /** Ids of a subject's credentials, of all owners. */
     credentialsOf: (shard: Shard, subject: Subject) =>
       key(shard, 'crs', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
     /** Passkeys of a subject by their WebAuthn credential ids. */
     passkeysOf: (shard: Shard, subject: Subject) =>
       key(shard, 'pks', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
-    /** What is known of a subject's passkeys beside themselves: a reset, and from when on they count. */
+    /** Facts about a subject's passkeys: the last reset, and the time from which passkeys count. */
     passkeyFactsOf: (shard: Shard, subject: Subject) =>
       key(shard, 'pkf', digestOf(JSON.stringify([subject.issuer, subject.subject]))),
+    /** Passkey changes to announce to operators. */
+    passkeyAnnouncements: (shard: Shard) => key(shard, 'pkn'),
     revocation: (id: RevocationId) => key(shardIn(id), 'rv', secretOf(id)),
-    /** Ids of revocations, by the time they are due. */
+    /** Ids of revocations, by due time. */
     dueRevocations: (shard: Shard) => key(shard, 'rvs'),
-    /** Counts new elicitations of one MCP server for one subject: no MCP server uses up the limit of another. */
+    /** Counts new elicitations per MCP server and subject, so no MCP server uses up the limit of another. */
     subjectLimit: (shard: Shard, mcpServerId: string, subject: Subject) =>
       key(shard, 'limit', shortDigestOf(JSON.stringify([mcpServerId, subject.issuer, subject.subject]))),
-    /** What is stored for an MCP server in a shard, by the hour in which it expires. */
+    /** Stored records of an MCP server in a shard, by hour of expiry. */
     ledger: (shard: Shard, mcpServerId: string) => key(shard, 'quota', plain(mcpServerId)),
-    /** In the shard of an idempotency record. */
-    idempotencyLedger: (digest: string, mcpServerId: string) => key(shardOfDigest(digest), 'quota', plain(mcpServerId)),
     oneTime: (shard: Shard, digest: string) => key(shard, 'once', digest),
     claim: (digest: string) => key(shardOfDigest(digest), 'claim', digest),
     /** The id is a bearer value and is not stored, not even in a key name. */
     browserSession: (id: BrowserSessionId) => key(shardIn(id), 'bs', digestOf(id)),
-    idempotency: (digest: string) => key(shardOfDigest(digest), 'idem', digest),
-    /** Pattern of the keys behind which a lasting value is sealed; `parseSealedRecord` knows for sure. */
+    idempotency: (shard: Shard, digest: string) => key(shard, 'idem', digest.slice(0, SHORT)),
+    /** Matches keys of records with lasting sealed values. A match may be another key: `parseSealedRecord` decides. */
     sealedRecords: `${prefix}:{[0-9a-f][0-9a-f]}:[cr][nrve]*:*`,
     sealedRecord: (kind: SealedKind, id: string) =>
       kind === 'registration'
@@ -95,23 +102,23 @@ export function createKeys(prefix: string) {
       const kind = sealedKinds.find(kind => sealedNouns[kind] === noun);
       if (kind === undefined) return undefined;
       if (kind === 'registration') return { kind, id: secret };
-      // A result goes by the id of its elicitation.
+      // A result has the id of its elicitation.
       return { kind, id: `${kind === 'result' ? 'el' : noun}_${shard}${secret}` };
     },
     clientRegistration: (digest: string) => key(shardOfDigest(digest), 'reg', digest),
-    /** The audit trail, where it is wanted in Redis. */
+    /** The audit trail, if it is kept in Redis. */
     audit: key(shardOfDigest(digestOf('audit')), 'audit'),
     lease: (name: string) => key(shardOfDigest(name), 'lease', name),
-    /** Name of a webhook endpoint, `<mcpServerId>.<endpointId>`, → what is known of it. Its queue has the same hash tag. */
+    /** Webhook endpoint by name, `<mcpServerId>.<endpointId>` or `operator/<endpointId>`. Its queue has the same hash tag. */
     webhookEndpoint: (endpoint: string) => `${prefix}:{wh.${endpointName(endpoint)}}:endpoint`,
-    /** Written to see whether writes are taken; means nothing. */
+    /** Probe that tests whether Redis accepts writes. The value has no meaning. */
     probe: (shard: Shard) => key(shard, 'probe'),
-    /** Stands in for a declared key that a call does not use. Nothing is ever stored there. */
+    /** Placeholder for a declared key that a call does not use. It never exists. */
     none: (shard: Shard) => key(shard, 'none'),
   };
 }
 
-/** What holds sealed values for longer than one interaction, and the noun of its keys. */
+/** Kinds of records with lasting sealed values, and the noun of their keys. */
 const sealedNouns = {
   connection: 'cn',
   revocation: 'rv',
@@ -122,13 +129,14 @@ const sealedNouns = {
 export type SealedKind = keyof typeof sealedNouns;
 export const sealedKinds = Object.keys(sealedNouns) as SealedKind[];
 
-/** Prefix of the keys that BullMQ makes for the deliveries of an endpoint: one queue, one slot. @throws TypeError */
+/** Prefix of the BullMQ keys for an endpoint's deliveries: one queue, one slot. @throws TypeError */
 export function deliveryQueuePrefix(prefix: string, endpoint: string): string {
   return `${prefix}:{wh.${endpointName(endpoint)}}`;
 }
 
 function endpointName(endpoint: string): string {
-  if (!/^[a-z0-9-]{1,40}\.[a-z0-9-]{1,40}$/.test(endpoint)) throw new TypeError('Not a webhook endpoint.');
+  if (!/^(?:[a-z0-9-]{1,40}\.|operator\/)[a-z0-9-]{1,40}$/.test(endpoint))
+    throw new TypeError('Not a webhook endpoint.');
   return endpoint;
 }
 
@@ -139,26 +147,28 @@ function known(shard: Shard): Shard {
   return shard;
 }
 
-/** A name of the operator's. @throws TypeError for one that would make key names ambiguous. */
+/** A name chosen by the operator. @throws TypeError if it would make key names ambiguous */
 function plain(mcpServerId: string): string {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(mcpServerId)) throw new TypeError('Not the id of an MCP server.');
   return mcpServerId;
 }
 
-/** Names an ask within its shard. */
+/** Returns the name of a request within its shard. */
 export const askOf = (coalescingDigest: string) => shortDigestOf(coalescingDigest);
 
-/** 132 bits of a hash, for names that are stored once or twice per live elicitation and are no secrets. */
+const SHORT = 22;
+
+/** 132 bits of a hash, for names that occur in every live elicitation and are not secret. */
 function shortDigestOf(text: string): string {
-  return digestOf(text).slice(0, 22);
+  return digestOf(text).slice(0, SHORT);
 }
 
-/** What follows `el_`, `cn_`, `cr_` or `rv_` and the shard; the shard is in the hash tag already. */
+/** Removes the prefix (`el_`, `cn_`, `cr_`, `rv_`) and the shard from an id; the shard is already in the hash tag. */
 function secretOf(id: ElicitationId | ConnectionId | CredentialId | RevocationId): string {
   return id.slice(5);
 }
 
-/** Written before replicas are waited for (`MasterConfirmation`): a key in the slot of another. */
+/** Key of the fence in the slot of another key. `MasterConfirmation` writes it before it waits for replicas. */
 export function fenceBeside(key: string): string {
   return `${key.slice(0, key.indexOf('}') + 1)}:fence`;
 }

@@ -17,7 +17,7 @@ describe('leases', () => {
   afterAll(() => stores.close());
   const take = (holder: string, name = operation()) => stores.leases.take({ name, holder, leaseMs: 30_000 });
 
-  test('one holder until the lease ends, and again', async () => {
+  test('a lease has one holder until it expires, then another', async () => {
     const name = operation();
     expect(await take('a', name)).toBe(true);
     expect(await take('b', name)).toBe(false);
@@ -31,13 +31,13 @@ describe('leases', () => {
     expect(await take('a', name)).toBe(false);
   });
 
-  test('of many at once exactly one takes it', async () => {
+  test('exactly one of many concurrent callers takes the lease', async () => {
     const name = operation();
     const taken = await Promise.all(Array.from({ length: 50 }, (_, at) => take(`holder ${at}`, name)));
     expect(taken.filter(Boolean)).toHaveLength(1);
   });
 
-  test('only its holder gives it back', async () => {
+  test('only the holder releases a lease', async () => {
     const name = operation();
     await take('a', name);
     await stores.leases.release({ name, holder: 'b' });
@@ -46,7 +46,7 @@ describe('leases', () => {
     expect(await take('b', name)).toBe(true);
   });
 
-  test('leases of different names do not meet', async () => {
+  test('leases with different names are independent', async () => {
     expect(await take('a')).toBe(true);
     expect(await take('b')).toBe(true);
   });

@@ -3,8 +3,8 @@ import type { RedisLink } from './redis-link.ts';
 import { listOf } from './reply.ts';
 
 /**
- * What one replica at a time does. A lease ends by itself, so a killed holder is followed by another; hence whatever is done
- * under it must be harmless when two do it.
+ * Leases for work that one replica does at a time. A lease expires, so another replica takes over from a killed holder. Work
+ * under a lease must therefore be safe even if two replicas do it.
  */
 export class LeaseStore {
   readonly #link: RedisLink;
@@ -15,14 +15,14 @@ export class LeaseStore {
     this.#keys = keys;
   }
 
-  /** True when the holder has it from now on for `leaseMs`, whether it had it before or not. @throws StoreUnavailableError */
+  /** Returns true if the holder now has the lease for `leaseMs`, new or extended. @throws StoreUnavailableError */
   async take(p: { readonly name: string; readonly holder: string; readonly leaseMs: number }): Promise<boolean> {
     const values = [this.#link.clock(), p.holder, p.leaseMs];
     const reply = await this.#link.run('takeLease', [this.#keys.lease(p.name)], values, { repeatable: true });
     return listOf(reply)[0] === 'taken';
   }
 
-  /** Does nothing where somebody else has it. @throws StoreUnavailableError */
+  /** Does nothing if another holder has the lease. @throws StoreUnavailableError */
   async release(p: { readonly name: string; readonly holder: string }): Promise<void> {
     await this.#link.run('releaseLease', [this.#keys.lease(p.name)], [p.holder], { repeatable: true });
   }

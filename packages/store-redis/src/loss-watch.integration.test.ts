@@ -9,7 +9,7 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createRedisStores, isDataLost, type LossReports, type RedisAddress, type RedisStores } from './index.ts';
 
 const { ask, created, engage, moved, somebody } = samples;
-/** How busy the machine is decides nothing here. */
+/** Timeouts long enough for a busy machine. */
 const patient = { commandTimeoutMs: 100_000, startTimeoutMs: 100_000 };
 const OTHER = { deployment: 'dp_of-somebody-else', epoch: 1 };
 
@@ -34,13 +34,13 @@ async function startWatched(
   options: { readonly deployment?: string; readonly watchMs?: number } = {},
   address: RedisAddress = server,
 ) {
-  const told = reports();
+  const reported = reports();
   const { watchMs = 60_000, ...pinned } = options;
-  const stores = await createRedisStores({ ...address, ...patient, watchMs, lossWatch: { ...pinned, ...told } });
-  return { ...told, stores, [Symbol.asyncDispose]: () => stores.close() };
+  const stores = await createRedisStores({ ...address, ...patient, watchMs, lossWatch: { ...pinned, ...reported } });
+  return { ...reported, stores, [Symbol.asyncDispose]: () => stores.close() };
 }
 
-/** As an operator does: over a connection that watches nothing. */
+/** Accepts a loss like an operator: over a connection without a watch. */
 async function accept(deployment: string, p: { all?: boolean; epoch?: number } = {}, address: RedisAddress = server) {
   await using operator = await createRedisStores({ ...address, ...patient });
   const found = await operator.epochs.inspect();
@@ -72,7 +72,7 @@ async function filesOf(of: RedisServer): Promise<string> {
 }
 
 describe('the first start', () => {
-  test('gives all shards one deployment, however many gateways start at once', async () => {
+  test('the first start gives all shards one deployment, however many gateways start concurrently', async () => {
     const all = await Promise.all(Array.from({ length: 6 }, () => startWatched()));
     try {
       const [value] = await epochsNow();
@@ -87,7 +87,7 @@ describe('the first start', () => {
     }
   });
 
-  test('follows the gateway that was first, also when that was not visible at the first look', async () => {
+  test('the first start adopts the deployment of the first gateway, even if the first check did not see it', async () => {
     await using stores = await createRedisStores(server);
     const first = { deployment: 'dp_the-first-one', epoch: 1 };
     expect(await stores.epochs.found(first)).toEqual(first);
@@ -95,7 +95,7 @@ describe('the first start', () => {
     expect(new Set(await epochsNow())).toEqual(new Set(['dp_the-first-one 1']));
   });
 
-  test('is completed by the next gateway where the first one died in the middle', async () => {
+  test('the next gateway completes a first start that died halfway', async () => {
     await redis.set('postern:{00}:epoch', 'dp_of-the-dead 1795250405064 founding');
     await redis.set('postern:{07}:epoch', 'dp_of-the-dead 1795250405064');
     await using watched = await startWatched();
@@ -103,14 +103,14 @@ describe('the first start', () => {
     expect(new Set(await epochsNow())).toEqual(new Set(['dp_of-the-dead 1795250405064']));
   });
 
-  test('treats records of a release without epochs as its own', async () => {
+  test('the first start adopts the records of a release without epochs', async () => {
     await using before = await createRedisStores(server);
     const { elicitationId } = await create(before);
     await using watched = await startWatched();
     expect(await watched.stores.elicitations.read(elicitationId)).toMatchObject({ status: 'pending' });
   });
 
-  test('does not begin a deployment that is pinned: the store refuses until the loss is accepted', async () => {
+  test('never founds a pinned deployment: the store refuses until the loss is accepted', async () => {
     await using watched = await startWatched({ deployment: 'dp_pinned-somewhere' });
     expect(await isReady(watched.stores)).toBe('lost');
     await refused(watched.stores);
@@ -120,7 +120,7 @@ describe('the first start', () => {
     await create(watched.stores);
   });
 
-  test('is none where only some shards have an epoch', async () => {
+  test('does not treat a Redis with some epochs as a first start', async () => {
     await (await startWatched()).stores.close();
     await redis.del('postern:{7f}:epoch');
     await using watched = await startWatched();
@@ -130,7 +130,7 @@ describe('the first start', () => {
   });
 });
 
-describe('a store that runs', () => {
+describe('a running store', () => {
   test('refuses everything once Redis is empty, and serves again after the loss is accepted', async () => {
     await using watched = await startWatched({ watchMs: 100 });
     const { stores } = watched;
@@ -147,13 +147,13 @@ describe('a store that runs', () => {
     await accept(deploymentOf(watched));
     await untilIs(stores, 'ready');
     await create(stores);
-    // A look may have come while the new epochs were being written.
+    // A check may have run while the new epochs were being written.
     expect(watched.onLoss.mock.lastCall).toEqual([undefined]);
     expect(watched.onAccepted.mock.calls).toEqual([[{ deployment: deploymentOf(watched), shards: 256 }]]);
     expect(watched.onRolledBack).not.toHaveBeenCalled();
   });
 
-  test('lets no command through to a Redis that came back without its file', async () => {
+  test('sends no command to a Redis that restarted without its file', async () => {
     await using own = await startRedis();
     await using watched = await startWatched({}, own);
     const files = await filesOf(own);
@@ -163,14 +163,14 @@ describe('a store that runs', () => {
     let isLost = false;
     while (!isLost) {
       isLost = isDataLost(await create(watched.stores).catch((error: unknown) => error));
-      // Refusals before the reconnect need no turn of the event loop, and the reconnect does.
+      // Lets the event loop run, which the reconnect needs; earlier refusals need no turn.
       await nextTurn();
     }
     expect(await own.ask('DBSIZE')).toBe('0\n');
     expect(await isReady(watched.stores)).toBe('lost');
   });
 
-  test('recovers by itself when its own Redis is back', async () => {
+  test('recovers when its own Redis is back', async () => {
     await using watched = await startWatched({ watchMs: 100 });
     const epochs = Object.fromEntries(
       (await epochsNow()).map((value, at) => [`postern:{${SHARDS[at]}}:epoch`, value ?? '']),
@@ -182,12 +182,12 @@ describe('a store that runs', () => {
     expect(watched.onAccepted).not.toHaveBeenCalled();
   });
 
-  test('refuses the Redis of another deployment, also when that is complete', async () => {
+  test('refuses the Redis of another deployment, even a complete one', async () => {
     await using watched = await startWatched({ watchMs: 100 });
     await accept(OTHER.deployment, { all: true });
     await untilIs(watched.stores, 'lost');
     await refused(watched.stores);
-    // A look may have come while the epochs were being replaced.
+    // A check may have run while the epochs were being replaced.
     await expect
       .poll(() => watched.onLoss.mock.lastCall?.[0])
       .toMatchObject({ foreign: SHARDS, missing: [], strangers: [OTHER.deployment] });
@@ -205,7 +205,7 @@ describe('a store that runs', () => {
   });
 });
 
-test('one master of a cluster that comes back empty is noticed, and accepting it begins only its shards anew', async () => {
+test('notices a cluster master that restarts empty, and accepting the loss starts new epochs only in its shards', async () => {
   await using cluster = await startRedisCluster();
   const address = { nodes: cluster.urls };
   await using watched = await startWatched({ watchMs: 200 }, address);
@@ -225,7 +225,7 @@ test('one master of a cluster that comes back empty is noticed, and accepting it
   expect(count).toBeLessThan(120);
   await refused(stores);
 
-  // Nodes that were short of processor time may take each other for dead for a moment.
+  // Nodes that get too little processor time may briefly consider each other down.
   const epoch = Date.now() + 1;
   await vi.waitFor(() => accept(deploymentOf(watched), { epoch }, address), { timeout: 100_000 });
   await untilIs(stores, 'ready');
@@ -263,7 +263,7 @@ describe('a Redis that went back to an earlier state', () => {
     await cp(`${files}.before`, files, { recursive: true });
     await own.restart();
     await untilIs(stores, 'ready');
-    // After every reconnect no command is sent before a look.
+    // After every reconnect, no command is sent before a check.
     for (let nth = 0; nth < 2; nth += 1) {
       await untilServed(stores);
       await own.ask('CLIENT', 'KILL', 'TYPE', 'normal');
@@ -279,7 +279,7 @@ describe('a Redis that went back to an earlier state', () => {
     }
   }
 
-  test('is reported once with its shards, and used on', async () => {
+  test('reports a rollback once with its shards, and keeps using Redis', async () => {
     const reported = await rolledBack(
       stores => create(stores, subjectIn('7f' as Shard)),
       (stores, pending) => moved(stores.elicitations, pending, engage),
@@ -288,7 +288,7 @@ describe('a Redis that went back to an earlier state', () => {
     expect(reported[0]?.backMs).toBeGreaterThanOrEqual(0);
   });
 
-  test('is reported for the first event of a shard too', async () => {
+  test('also reports a rollback of the first event of a shard', async () => {
     expect(
       await rolledBack(
         async () => undefined,
@@ -297,7 +297,7 @@ describe('a Redis that went back to an earlier state', () => {
     ).toMatchObject([{ shards: ['07'] }]);
   });
 
-  test('is not reported when nothing was lost, however much was carried and dropped meanwhile', async () => {
+  test('reports no rollback if nothing was lost, however many entries were carried and dropped', async () => {
     await using own = await startRedis();
     await using watched = await startWatched({}, own);
     await using other = await createRedisStores(own);

@@ -3,27 +3,27 @@ import { type CommittedEvents, timeOf } from './committed-events.ts';
 import { type DataLoss, dataLossIn } from './data-loss.ts';
 import type { InspectedShard, RedisEpochs } from './redis-epochs.ts';
 import { RedisFault, storeErrorOf } from './redis-fault.ts';
-import type { StoreGuard } from './store-guard.ts';
+import type { StoreGuard } from './redis-link.ts';
 
-/** Acknowledged events are gone though their shards are still there: Redis went back to an earlier state. */
+/** Acknowledged events are missing although their shards still exist: Redis returned to an earlier state. */
 export interface RolledBack {
   readonly shards: readonly Shard[];
-  /** From the newest event that is still there to the newest that was acknowledged: the upper bound of what was lost, in ms. */
+  /** Upper bound of the lost period in ms: from the newest remaining event to the newest acknowledged one. */
   readonly backMs: number;
 }
 
 export interface LossReports {
-  /** At the start. `isNew` where this process has begun the deployment, because Redis knew none. */
+  /** Called at the start. `isNew` if this process created the deployment, because Redis had none. */
   readonly onDeployment?: (p: { readonly deployment: string; readonly isNew: boolean }) => void;
-  /** Once per change; undefined when all shards are sound again. */
+  /** Called once per change; with undefined when no shard has lost data any more. */
   readonly onLoss?: (loss: DataLoss | undefined) => void;
-  /** An operator has accepted a loss; so many shards have a new epoch. */
+  /** Called when an operator has accepted a loss, with the number of shards that have a new epoch. */
   readonly onAccepted?: (p: { readonly deployment: string; readonly shards: number }) => void;
   readonly onRolledBack?: (found: RolledBack) => void;
 }
 
 export interface LossWatchOptions extends LossReports {
-  /** The deployment that Redis must have. Default: the one it has at the start, or a new one where it has none. */
+  /** The deployment that Redis must contain. Default: the deployment found at the start, or a new one. */
   readonly deployment?: string | undefined;
 }
 
@@ -34,14 +34,14 @@ interface LossWatchParts {
   readonly intervalMs: number;
 }
 
-/** Anybody may ask whether the gateway is ready: a look that is this recent still counts, in ms. */
+/** Any client can call the readiness endpoint, so a check reuses a result up to this age, in ms. */
 const RECENT_MS = 1_000;
-/** Until shards that did not answer are looked at again. */
+/** Delay before the next check if some shards did not answer. */
 const RETRY_MS = 1_000;
 
 /**
- * Notices a Redis that is empty, another one, partly lost or set back. While data is lost the guard refuses every command; it is
- * lifted by the next look that finds every shard sound, so after `postern redis accept-loss` without a restart.
+ * Detects a Redis that is empty, foreign, partly lost or rolled back. While data is lost, the guard refuses every command. The
+ * first check that finds every shard intact lifts it, so `postern redis accept-loss` needs no restart.
  */
 export class LossWatch implements Disposable {
   readonly #parts: LossWatchParts;
@@ -62,7 +62,7 @@ export class LossWatch implements Disposable {
     this.#deployment = options.deployment;
   }
 
-  /** Looks for the first time, and from now on by itself too. @throws StoreUnavailableError */
+  /** Checks for the first time, then starts the timer. @throws StoreUnavailableError */
   async start(): Promise<void> {
     const found = await this.#parts.epochs.inspect();
     if (found.size < SHARDS.length) throw storeErrorOf(new RedisFault('refused', 'no_master'));
@@ -84,7 +84,7 @@ export class LossWatch implements Disposable {
     if (this.#loss !== undefined) throw dataLost();
   }
 
-  /** The connection may lead to another process: no command is sent before a look. */
+  /** Holds all commands until a check is done, because the connection may lead to another process. */
   suspect(): void {
     const { guard } = this.#parts;
     const looked = this.look().finally(() => {
@@ -93,7 +93,7 @@ export class LossWatch implements Disposable {
     guard.held = looked;
   }
 
-  /** Never rejects. A look that has begun may have passed what the caller wants to know, so the caller gets the next one. */
+  /** Never rejects. A running check may already have passed the shard in question, so callers join the next one. */
   look(): Promise<void> {
     if (this.#current === undefined) return this.#begin();
     this.#next ??= this.#current.then(() => {
@@ -118,7 +118,7 @@ export class LossWatch implements Disposable {
   }
 
   async #look(): Promise<void> {
-    // Before the commands leave: what is committed meanwhile may be missing in their answers.
+    // Snapshot before sending: the replies may miss events that are committed meanwhile.
     const committed = this.#parts.committed.snapshot();
     const found = await this.#parts.epochs.inspect(committed);
     if (!this.#isClosed) this.#apply(found, committed);
@@ -134,14 +134,14 @@ export class LossWatch implements Disposable {
       return;
     }
     const accepted = this.#learn(found, committed);
-    // Shards that did not answer may be the lost ones.
+    // Shards that did not answer may have lost their data.
     if (!isComplete || this.#loss === undefined) return;
     this.#note(undefined);
     if (accepted > 0 && this.#deployment !== undefined)
       this.#options.onAccepted?.({ deployment: this.#deployment, shards: accepted });
   }
 
-  /** @returns how many shards have another epoch than the remembered one */
+  /** @returns the number of shards whose epoch differs from the remembered one */
   #learn(found: ReadonlyMap<Shard, InspectedShard>, committed: ReadonlyMap<Shard, string>): number {
     let changed = 0;
     const shards: Shard[] = [];
@@ -177,7 +177,9 @@ export class LossWatch implements Disposable {
   }
 }
 
-/** Whether no shard has an epoch, or a gateway died while it gave them their first. A pinned deployment is never begun anew. */
+/**
+ * Whether no shard has an epoch, or a gateway died while writing the first epochs. A pinned deployment is never founded again.
+ */
 function isUnfounded(found: ReadonlyMap<Shard, InspectedShard>, pinned: string | undefined): boolean {
   const [first, ...others] = SHARDS.map(shard => found.get(shard)?.epoch);
   if (first?.isFounding !== true) return pinned === undefined && [first, ...others].every(each => each === undefined);
@@ -185,9 +187,9 @@ function isUnfounded(found: ReadonlyMap<Shard, InspectedShard>, pinned: string |
   return others.every(each => each === undefined || each.deployment === first.deployment);
 }
 
-export const dataLost = () => storeErrorOf(new RedisFault('refused', 'data_lost'));
+const dataLost = () => storeErrorOf(new RedisFault('refused', 'data_lost'));
 
-/** Whether the store refuses because Redis has lost data or is another Redis. */
+/** Whether the store refused the command because Redis has lost data or is another Redis. */
 export function isDataLost(error: unknown): boolean {
   return (
     error instanceof StoreUnavailableError && error.cause instanceof RedisFault && error.cause.code === 'data_lost'

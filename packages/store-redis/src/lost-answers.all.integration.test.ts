@@ -1,4 +1,4 @@
-import { newRevocationId, shardIn, systemEntropy } from '@postern/elicitation';
+import { newRevocationId, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type Loss, startFaultProxy } from '@postern/testkit/fault-proxy';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
@@ -9,7 +9,7 @@ const { AMPLE, ask, connectionIdFor, created, engage, moved, oneTimeFor, operati
   samples;
 const { answer, approve, askFor, credentialFor } = kindSamples;
 
-/** Long enough for an answer on a busy machine; all tests spend this wait at the same time. */
+/** Long enough for a reply on a busy machine. All tests wait for it concurrently. */
 const COMMAND_TIMEOUT_MS = 4_000;
 
 let redis: RedisServer;
@@ -23,7 +23,7 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** Stores behind a proxy of their own, so that only their own answers get lost. */
+/** Opens stores behind a separate proxy, so that only their replies get lost. */
 async function openLossy() {
   await using stack = new AsyncDisposableStack();
   const proxy = stack.use(await startFaultProxy(redis.port));
@@ -39,9 +39,9 @@ const announced = async (elicitationId: Awaited<ReturnType<typeof pending>>['eli
   return logged.filter(({ event }) => event.elicitationId === elicitationId);
 };
 
-/** Redis did what it was told, and the answer never came. */
-describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', loss => {
-  test('creating: one elicitation, and the caller gets it', async () => {
+/** Redis executes the command, but its reply never arrives. */
+describe.concurrent.each<Loss>(['disconnect', 'stall'])('a reply lost by %s', loss => {
+  test('create makes one elicitation, and the caller gets it', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const request = ask(somebody());
@@ -55,7 +55,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await announced(elicitationId)).toHaveLength(1);
   });
 
-  test('moving: one version, one connection generation, and the caller gets it', async () => {
+  test('a transition makes one version and one connection generation, and the caller gets them', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const current = await moved(direct.elicitations, await pending(), engage);
@@ -80,18 +80,18 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     return current;
   }
 
-  test('beginning a refresh: the caller holds its own lease', async () => {
+  test('beginning a refresh leaves the lease with the caller', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const current = await connected();
     const holder = operation();
     const lost = proxy.loseAnswerTo(holder, loss);
     const begun = await stores.connections.beginRefresh({ current, holder, leaseMs: 60_000 });
-    expect(begun).toEqual({ result: 'begun', connection: current, troubles: 0 });
+    expect(begun).toEqual({ result: 'begun', connection: current, failures: 0 });
     await lost;
   });
 
-  test('finishing a refresh: one generation, and the caller gets it', async () => {
+  test('finishing a refresh makes one generation, and the caller gets it', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const current = await connected();
@@ -103,7 +103,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await stores.connections.read(current.connectionId)).toMatchObject({ generation: 2 });
   });
 
-  test('removing is not repeated: the caller knows that it does not know, and the revocation is there', async () => {
+  test('removing is not repeated: the caller gets an unknown result, and the revocation is stored', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const { connectionId } = await connected();
@@ -116,7 +116,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await direct.connections.read(connectionId)).toBeUndefined();
   });
 
-  test('redeeming: the caller was the first and gets the result, and any other name is too late', async () => {
+  test('redeem gives the caller the result as the first, and refuses any other name', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const form = await created(direct.elicitations, askFor('form', somebody()));
@@ -132,7 +132,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     });
   });
 
-  test('typing a credential: one generation, and the caller gets the end', async () => {
+  test('typing a credential makes one generation, and the caller gets the completion', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const current = await created(direct.elicitations, askFor('lasting', somebody()));
@@ -147,7 +147,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await stores.credentials.read(credentialId)).toMatchObject({ generation: 1 });
   });
 
-  test('approving: one version, and the caller gets the payment that is charging', async () => {
+  test('approving makes one version, and the caller gets the charging payment', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const current = await created(direct.elicitations, askFor('payment', somebody()));
@@ -159,7 +159,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await stores.elicitations.create(askFor('payment', current.subject))).toMatchObject({ result: 'open' });
   });
 
-  test('removing a credential is not repeated: the caller knows that it does not know', async () => {
+  test('removing a credential is not repeated: the caller gets an unknown result', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const form = await created(direct.elicitations, askFor('lasting', somebody()));
@@ -172,7 +172,7 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await direct.credentials.read(credentialId)).toBeUndefined();
   });
 
-  test('a passkey: adding and using happen once, and the caller learns of it', async () => {
+  test('a passkey is added and used once, and the caller gets the result', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const subject = somebody();
@@ -201,17 +201,28 @@ describe.concurrent.each<Loss>(['disconnect', 'stall'])('an answer lost by %s', 
     expect(await stores.passkeys.list(subject)).toEqual([]);
   });
 
-  test('reserving an idempotency key: the caller holds its own reservation', async () => {
+  test('a repeat under an idempotency key returns what the caller created, and its stored response', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
-    const body = { mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', quota: AMPLE };
-    const p = { ...body, reservation: operation(), leaseMs: 60_000 };
-    const lost = proxy.loseAnswerTo(p.reservation, loss);
-    expect(await stores.idempotency.begin(p)).toEqual({ result: 'begun', reservation: p.reservation });
-    await lost;
+    const subject = somebody();
+    const idempotencyKey = { digest: secretDigest(), fingerprint: operation() };
+    const request = ask(subject, { idempotencyKey });
+    const whileCreating = proxy.loseAnswerTo(idempotencyKey.fingerprint, loss);
+    expect(await stores.elicitations.create(request)).toMatchObject({
+      result: 'created',
+      elicitation: request.elicitation,
+    });
+    await whileCreating;
+    const other = { digest: secretDigest(), fingerprint: operation() };
+    const whilePutting = proxy.loseAnswerTo(other.fingerprint, loss);
+    const named = { shard: shardOf(subject), mcpServerId: 'issue-tracker', quota: AMPLE };
+    expect(await stores.idempotency.put({ ...other, ...named, response: 'response' })).toEqual({ result: 'exists' });
+    await whilePutting;
+    const again = ask(subject, { idempotencyKey: other });
+    expect(await stores.elicitations.create(again)).toEqual({ result: 'replayed', response: 'response' });
   });
 
-  test('taking is not repeated: nobody gets the record, and the caller knows that it does not know', async () => {
+  test('consuming is not retried: the record is lost, and the caller gets an unknown result', async () => {
     await using lossy = await openLossy();
     const { proxy, stores } = lossy;
     const elicitation = await pending();

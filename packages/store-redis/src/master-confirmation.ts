@@ -1,22 +1,29 @@
 import { Redis } from 'ioredis';
-import type { ConfirmationOptions } from './confirmation.ts';
+import type { CommandObserver } from './commands.ts';
 import { reconnectDelay } from './connect-redis.ts';
-import { keepConnecting } from './keep-connecting.ts';
 import { faultOf, RedisFault } from './redis-fault.ts';
-import { leaveMaster } from './sentinel-watch.ts';
+import { keepConnecting, leaveMaster } from './sentinel-watch.ts';
 
-/** What one round has found out: which process it spoke to, or why it found nothing out. */
+export interface ConfirmationOptions {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+  /** The timeout of all commands. */
+  readonly commandTimeoutMs: number;
+  readonly observe?: CommandObserver | undefined;
+}
+
+/** Result of one round: the run id of the process that answered, or the fault. */
 type Round = { readonly runId: string } | { readonly fault: RedisFault };
 
-/** The fence itself means nothing; it only has to be written. */
+/** Lifetime of the fence. Its value has no meaning. */
 const FENCE_LIFETIME_MS = 60_000;
 
 /**
- * Confirms what one master has done, for everybody who asks: one round at a time, and those who come meanwhile share the next one,
- * because a round that has begun may have passed what they are about.
+ * Confirms the writes of one master for all callers. One round runs at a time. Callers that arrive meanwhile share the next
+ * round, because the running one may not cover their writes.
  *
- * Rounds have a connection of their own. WAIT blocks its connection until the replicas have answered, and behind it would
- * stand every other command of this process, for as long as `timeoutMs` when a replica is gone.
+ * Rounds use a separate connection. WAIT blocks its connection until the replicas answer, for up to `timeoutMs` if a replica is
+ * gone, and would delay every other command of this process.
  */
 export class MasterConfirmation {
   readonly #master: Redis;
@@ -28,7 +35,7 @@ export class MasterConfirmation {
   #next: Promise<Round> | undefined;
 
   constructor(master: Redis, options: ConfirmationOptions) {
-    // The default reply mapping, as everywhere; its type does not fit that of the constructor.
+    // Uses the default reply mapping; its type does not fit the constructor.
     const { replyMapping: _, ...inherited } = master.options;
     this.#master = master;
     this.#options = options;
@@ -45,16 +52,16 @@ export class MasterConfirmation {
       retryStrategy: reconnectDelay,
     });
     this.#letGo = keepConnecting(this.#peer);
-    // Whoever waits for a round is told; between rounds there is nobody to tell.
+    // Rounds report failures to their waiters; between rounds there are no waiters.
     this.#peer.on('error', () => undefined);
     this.#peer.connect().catch(() => undefined);
   }
 
-  /** To be called before a command is sent: what answers it is the process at the far end of this connection. */
+  /** Call this before sending a command. It remembers which process is at the other end of the connection. */
   begin(): { confirm(fence: string): Promise<void> } {
     const { stream } = this.#master;
     const runId = this.#runIdOf(this.#master);
-    // Said by `confirm`, to whoever gets that far.
+    // `confirm` reports the failure.
     runId.catch(() => undefined);
     return {
       confirm: async fence => {
@@ -120,7 +127,7 @@ export class MasterConfirmation {
     return { runId };
   }
 
-  /** Waits for a connection that is just being made, as after a fail-over. */
+  /** Waits for a connection attempt in progress, such as after a fail-over. */
   #connected(): Promise<void> {
     const peer = this.#peer;
     if (peer.status === 'ready') return Promise.resolve();
@@ -136,14 +143,14 @@ export class MasterConfirmation {
     });
   }
 
-  /** The two connections lead to different processes, so one of them is about to be left: both are made anew. */
+  /** The two connections lead to different processes, so one of them is stale. Both reconnect. */
   #disagree(): never {
     leaveMaster(this.#peer);
     leaveMaster(this.#master);
     throw new RedisFault('ambiguous', 'master_changed');
   }
 
-  /** A process has one from its start to its end. Asked for once per connection, ahead of every command on it. */
+  /** A process keeps its run id. Read once per connection, before any other command on it. */
   #runIdOf(redis: Redis): Promise<string> {
     const { stream } = redis;
     if (stream === undefined) return Promise.reject(new RedisFault('refused', 'not_connected'));
@@ -160,7 +167,7 @@ export class MasterConfirmation {
   }
 }
 
-/** Whatever has gone wrong, the command itself was executed: refused is only its confirmation. */
+/** The command itself was executed; only its confirmation failed. */
 function asUnconfirmed(fault: RedisFault): RedisFault {
   return fault.kind === 'refused' ? new RedisFault('ambiguous', fault.code) : fault;
 }

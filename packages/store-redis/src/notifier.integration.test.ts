@@ -16,7 +16,7 @@ describe('wake-ups between replicas', () => {
   });
   afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
 
-  test('each move on one replica wakes a waiter on another', async () => {
+  test('each transition on one replica wakes a waiter on another', async () => {
     await using one = await createRedisStores({ url: redis.url });
     await using other = await createRedisStores({ url: redis.url });
     const request = ask(somebody());
@@ -29,7 +29,7 @@ describe('wake-ups between replicas', () => {
     expect(await other.elicitations.read(elicitation.elicitationId)).toMatchObject({ status: 'cancelled' });
   });
 
-  test('a token set that one replica stores wakes who waits for the connection on another', async () => {
+  test('a token set stored on one replica wakes the waiters for its connection on another', async () => {
     await using one = await createRedisStores({ url: redis.url });
     await using other = await createRedisStores({ url: redis.url });
     const active = await moved(one.elicitations, await created(one.elicitations, ask(somebody())), engage);
@@ -45,7 +45,7 @@ describe('wake-ups between replicas', () => {
     expect(await other.connections.read(connectionId)).toMatchObject({ generation: 2 });
   });
 
-  test('in a cluster they do so whichever nodes both are on', async () => {
+  test('in a cluster, a wake-up reaches waiters on any node from any node', async () => {
     await using mover = await createRedisStores({ nodes: cluster.urls });
     const replicas = await Promise.all(cluster.urls.map(url => createRedisStores({ nodes: [url] })));
     const requests = Array.from({ length: 9 }, () => ask(somebody()));
@@ -60,17 +60,17 @@ describe('wake-ups between replicas', () => {
     await Promise.all(replicas.map(replica => replica.close()));
   });
 
-  test('a subscription that was lost wakes everybody when it is back', async () => {
+  test('a restored subscription wakes all waiters', async () => {
     await using proxy = await startFaultProxy(redis.port);
     await using cutOff = await createRedisStores({ url: `redis://127.0.0.1:${proxy.port}` });
-    // Nothing ever happens to this one, so only the return of the subscription can end the wait.
+    // Nothing happens to this elicitation, so only the restored subscription can end the wait.
     using watch = cutOff.notifier.watch(ask(somebody()).elicitation.elicitationId);
     const waiting = watch.next(FOREVER);
     proxy.disconnectAll();
     await waiting;
   });
 
-  test('a Redis user that may not listen is found out at the start', async () => {
+  test('the start rejects a Redis user that may not subscribe', async () => {
     await using strict = await startRedis({
       args: ['--user', 'default', 'on', 'nopass', '~*', 'resetchannels', '+@all'],
     });
@@ -78,7 +78,7 @@ describe('wake-ups between replicas', () => {
     await expect(start).rejects.toMatchObject({ code: 'store_unavailable', cause: { code: 'NOPERM' } });
   });
 
-  test('one process has one subscription, however many wait', async () => {
+  test('a process has one subscription, however many waiters it has', async () => {
     const name = 'subscription-count';
     await using stores = await createRedisStores({ url: redis.url, connectionName: name });
     const watches = Array.from({ length: 100 }, () => stores.notifier.watch(ask(somebody()).elicitation.elicitationId));

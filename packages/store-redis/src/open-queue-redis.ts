@@ -13,41 +13,41 @@ import {
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 import { leaveMaster, SentinelWatch } from './sentinel-watch.ts';
 
-/** The connection that job queues work with, apart from that of requests. */
+/** The connection of job queues, separate from the request connection. */
 export interface QueueRedis {
-  /** For BullMQ, which duplicates it where a command blocks. */
+  /** For BullMQ, which duplicates it for blocking commands. */
   readonly connection: Redis | Cluster;
   /** Prefix of the keys of one endpoint's queue. */
   prefixOf(endpoint: string): string;
   /**
-   * To be called before something is queued for this endpoint, over a connection that is ready. What it returns resolves when the
-   * replicas have that which the durability profile asks for; before, nothing else may rest on it.
+   * Call this over a ready connection before queueing a job of this endpoint. The returned function resolves when the replicas
+   * have what the durability profile requires. Do not rely on the job before.
    */
   guard(endpoint: string): () => Promise<void>;
-  /** Ends it at once; whatever waits for an answer fails. */
+  /** Closes the connections immediately; pending commands fail. */
   close(): void;
 }
 
 export interface QueueRedisOptions {
   readonly address: RedisAddress;
   readonly tls?: RedisTlsOptions | undefined;
-  /** As of `createRedisStores`. */
+  /** As in `createRedisStores`. */
   readonly durability?: DurabilityOptions | undefined;
-  /** As of `createRedisStores`. Default `postern`. */
+  /** As in `createRedisStores`. Default `postern`. */
   readonly prefix?: string;
   /** Default `postern-queue`. */
   readonly connectionName?: string;
   readonly onFault?: (fault: RedisFault) => void;
 }
 
-/** Longer than BullMQ ever blocks (10 s), so that silence for so long means a peer that is gone. */
+/** Longer than the longest blocking command of BullMQ (10 s), so a longer silence means a dead peer. */
 const SILENCE_MS = 15_000;
-/** For what is asked beside the queues. */
+/** Timeout of commands outside the queues. */
 const COMMAND_MS = 2_000;
 
 /**
- * Settings that BullMQ needs and that requests must not have: a command waits for the connection to come back, and is sent again
- * when its answer was lost. Its scripts bear that, and nobody waits for an answer here.
+ * Opens Redis with the settings that BullMQ needs and requests must not have: a command waits for a reconnect and is resent after
+ * a lost reply. BullMQ's scripts tolerate that, and no request waits for them.
  */
 export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
   const {
@@ -66,11 +66,11 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
     maxRetriesPerRequest: null,
     keepAlive: 10_000,
     retryStrategy: retry,
-    // Sent again to the new master.
+    // ioredis resends the command to the new master.
     reconnectOnError: error => (/^(READONLY|MASTERDOWN|UNBLOCKED|NOREPLICAS)\b/.test(error.message) ? 2 : false),
     ...credentialsOf(address, tls),
   } satisfies RedisOptions;
-  // Connects at once: BullMQ gives up for good on a connection whose first attempt, made by BullMQ itself, has failed.
+  // Connects immediately: BullMQ gives up for good if its own first attempt fails.
   const connection = open();
   connection.on('error', (error: unknown) => onFault(faultOf(error)));
   function open(): Redis | Cluster {
@@ -88,8 +88,7 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
     });
   }
   const confirmation = confirmationOf(connection, durability, { commandTimeoutMs: COMMAND_MS });
-  // The copies that BullMQ makes of the connection leave an old master when that one is made a replica, or refuses writes
-  // without its replicas.
+  // BullMQ's duplicates leave an old master that became a replica or refuses writes without replicas.
   const watch =
     'sentinels' in address && connection instanceof Redis
       ? new SentinelWatch({
@@ -108,7 +107,7 @@ export function openQueueRedis(options: QueueRedisOptions): QueueRedis {
     if (confirmation === undefined) return () => Promise.resolve();
     const before = confirmation.prepare(key);
     return async () => {
-      // Redirected on the way, it is another master that has it.
+      // The command was redirected to another master.
       if (confirmation.prepare(key).master !== before.master) throw new RedisFault('ambiguous', 'master_changed');
       await before.confirm();
     };

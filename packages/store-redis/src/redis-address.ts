@@ -1,29 +1,30 @@
 import type { ConnectionOptions } from 'node:tls';
+import { definedOnly } from '@postern/elicitation';
 import type { RedisOptions } from 'ioredis';
 
 /**
- * One Redis by URL; some nodes of a Redis Cluster; or Sentinels that know where the master is. Names and passwords stand in the
- * URLs, and those of the first URL apply to all. `rediss:` means TLS.
+ * A single Redis by URL, nodes of a Redis Cluster, or Sentinels that know the master. URLs contain user names and passwords;
+ * those of the first URL apply to all. `rediss:` means TLS.
  */
 export type RedisAddress = { readonly url: string } | { readonly nodes: readonly string[] } | SentinelAddress;
 
-/** Sentinels have users of their own, so name and password for what they watch stand apart. */
+/** Sentinels have their own users, so the user name and password of the master are separate. */
 export interface SentinelAddress {
-  /** `rediss:` here means TLS to the master as well. */
+  /** `rediss:` here also means TLS to the master. */
   readonly sentinels: readonly string[];
   readonly masterName: string;
   readonly username?: string;
   readonly password?: string;
 }
 
-/** For connections by `rediss:`. Certificates are checked in any case, and so is the name or address they are for. */
+/** Applies to `rediss:` connections. The certificate and its host name or address are always verified. */
 export interface RedisTlsOptions {
-  /** PEM of the authority, instead of those this machine trusts. */
+  /** CA certificate in PEM, instead of the CAs that this machine trusts. */
   readonly ca?: string;
-  /** PEM of the own certificate and its key, where Redis asks for one. */
+  /** Client certificate and key in PEM, if Redis requires one. */
   readonly cert?: string;
   readonly key?: string;
-  /** The name certificates must be for, where Redis is reached by addresses that they do not name. */
+  /** Expected name in the certificate, if Redis is reached by an address that the certificate does not name. */
   readonly servername?: string;
 }
 
@@ -46,19 +47,19 @@ export function endpointsOf(address: RedisAddress): readonly Endpoint[] {
   }));
 }
 
-/** `host:port` of every URL, without names and passwords. */
+/** `host:port` of every URL, without user names and passwords. */
 export function addressesOf(address: RedisAddress): readonly string[] {
   return endpointsOf(address).map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
 }
 
-/** TLS, name and password, as ioredis wants them for what holds the data. */
+/** TLS options, user name and password of the data nodes, in ioredis format. */
 export function credentialsOf(address: RedisAddress, tls: RedisTlsOptions = {}): Login & Pick<RedisOptions, 'tls'> {
   const login = 'sentinels' in address ? given(address) : loginIn(firstOf(address));
   const secured = tlsOf(address, tls);
-  return { ...login, ...(secured === undefined ? {} : { tls: secured }) };
+  return { ...login, ...definedOnly({ tls: secured }) };
 }
 
-/** What ioredis needs to find the master. */
+/** The ioredis options for finding the master. */
 export function sentinelOptionsOf(address: SentinelAddress, tls: RedisTlsOptions = {}) {
   const { username, password } = loginIn(firstOf(address));
   const secured = tlsOf(address, tls);
@@ -71,7 +72,7 @@ export function sentinelOptionsOf(address: SentinelAddress, tls: RedisTlsOptions
   } satisfies RedisOptions;
 }
 
-/** For a connection to one of the Sentinels: the same as to any other Redis by those URLs. */
+/** Login of a connection to a Sentinel, from its URLs as for any other Redis. */
 export function sentinelLoginOf({ sentinels }: SentinelAddress, tls?: RedisTlsOptions) {
   return credentialsOf({ nodes: sentinels }, tls);
 }
@@ -100,5 +101,5 @@ function loginIn({ username, password }: URL): Login {
 }
 
 function given({ username, password }: SentinelAddress): Login {
-  return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
+  return { ...definedOnly({ username, password }) };
 }

@@ -3,34 +3,34 @@ import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
 export interface AuditLine {
-  /** Reading after it goes on from there. */
+  /** Pass it as `after` to continue from here. */
   readonly position: string;
-  /** As it was appended. */
+  /** The line as appended. */
   readonly line: string;
 }
 
 /**
- * The audit trail of all gateway processes in the order in which Redis got it. The oldest is dropped by count. One key, so one node of
- * a cluster carries all of it: for deployments that want it beside their log, not instead of it.
+ * The audit trail of all gateway processes, in the order of their writes to Redis. Redis drops the oldest lines by count. It is
+ * one key, so one node of a cluster carries it all. It complements the log and does not replace it.
  */
 export class RedisAuditLog {
   readonly #link: RedisLink;
   readonly #key: string;
   readonly #retained: number;
 
-  /** @param retained lines kept, about */
+  /** @param retained approximate number of lines kept */
   constructor(link: RedisLink, keys: Keys, retained: number) {
     this.#link = link;
     this.#key = keys.audit;
     this.#retained = retained;
   }
 
-  /** @throws StoreUnavailableError; then the line may or may not be there */
+  /** @throws StoreUnavailableError if the line may or may not have been appended */
   async append(line: string): Promise<void> {
     await this.#link.call('xadd', this.#key, 'MAXLEN', '~', this.#retained, '*', 'line', line);
   }
 
-  /** @param after a position returned before; without it, reads from the oldest line kept. @throws StoreUnavailableError */
+  /** @param after a position returned earlier; without it, reads from the oldest line kept. @throws StoreUnavailableError */
   async read(p: { readonly after?: string; readonly limit: number }): Promise<readonly AuditLine[]> {
     const from = p.after === undefined ? '-' : `(${p.after}`;
     const entries = listOf(await this.#link.call('xrange', this.#key, from, '+', 'COUNT', p.limit));

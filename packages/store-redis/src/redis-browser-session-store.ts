@@ -1,14 +1,28 @@
-import {
-  type BrowserSession,
-  type BrowserSessionId,
-  type BrowserSessionStore,
-  type NewBrowserSession,
-  RECORD_LAYOUT,
-} from '@postern/elicitation';
+import type { BrowserSession, BrowserSessionId, BrowserSessionStore, NewBrowserSession } from '@postern/elicitation';
+import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decodeBrowserSession, encodeBrowserSession } from './records/browser-session-record.ts';
+import { decode, elicitationId, encode, subject, text, time } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
+
+const browserSessionSchema = z.object({
+  subject,
+  origin: z.union([z.object({ identityProvider: text }), z.object({ vouchedBy: text })]),
+  displayName: text,
+  detail: text.exactOptional(),
+  authTime: time.exactOptional(),
+  provedFor: elicitationId.exactOptional(),
+});
+
+function encodeBrowserSession(browserSession: NewBrowserSession): string {
+  const { id: _, ...rest } = browserSession;
+  return encode(rest);
+}
+
+/** @throws DomainError `unknown_record_layout` */
+function decodeBrowserSession(json: string) {
+  return decode(browserSessionSchema, json);
+}
 
 export class RedisBrowserSessionStore implements BrowserSessionStore {
   readonly #link: RedisLink;
@@ -30,7 +44,7 @@ export class RedisBrowserSessionStore implements BrowserSessionStore {
       { repeatable: true },
     );
     const [createdAt, endsAt] = listOf(reply);
-    return { ...session, layout: RECORD_LAYOUT, createdAt: numberOf(createdAt), endsAt: numberOf(endsAt) };
+    return { ...session, createdAt: numberOf(createdAt), endsAt: numberOf(endsAt) };
   }
 
   async read(id: BrowserSessionId): Promise<BrowserSession | undefined> {

@@ -1,11 +1,24 @@
+import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decodeClientRegistration, encodeClientRegistration } from './records/client-registration-record.ts';
+import { decode, encode, text } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
+const clientRegistrationSchema = z.object({ sealedRegistration: text });
+
+/** Equal registrations have equal texts. */
+function encodeClientRegistration(sealedRegistration: string): string {
+  return encode({ sealedRegistration });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+function decodeClientRegistration(json: string): string {
+  return decode(clientRegistrationSchema, json).sealedRegistration;
+}
+
 /**
- * Registrations that the gateway made for itself at authorization servers, sealed before they come here. Kept until they are
- * removed: tokens are issued to them.
+ * Client registrations of the gateway at authorization servers, sealed before they reach this store. They are kept until they are
+ * removed, because providers issue tokens to them.
  */
 export class RedisClientRegistrationStore {
   readonly #link: RedisLink;
@@ -22,7 +35,7 @@ export class RedisClientRegistrationStore {
     return isAbsent(record) ? undefined : decodeClientRegistration(textOf(record));
   }
 
-  /** What is stored now: the value, or the one that came before it. @throws as `read` */
+  /** Returns the stored value: this one, or an earlier one. @throws as `read` */
   async putIfAbsent(digest: string, sealedRegistration: string): Promise<string> {
     const record = encodeClientRegistration(sealedRegistration);
     const key = this.#keys.clientRegistration(digest);
@@ -30,7 +43,7 @@ export class RedisClientRegistrationStore {
     return decodeClientRegistration(textOf(stored));
   }
 
-  /** Only if it is this value. @throws as `read` */
+  /** Removes the registration only if it has this value. @throws as `read` */
   async remove(digest: string, sealedRegistration: string): Promise<void> {
     const record = encodeClientRegistration(sealedRegistration);
     await this.#link.run('removeRegistration', [this.#keys.clientRegistration(digest)], [record], { repeatable: true });

@@ -15,15 +15,14 @@ import {
   type TokenSetOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import { connectionOf, DecodedConnections } from './decoded-connections.ts';
 import type { Keys } from './keys.ts';
-import { encodeConnection } from './records/connection-record.ts';
+import { CONNECTION_FIELDS, connectionOf, encodeConnection } from './records/connection-record.ts';
 import { encodeUse } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { REVOCATION_LIFETIME_MS } from './redis-revocation-store.ts';
-import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
+import { isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
-/** Connections are first written by the move that completes their elicitation, so there is no verb for that here. */
+/** The transition that completes an elicitation creates its connection, so this port has no verb for that. */
 export class RedisConnectionStore implements ConnectionStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -36,7 +35,7 @@ export class RedisConnectionStore implements ConnectionStore {
 
   async read(connectionId: ConnectionId): Promise<Connection | undefined> {
     const key = this.#keys.connection(connectionId);
-    const reply = await this.#link.callFor('readConnection', 'hmget', key, ...FIELDS);
+    const reply = await this.#link.callFor('readConnection', 'hmget', key, ...CONNECTION_FIELDS);
     return this.#decode(connectionId, reply);
   }
 
@@ -69,8 +68,8 @@ export class RedisConnectionStore implements ConnectionStore {
     const [result, ...rest] = listOf(reply);
     switch (result) {
       case 'begun': {
-        const [troubles, ...connection] = rest;
-        return { result, connection: connectionOf(connectionId, connection), troubles: numberOf(troubles) };
+        const [failures, ...connection] = rest;
+        return { result, connection: connectionOf(connectionId, connection), failures: numberOf(failures) };
       }
       case 'held':
       case 'postponed':
@@ -90,14 +89,14 @@ export class RedisConnectionStore implements ConnectionStore {
     readonly operationId: string;
   }): Promise<TokenSetChange> {
     const { connectionId, createdAt, generation } = p.current;
-    // Never held up by what must be confirmed first: new tokens are written down as soon as they are here.
+    // Writes new tokens immediately, without waiting for confirmation of an earlier command.
     const stored = this.#decode(
       connectionId,
-      await this.#link.call('hmget', this.#keys.connection(connectionId), ...FIELDS),
+      await this.#link.call('hmget', this.#keys.connection(connectionId), ...CONNECTION_FIELDS),
     );
     if (stored === undefined) return { result: 'missing' };
-    // What stays of the record belongs to the token set decided on, and the script replaces no other. Where that one is gone
-    // already, there is nothing to write and only the answer is asked for.
+    // The new record keeps members of the token set it was decided on, and the script replaces no other token set. If that one is
+    // already gone, the script writes nothing and only returns the current one.
     const isStored = stored.createdAt === createdAt && stored.generation === generation;
     const record = isStored ? encodeConnection(withTokens(stored, p.tokens)) : '';
     const reply = await this.#link.run(
@@ -134,9 +133,9 @@ export class RedisConnectionStore implements ConnectionStore {
     return changeOf(connectionId, reply);
   }
 
-  async noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
+  async recordUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
     await this.#link.run(
-      'noteUse',
+      'recordUse',
       [this.#keys.connection(p.connectionId)],
       [this.#link.clock(), encodeUse(p.use), USE_NOTED_AGAIN_MS],
       { repeatable: true },
@@ -144,8 +143,8 @@ export class RedisConnectionStore implements ConnectionStore {
   }
 
   /**
-   * Not repeated after a lost answer: the second would not know whether the first was its own, and what it removes might be
-   * connected anew by then. The caller sees StoreUnavailableError, and a grant that has to be revoked is not forgotten.
+   * Not repeated after a lost reply: the repeat could not tell whether the first call removed the connection, and the user may
+   * have reconnected meanwhile. The caller gets StoreUnavailableError. A pending revocation is not forgotten.
    */
   async remove(p: {
     readonly connectionId: ConnectionId;
@@ -173,9 +172,6 @@ export class RedisConnectionStore implements ConnectionStore {
   }
 }
 
-/** As scripts answer with them too. */
-const FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
-
 function changeOf(connectionId: ConnectionId, reply: unknown): TokenSetChange {
   const [result, ...connection] = listOf(reply);
   switch (result) {
@@ -195,4 +191,25 @@ function withTokens({ accessTokenExpiresAt: _, ...kept }: Connection, tokens: Re
   return accessTokenExpiresAt === undefined ? renewed : { ...renewed, accessTokenExpiresAt };
 }
 
-const unknownResult = () => new TypeError('A script answered with a result this release does not know.');
+/** Maximum number of decoded connections that a process caches. Their tokens stay sealed. */
+const KEEP = 5_000;
+
+/**
+ * Decoding and checking a record costs more than reading it, and an active tool reads the same connection repeatedly. A cached
+ * connection is used only if the stored fields are unchanged.
+ */
+class DecodedConnections {
+  readonly #entries = new Map<ConnectionId, { readonly found: readonly unknown[]; readonly connection: Connection }>();
+
+  /** @throws DomainError `unknown_record_layout` */
+  decode(connectionId: ConnectionId, found: readonly unknown[]): Connection {
+    const entry = this.#entries.get(connectionId);
+    if (entry !== undefined && found.every((value, at) => value === entry.found[at])) return entry.connection;
+    const connection = connectionOf(connectionId, found);
+    // Evicts the oldest entry: a map iterates in insertion order.
+    if (this.#entries.size >= KEEP) this.#entries.delete(this.#entries.keys().next().value ?? connectionId);
+    this.#entries.delete(connectionId);
+    this.#entries.set(connectionId, { found, connection });
+    return connection;
+  }
+}

@@ -8,13 +8,13 @@ import {
   shardOf,
   USE_NOTED_AGAIN_MS,
 } from '@postern/elicitation';
-import { CREDENTIAL_FIELDS, credentialOf } from './credential-reply.ts';
 import type { Keys } from './keys.ts';
+import { CREDENTIAL_FIELDS, credentialOf } from './records/credential-record.ts';
 import { encodeUse } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
-/** Credentials are written by the move that completes their elicitation, so there is no verb for that here. */
+/** The transition that completes an elicitation creates its credential, so this port has no verb for that. */
 export class RedisCredentialStore implements CredentialStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -39,12 +39,12 @@ export class RedisCredentialStore implements CredentialStore {
       .sort((a, b) => a.createdAt - b.createdAt || (a.credentialId < b.credentialId ? -1 : 1));
   }
 
-  async noteUse(p: {
+  async recordUse(p: {
     readonly credentialId: CredentialId;
     readonly use: { readonly mcpServerId: string; readonly tool?: string };
   }): Promise<void> {
     await this.#link.run(
-      'noteUse',
+      'recordUse',
       [this.#keys.credential(p.credentialId)],
       [this.#link.clock(), encodeUse(p.use), USE_NOTED_AGAIN_MS],
       { repeatable: true },
@@ -52,8 +52,8 @@ export class RedisCredentialStore implements CredentialStore {
   }
 
   /**
-   * Not repeated after a lost answer: the second would not know whether the first was its own, and what it removes might be
-   * typed anew by then. The caller sees StoreUnavailableError.
+   * Not repeated after a lost reply: the repeat could not tell whether the first call removed the credential, and the user may
+   * have typed a new one meanwhile. The caller gets StoreUnavailableError.
    */
   async remove(credentialId: CredentialId): Promise<Credential | undefined> {
     const stored = await this.read(credentialId);

@@ -3,16 +3,40 @@ import type { Keys } from './keys.ts';
 import { CARRIED_KEPT } from './redis-event-outbox.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
-import { foundingText, parseShardEpoch, type ShardEpoch, shardEpochText } from './shard-epoch.ts';
+
+/** The deployment of a shard's data, and when that data began. Stored as `<deployment> <epoch>`. */
+export interface ShardEpoch {
+  readonly deployment: string;
+  /** Start of the deployment, or the time at which an operator accepted the loss of the shard's data, in ms. */
+  readonly epoch: number;
+}
+
+/** Format of a deployment id. The configuration checks it too. */
+export const DEPLOYMENT_ID = /^dp_[A-Za-z0-9_-]{8,64}$/;
+
+/**
+ * Follows the epoch of the first shard until all shards have theirs. If a gateway dies meanwhile, the next one completes the
+ * work.
+ */
+const FOUNDING = ' founding';
+
+const shardEpochText = ({ deployment, epoch }: ShardEpoch) => `${deployment} ${epoch}`;
+const foundingText = (of: ShardEpoch) => `${shardEpochText(of)}${FOUNDING}`;
+
+/** A text that this release cannot read belongs to an unknown deployment. */
+function parseShardEpoch(text: string): ShardEpoch & { readonly isFounding: boolean } {
+  const [, deployment = 'unknown', epoch = '0'] = /^(dp_\S+) (\d+)\b/.exec(text) ?? [];
+  return { deployment, epoch: Number(epoch), isFounding: text.endsWith(FOUNDING) };
+}
 
 export interface InspectedShard {
-  /** Undefined where the shard has none. */
+  /** Undefined if the shard has no epoch. */
   readonly epoch: (ShardEpoch & { readonly isFounding: boolean }) | undefined;
-  /** Set when the event that was asked about is lost: the id of the newest one before it, or '' without any. */
+  /** Present if the requested event is lost: the id of the newest earlier event, or '' if there is none. */
   readonly lostAfter?: string;
 }
 
-/** The epochs of all shards: how a Redis is known again. */
+/** The epochs of all shards, which identify a Redis. */
 export class RedisEpochs {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -23,8 +47,8 @@ export class RedisEpochs {
   }
 
   /**
-   * Reads every shard in one round. Shards that do not answer are left out.
-   * @param events by shard, the id of an event that must still be there
+   * Reads every shard in one round. Omits shards that do not answer.
+   * @param events by shard, the id of an event that must still exist
    */
   async inspect(events: ReadonlyMap<Shard, string> = new Map()): Promise<ReadonlyMap<Shard, InspectedShard>> {
     const looks = SHARDS.map(async shard => {
@@ -37,9 +61,9 @@ export class RedisEpochs {
   }
 
   /**
-   * Gives every shard its first epoch. Of several gateways that start together one decides: the one that is first at the first
-   * shard. The others, and any gateway that follows one that died here, complete what that one began.
-   * @returns what was decided
+   * Writes the first epoch of every shard. If several gateways start together, the first to write the first shard decides. The
+   * others complete its work, and so does a gateway that starts after it died.
+   * @returns the decided epoch
    * @throws StoreUnavailableError
    */
   async found(proposed: ShardEpoch): Promise<ShardEpoch> {
@@ -54,7 +78,7 @@ export class RedisEpochs {
   }
 
   /**
-   * Begins a new epoch in shards that have none, or in any shards.
+   * Starts a new epoch in the given shards, replacing an existing one only if asked to.
    * @throws StoreUnavailableError
    */
   async begin(

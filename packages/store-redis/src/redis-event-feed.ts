@@ -1,11 +1,11 @@
 import { type EventFeed, FEED_START, type FeedEvent, type FeedPage, type Watch } from '@postern/elicitation';
-import { eventIn, fieldReader } from './event-fields.ts';
 import type { Keys } from './keys.ts';
+import { eventIn, fieldReader } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, numberOf, textOf } from './reply.ts';
 import type { Waiters } from './waiters.ts';
 
-/** The feeds of all MCP servers, each in one slot of its own. */
+/** The feeds of all MCP servers, each in a separate slot. */
 export class RedisEventFeed implements EventFeed {
   readonly #link: RedisLink;
   readonly #keys: Keys;

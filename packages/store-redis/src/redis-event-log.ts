@@ -1,16 +1,22 @@
-import type { ElicitationEvent, Shard } from '@postern/elicitation';
-import { eventIn, fieldReader } from './event-fields.ts';
+import {
+  type Elicitation,
+  type ElicitationEvent,
+  type ElicitationStatus,
+  eventOf,
+  parseElicitationId,
+  type Shard,
+} from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { listOf, textOf } from './reply.ts';
+import { listOf, numberOf, textOf } from './reply.ts';
 
 export interface LoggedEvent {
-  /** Position in the shard's log; reading after it goes on from there. */
+  /** Position in the shard's log; pass it as `after` to continue from here. */
   readonly position: string;
   readonly event: ElicitationEvent;
 }
 
-/** The events of a shard in the order of their commits. Old ones are dropped by count, so it is no archive. */
+/** The events of a shard in commit order. Redis drops old ones by count, so the log is not an archive. */
 export class RedisEventLog {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -20,18 +26,37 @@ export class RedisEventLog {
     this.#keys = keys;
   }
 
-  /** @param after a position returned before; without it, reads from the oldest event kept. */
+  /** @param after a position returned earlier; without it, reads from the oldest event kept. */
   async read(shard: Shard, p: { readonly after?: string; readonly limit: number }): Promise<readonly LoggedEvent[]> {
     const from = p.after === undefined ? '-' : `(${p.after}`;
     return loggedIn(await this.#link.call('xrange', this.#keys.events(shard), from, '+', 'COUNT', p.limit));
   }
 }
 
-/** @param reply of XRANGE on the events of a shard. */
+/** @param reply of XRANGE on the events of a shard */
 export function loggedIn(reply: unknown): readonly LoggedEvent[] {
   return listOf(reply).map(entry => {
     const [position, fields] = listOf(entry);
     const field = fieldReader(listOf(fields));
     return { position: textOf(position), event: eventIn(field, textOf(field('mcpServerId'))) };
+  });
+}
+
+/** Reads the fields of a stream entry by name. */
+export function fieldReader(fields: readonly unknown[]): (name: string) => unknown {
+  return name => fields[fields.indexOf(name) + 1];
+}
+
+/** Reads the stream entry that a script wrote for a committed transition. */
+export function eventIn(field: (name: string) => unknown, mcpServerId: string): ElicitationEvent {
+  const elicitationId = parseElicitationId(textOf(field('elicitationId')));
+  if (elicitationId === undefined) throw new TypeError('Redis answered with something other than an event.');
+  return eventOf({
+    elicitationId,
+    version: numberOf(field('version')),
+    // The scripts that write these fields also check the record; status and kind are from closed sets.
+    status: textOf(field('status')) as ElicitationStatus,
+    mcpServerId,
+    request: { kind: textOf(field('kind')) } as Elicitation['request'],
   });
 }

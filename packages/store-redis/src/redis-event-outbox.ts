@@ -1,36 +1,36 @@
 import { type EventOutbox, type OutboxEntry, type Shard, shardIn } from '@postern/elicitation';
-import type { CommitSignals } from './commit-signals.ts';
 import type { Keys } from './keys.ts';
 import { loggedIn } from './redis-event-log.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
+import type { Waiters } from './waiters.ts';
 
-/** How much of each feed is kept. */
+/** Retention of each feed. */
 export interface FeedRetention {
-  /** Events per MCP server, about. */
+  /** Approximate number of events per MCP server. */
   readonly events: number;
   readonly maxAgeMs: number;
 }
 
-/** Entries per shard that stay in the outbox after they were carried, at the least. */
+/** Minimum number of carried entries per shard that stay in the outbox. */
 export const CARRIED_KEPT = 64;
-/** How long a feed without any event is still known, beyond what it keeps: a multiple of the age. */
+/** A feed without events stays known for this multiple of the event retention. */
 const KNOWN_AGES = 4;
 
 /**
- * Outbox and feed lie in different slots, so carrying is two scripts: first the feed, which knows what it has, then the cursor.
- * Killed between them, the next relay carries the same once more and the feed skips it.
+ * Carries events from the outbox to the feed. They are in different slots, so this takes two scripts: first the feed, which knows
+ * what it has, then the cursor. If a relay is killed in between, the next one carries the same events and the feed skips them.
  */
 export class RedisEventOutbox implements EventOutbox {
   readonly #link: RedisLink;
   readonly #keys: Keys;
-  readonly #commits: CommitSignals;
+  readonly #waiters: Waiters;
   readonly #retention: FeedRetention;
 
-  constructor(link: RedisLink, keys: Keys, options: { commits: CommitSignals; retention: FeedRetention }) {
+  constructor(link: RedisLink, keys: Keys, options: { waiters: Waiters; retention: FeedRetention }) {
     this.#link = link;
     this.#keys = keys;
-    this.#commits = options.commits;
+    this.#waiters = options.waiters;
     this.#retention = options.retention;
   }
 
@@ -46,7 +46,7 @@ export class RedisEventOutbox implements EventOutbox {
   }
 
   async read(shard: Shard, { after, limit }: { readonly after: string | undefined; readonly limit: number }) {
-    // From the entry read last on: while that one is there, nothing after it can have been dropped.
+    // Starts at the entry that was read last: while that entry exists, no later one can have been dropped.
     const logged = loggedIn(
       await this.#link.callFor('readOutbox', 'xrange', this.#keys.events(shard), after ?? '-', '+', 'COUNT', limit + 1),
     );
@@ -77,7 +77,7 @@ export class RedisEventOutbox implements EventOutbox {
   }
 
   onCommit(listener: (shard: Shard | undefined) => void): Disposable {
-    return this.#commits.listen(listener);
+    return this.#waiters.onCommit(listener);
   }
 }
 

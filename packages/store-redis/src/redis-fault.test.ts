@@ -4,7 +4,7 @@ import { ReplyError } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
 
-/** As ioredis makes them: with the whole command attached. */
+/** In the format of ioredis, with the whole command attached. */
 function replyError(message: string): Error {
   return Object.assign(new ReplyError(message), { command: { name: 'evalsha', args: ['a-secret'] } });
 }
@@ -20,7 +20,7 @@ describe('faults', () => {
     ['MOVED 1234 127.0.0.1:7000', 'MOVED'],
     ['NOSCRIPT No matching script.', 'NOSCRIPT'],
     ['WRONGPASS invalid username-password pair', 'WRONGPASS'],
-  ])('%s: nothing was done, try later', (message, code) => {
+  ])('%s is refused: Redis executed nothing', (message, code) => {
     const fault = faultOf(replyError(message));
     expect(fault).toMatchObject({ kind: 'refused', code });
     expect(storeErrorOf(fault)).toBeInstanceOf(StoreUnavailableError);
@@ -32,7 +32,7 @@ describe('faults', () => {
     ['Reached the max retries per request limit (which is 0).', 'connection_lost'],
     ['read ECONNRESET', 'connection_lost'],
     ["Socket timeout. Expecting data, but didn't receive any in 1500ms.", 'connection_lost'],
-  ])('%s: it may have been done', (message, code) => {
+  ])('%s is ambiguous: Redis may have executed the command', (message, code) => {
     const fault = faultOf(new Error(message));
     expect(fault).toMatchObject({ kind: 'ambiguous', code });
     expect(storeErrorOf(fault)).toBeInstanceOf(StoreUnavailableError);
@@ -41,7 +41,7 @@ describe('faults', () => {
   test.each([
     "Stream isn't writeable and enableOfflineQueue options is false",
     "Cluster isn't ready and enableOfflineQueue options is false",
-  ])('%s: nothing was sent', message => {
+  ])('%s is refused: ioredis sent nothing', message => {
     expect(faultOf(new Error(message))).toMatchObject({ kind: 'refused', code: 'not_connected' });
   });
 
@@ -50,13 +50,13 @@ describe('faults', () => {
     ['WRONGTYPE Operation against a key holding the wrong kind of value', 'WRONGTYPE'],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'CROSSSLOT'],
     ['something else', 'ERR'],
-  ])('%s: our own fault, not an outage', (message, code) => {
+  ])('%s is misuse, not an outage', (message, code) => {
     const error = storeErrorOf(faultOf(replyError(message)));
     expect(error).toBeInstanceOf(RedisFault);
     expect(error).toMatchObject({ kind: 'misuse', code });
   });
 
-  test('no argument of a command survives', () => {
+  test('a fault contains no argument of its command', () => {
     for (const message of ['OOM', "ERR with args beginning with: 'a-secret'"]) {
       const error = storeErrorOf(faultOf(replyError(message)));
       expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('a-secret');

@@ -1,16 +1,16 @@
 import { StoreUnavailableError } from '@postern/elicitation';
 
 /**
- * - `refused`: Redis, or the way to it, is in a condition in which nothing was executed.
- * - `ambiguous`: no answer came; the command may have been executed.
- * - `unconfirmed`: the command was executed, but too few replicas are known to have what it rests on.
- * - `misuse`: Redis cannot make sense of what this package sent. A fault of ours.
+ * - `refused`: Redis executed nothing, because of its state or because it was unreachable.
+ * - `ambiguous`: no reply arrived; Redis may have executed the command.
+ * - `unconfirmed`: Redis executed the command, but too few replicas are known to have its data.
+ * - `misuse`: Redis does not understand what this package sent. This is a bug of ours.
  */
 export type FaultKind = 'refused' | 'ambiguous' | 'unconfirmed' | 'misuse';
 
 /**
- * What went wrong with a command, as a code. ioredis errors carry the command's arguments, and some replies quote them, so
- * neither the error nor its text leaves this file.
+ * The failure of a command, as a code. ioredis errors carry the command's arguments, and some replies quote them, so neither the
+ * error nor its text leaves this file.
  */
 export class RedisFault extends Error {
   override name = 'RedisFault';
@@ -24,7 +24,7 @@ export class RedisFault extends Error {
   }
 }
 
-/** Error replies that speak of the condition of Redis rather than of the command. */
+/** Error replies about the state of Redis, not about the command. */
 const CONDITIONS: ReadonlySet<string> = new Set([
   'ASK',
   'BUSY',
@@ -45,18 +45,18 @@ const CONDITIONS: ReadonlySet<string> = new Set([
   'WRONGPASS',
 ]);
 
-/** Texts of ioredis for commands that it did not write to a socket. */
+/** Error messages of ioredis for commands that it did not write to a socket. */
 const NOT_SENT = /enableOfflineQueue options is false|^Cluster is ended|^None of startup nodes/;
-/** Nor is a master known that they could go to; what a Sentinel refused is quoted in it. */
+/** No master is known. The message may quote the refusal of a Sentinel. */
 const NO_SENTINEL = /^All sentinels are unreachable/;
-/** Of OpenSSL and Node.js, for a far side that is not who it should be, and for one that does not take our certificate. */
+/** Codes of OpenSSL and Node.js for a peer whose certificate is invalid, or that rejects ours. */
 const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|EPROTO)/;
 const REDIRECTED_TOO_OFTEN = /^Too many Cluster redirections/;
 
 export function faultOf(error: unknown): RedisFault {
   if (error instanceof RedisFault) return error;
   if (!(error instanceof Error)) return new RedisFault('ambiguous', 'unknown');
-  // Of a cluster of which no node could be asked where the slots are.
+  // No node of a cluster returned the slot map.
   if ('lastNodeError' in error && error.lastNodeError instanceof Error) return faultOf(error.lastNodeError);
   if (error.name === 'ReplyError') {
     const code = /^[A-Z]+\b/.exec(error.message)?.[0] ?? 'ERR';
@@ -70,12 +70,12 @@ export function faultOf(error: unknown): RedisFault {
     return new RedisFault('refused', 'tls');
   if (REDIRECTED_TOO_OFTEN.test(error.message)) return new RedisFault('refused', 'redirected_too_often');
   if (error.message === 'Command timed out') return new RedisFault('ambiguous', 'timeout');
-  // Lost connections have many names (closed, reset, retries used up, socket timeout). Whatever else there may be,
-  // assuming that the command was executed is the safe side.
+  // Lost connections have many names (closed, reset, retries used up, socket timeout). For any other error too, the safe
+  // assumption is that Redis executed the command.
   return new RedisFault('ambiguous', 'connection_lost');
 }
 
-/** The one place where a fault becomes what callers of the ports see. */
+/** Converts a fault to the error that callers of the ports get. */
 export function storeErrorOf(fault: RedisFault): Error {
   return fault.kind === 'misuse' ? fault : new StoreUnavailableError({ cause: fault });
 }

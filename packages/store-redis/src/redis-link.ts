@@ -1,34 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
+import type { CommandObserver } from './commands.ts';
 import { type CommandName, commandKeys, methodOf } from './commands.ts';
 import type { Confirmation } from './confirmation.ts';
 import { type ConfirmationRule, type ConfirmedCall, confirmedCalls, confirmedCommands } from './confirmed-commands.ts';
 import { faultOf, RedisFault, storeErrorOf } from './redis-fault.ts';
-import type { StoreGuard } from './store-guard.ts';
+
+/** Holds commands back from a Redis that has lost data, or may have. The loss watch sets it; the link obeys it. */
+export interface StoreGuard {
+  /** While it is set, commands wait for it: a check is running. Never rejects. */
+  held: Promise<void> | undefined;
+  /** If true, every command is refused. */
+  isLost: boolean;
+}
 
 export type Scalar = string | number;
 
 export interface RunOptions {
-  /** The script is guarded by an operation id (or the like): after a lost answer it is sent once more. */
+  /** An operation id (or similar) makes the script idempotent, so the link repeats it once after a lost reply. */
   readonly repeatable?: boolean;
 }
 
-/**
- * Told of every command as it is sent, by the name of the script or of the command, never with its arguments. What it returns
- * is called when the command is over; with the fault where it failed. A repeat after a lost answer belongs to the same command.
- */
-export type CommandObserver = (name: string) => (fault?: RedisFault) => void;
-
 type Method = (...values: readonly string[]) => Promise<unknown>;
 
-/** How often a broken connection is looked at while a repeat waits for it. */
+/** Poll interval of a repeat that waits for a reconnect. */
 const POLL_MS = 25;
-/** Each holds some kilobytes until its time is over. */
+/** Each pending command holds some kilobytes until its timeout. */
 const MAX_PENDING = 20_000;
 
 /**
- * The only way from the stores to Redis. Every value is checked to be a scalar (ioredis flattens arrays and objects into
- * extra arguments), and every failure leaves as a StoreUnavailableError without the arguments of the command.
+ * The only path from the stores to Redis. It checks that every value is a scalar (ioredis flattens arrays and objects into extra
+ * arguments), and converts every failure to a StoreUnavailableError without the arguments of the command.
  */
 export class RedisLink {
   readonly #redis: Redis | Cluster;
@@ -38,21 +40,21 @@ export class RedisLink {
   readonly #maxPending: number;
   readonly #confirmation: Confirmation | undefined;
   readonly #guard: StoreGuard | undefined;
-  /** Commands under way, their repeats included. */
+  /** Number of pending commands, including repeats. */
   #pending = 0;
 
-  /** @param repeatWithinMs how long a repeat waits for the connection to come back. */
+  /** @param repeatWithinMs maximum wait of a repeat for a reconnect */
   constructor(
     redis: Redis | Cluster,
     options: {
       now?: (() => number) | undefined;
       repeatWithinMs: number;
       observe?: CommandObserver | undefined;
-      /** Commands that Redis may owe an answer. What comes on top fails at once. */
+      /** Maximum number of commands without a reply. Further commands fail immediately. */
       maxPending?: number | undefined;
-      /** Of the profile that waits for replicas. Without it nothing is, and none of this costs anything. */
+      /** Set for the profile that waits for replicas. Without it, confirmation costs nothing. */
       confirmation?: Confirmation | undefined;
-      /** Where loss of data is watched. */
+      /** Set if loss of data is watched. */
       guard?: StoreGuard | undefined;
     },
   ) {
@@ -65,7 +67,7 @@ export class RedisLink {
     this.#guard = options.guard;
   }
 
-  /** First argument of every script that has to do with time: empty means the clock of Redis. */
+  /** First argument of every script that uses time. Empty means the clock of Redis. */
   clock(): Scalar {
     return this.#clock?.() ?? '';
   }
@@ -104,7 +106,7 @@ export class RedisLink {
     }
   }
 
-  /** Runs a script beside everything else: not held, not refused, not counted and not confirmed. For looks at Redis itself. */
+  /** Runs a script for a check of Redis itself: it is not held, refused, counted or confirmed. */
   async probe(name: CommandName, keys: readonly string[], values: readonly Scalar[]): Promise<unknown> {
     try {
       return await this.#send(this.#redis, name, [...keys, ...values].map(scalar));
@@ -113,18 +115,18 @@ export class RedisLink {
     }
   }
 
-  /** For readers that reach Redis without the link. @throws StoreUnavailableError where data is lost */
+  /** For readers that bypass the link. @throws StoreUnavailableError if data is lost */
   async passGuard(): Promise<void> {
     await this.#guard?.held;
     if (this.#guard?.isLost === true) throw storeErrorOf(new RedisFault('refused', 'data_lost'));
   }
 
-  /** A single Redis command, where one is enough. The key comes first. */
+  /** Runs a single Redis command. The first value is the key. */
   call(command: string, ...values: readonly Scalar[]): Promise<unknown> {
     return this.#call(command, values, undefined);
   }
 
-  /** One whose answer may have to be confirmed, by what it is for. */
+  /** Runs a single command whose reply may need confirmation, depending on its purpose. */
   callFor(purpose: ConfirmedCall, command: string, ...values: readonly Scalar[]): Promise<unknown> {
     return this.#call(command, values, purpose);
   }
@@ -157,13 +159,13 @@ export class RedisLink {
     return redis.call(command, ...sent);
   }
 
-  /** What comes back, once it is confirmed where the profile and the rule want it. */
+  /** Returns the reply, after confirmation if the profile and the rule require it. */
   #answer(
     rule: ConfirmationRule,
     sent: readonly string[],
     send: (redis: Redis | Cluster) => Promise<unknown>,
   ): Promise<unknown> {
-    // Both cost nothing as long as all is well.
+    // Both cost nothing unless data may be lost.
     const held = this.#guard?.held;
     if (held !== undefined) return held.then(() => this.#answer(rule, sent, send));
     if (this.#guard?.isLost === true) return Promise.reject(new RedisFault('refused', 'data_lost'));
@@ -186,37 +188,37 @@ export class RedisLink {
         const fault = faultOf(error);
         if (fault.kind === 'misuse') throw fault;
         const refreshed = confirmation.refresh();
-        // Not executed, because another master has the slot by now; which one, the repeat knows.
+        // Not executed, because another master has the slot now. The repeat knows which one.
         if (isRepeat || (fault.code !== 'MOVED' && fault.code !== 'no_master')) throw fault;
         await refreshed;
       }
     }
   }
 
-  /** Counts a command in. @throws StoreUnavailableError */
+  /** Counts a pending command. @throws StoreUnavailableError */
   #admit(): void {
     if (this.#pending >= this.#maxPending) throw storeErrorOf(new RedisFault('refused', 'too_many_pending'));
     this.#pending += 1;
   }
 
   /**
-   * What is sent in one turn of the event loop leaves in one write: under load, a system call for each command costs more
-   * than everything else that is done for it. Unlike ioredis' pipelines this holds nothing back until an earlier answer
-   * has come, and leaves every command its own answer, time limit and fault.
+   * Sends all commands of one turn of the event loop in one write. Under load, a system call per command costs more than all
+   * other work for it. Unlike an ioredis pipeline, this never waits for an earlier reply, and each command keeps its own reply,
+   * timeout and fault.
    */
   #gatherWrites(redis: Redis | Cluster): void {
     if (redis instanceof Cluster) return;
     const { stream } = redis;
-    // No stream before the first connection; one that is corked already is uncorked at the end of this turn.
+    // There is no stream before the first connection. A corked stream is uncorked at the end of this turn.
     if (stream === undefined || stream.writableCorked > 0) return;
     stream.cork();
     setImmediate(() => stream.uncork());
   }
 
-  /** Waits, within bounds, until commands have somewhere to go. */
+  /** Waits, for a limited time, until Redis is connected. */
   async #reconnected(): Promise<void> {
     const attempts = Math.ceil(this.#repeatWithinMs / POLL_MS);
-    // One that is being left still looks connected at first.
+    // A connection that is being closed still looks connected at first.
     for (let attempt = 0; attempt < attempts && (attempt === 0 || !isConnected(this.#redis)); attempt += 1)
       await delay(POLL_MS);
   }

@@ -1,16 +1,33 @@
 import type { ConsumeResult, OneTimeRecord, OneTimeStore, Shard } from '@postern/elicitation';
+import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decodeOneTime } from './records/one-time-record.ts';
-import { layoutNamedIn, unreadable } from './records/record-layout.ts';
+import { decode, elicitationId, encode, layoutNamedIn, text, unreadable } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, textOf } from './reply.ts';
 
-/** How long it is known, at the least, that a record was taken. */
+const oneTimeSchema = z.object({
+  elicitationId,
+  mcpServerId: text,
+  provider: text.exactOptional(),
+  browserBinding: text.exactOptional(),
+});
+
+export function encodeOneTime(record: OneTimeRecord): string {
+  const { elicitationId, mcpServerId, provider, browserBinding } = record;
+  return encode({ elicitationId, mcpServerId, provider, browserBinding });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+function decodeOneTime(json: string, digest: string): Omit<OneTimeRecord, 'sealed'> {
+  return { digest, ...decode(oneTimeSchema, json) };
+}
+
+/** Minimum time for which a taken record is remembered. */
 const SPENT_MS = 10 * 60_000;
 
 /**
- * Taking is never repeated after a lost answer: the second take would not know whether the first was its own. The record
- * is lost then, and the caller sees StoreUnavailableError.
+ * A take is never repeated after a lost reply, because the second take could not tell whether the first was its own. The record
+ * is lost then, and the caller gets StoreUnavailableError.
  */
 export class RedisOneTimeStore implements OneTimeStore {
   readonly #link: RedisLink;

@@ -1,22 +1,67 @@
 import {
   FIRST_DELAY_MS,
   type FirstPasskey,
+  isSameSubject,
   type NewPasskey,
   newOperationId,
   type Passkey,
+  type PasskeyAnnouncement,
+  type PasskeyAnnouncements,
   type PasskeyChange,
   type PasskeyStore,
   type PasskeysCountFrom,
+  type Shard,
   type Subject,
   shardOf,
   systemEntropy,
 } from '@postern/elicitation';
+import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { decodePasskey, encodePasskey } from './records/passkey-record.ts';
+import { decode, encode, subject, text, time, unreadable } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
-import { fieldsOf, isAbsent, listOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, numberOf, textOf, unknownResult } from './reply.ts';
 
-/** Every call that writes has a name of its own, so that after a lost answer its repeat is told what the first was. */
+const passkeySchema = z.object({
+  passkeyId: text,
+  subject,
+  publicKey: text,
+  signCount: z.int().nonnegative(),
+  transports: z.array(text),
+  backedUp: z.boolean(),
+  label: text,
+  createdAt: time,
+  lastUsedAt: time.exactOptional(),
+}) satisfies z.ZodType<Passkey>;
+
+/**
+ * `<signCount> <backedUp> <createdAt> <lastUsedAt> <call> <record>`, as the scripts write it. `lastUsedAt` is 0 before the first
+ * use.
+ */
+const STORED = /^(\d+) ([01]) (\d+) (\d+) \S+ (.*)$/s;
+
+/** Encodes the members that no script reads. @internal */
+export function encodePasskey({ subject, publicKey, transports, label }: NewPasskey): string {
+  return encode({ subject, publicKey, transports, label });
+}
+
+/** @throws DomainError `unknown_record_layout` @internal */
+export function decodePasskey(person: Subject, passkeyId: string, stored: string): Passkey {
+  const [, signCount, backedUp, createdAt, lastUsedAt, json] = STORED.exec(stored) ?? [];
+  if (json === undefined) throw unreadable();
+  const passkey = decode(passkeySchema, json, record => ({
+    ...record,
+    passkeyId,
+    signCount: Number(signCount),
+    backedUp: backedUp === '1',
+    createdAt: Number(createdAt),
+    ...(lastUsedAt === '0' ? {} : { lastUsedAt: Number(lastUsedAt) }),
+  }));
+  // The key names the owner. No gateway writes a record with another owner.
+  if (!isSameSubject(passkey.subject, person)) throw unreadable();
+  return passkey;
+}
+
+/** Every writing call has a unique id, so a retry after a lost reply gets the result of the first. */
 export class RedisPasskeyStore implements PasskeyStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -38,14 +83,15 @@ export class RedisPasskeyStore implements PasskeyStore {
     max: number,
     permittedBy = '',
     first: FirstPasskey = 'counts',
+    announcedAs?: string,
   ): Promise<'added' | 'exists' | 'full' | 'not_permitted'> {
     const { subject, passkeyId, signCount, backedUp } = passkey;
     const reply = await this.#link.run(
       'addPasskey',
-      [this.#keyOf(subject), this.#factsOf(subject)],
+      this.#changed(subject),
       [
         ...[this.#link.clock(), passkeyId, encodePasskey(passkey), counter(signCount), flag(backedUp), newCall(), max],
-        ...[permittedBy, FIRST_DELAY_MS, first],
+        ...[permittedBy, FIRST_DELAY_MS, first, announced(announcedAs)],
       ],
       { repeatable: true },
     );
@@ -67,20 +113,20 @@ export class RedisPasskeyStore implements PasskeyStore {
     return oneOf(reply, ['used', 'stale', 'unknown']);
   }
 
-  async remove(subject: Subject, passkeyId: string): Promise<boolean> {
-    const reply = await this.#link.run(
-      'removePasskey',
-      [this.#keyOf(subject), this.#factsOf(subject)],
-      [this.#link.clock(), passkeyId],
-    );
+  async remove(subject: Subject, passkeyId: string, announcedAs?: string): Promise<boolean> {
+    const reply = await this.#link.run('removePasskey', this.#changed(subject), [
+      this.#link.clock(),
+      passkeyId,
+      announced(announcedAs),
+    ]);
     return oneOf(reply, ['removed', 'unknown']) === 'removed';
   }
 
-  async reset(subject: Subject): Promise<number> {
+  async reset(subject: Subject, announcedAs?: string): Promise<number> {
     const reply = await this.#link.run(
       'resetPasskeys',
-      [this.#keyOf(subject), this.#factsOf(subject)],
-      [this.#link.clock(), newCall()],
+      this.#changed(subject),
+      [this.#link.clock(), newCall(), announced(announcedAs)],
       { repeatable: true },
     );
     return Number(listOf(reply)[0]);
@@ -101,6 +147,11 @@ export class RedisPasskeyStore implements PasskeyStore {
     return values.map(value => (isAbsent(value) ? undefined : textOf(value)));
   }
 
+  /** The keys of a script that adds or removes passkeys. */
+  #changed(subject: Subject): readonly string[] {
+    return [this.#keyOf(subject), this.#factsOf(subject), this.#keys.passkeyAnnouncements(shardOf(subject))];
+  }
+
   #factsOf(subject: Subject): string {
     return this.#keys.passkeyFactsOf(shardOf(subject), subject);
   }
@@ -111,9 +162,11 @@ export class RedisPasskeyStore implements PasskeyStore {
 }
 
 const newCall = () => newOperationId(systemEntropy);
+/** Every announcement has a unique id. */
+const announced = (pseudonym: string | undefined) => (pseudonym === undefined ? '' : `${newCall()} ${pseudonym}`);
 const flag = (value: boolean) => (value ? '1' : '0');
 
-/** An unsigned number (WebAuthn 6.1): with a sign in front, what is stored could not be read any more. */
+/** An unsigned number (WebAuthn 6.1). With a sign, the stored record would be unreadable. */
 function counter(signCount: number): number {
   if (!Number.isSafeInteger(signCount) || signCount < 0) throw new TypeError('A signature counter is a whole number.');
   return signCount;
@@ -122,6 +175,42 @@ function counter(signCount: number): number {
 function oneOf<const T extends string>(reply: unknown, known: readonly T[]): T {
   const [result] = listOf(reply);
   const found = known.find(value => value === result);
-  if (found === undefined) throw new TypeError('A script answered with a result this release does not know.');
+  if (found === undefined) throw unknownResult();
   return found;
+}
+
+const ANNOUNCEMENT_PREFIX = 'pk_';
+const announcementTypes = ['passkey.added', 'passkey.removed', 'passkey.reset'] as const;
+
+/** Announcements of passkey changes, in the shard of the user. The commit of the change writes them. */
+export class RedisPasskeyAnnouncements implements PasskeyAnnouncements {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+
+  constructor(link: RedisLink, keys: Keys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async read(shard: Shard, limit: number): Promise<readonly PasskeyAnnouncement[]> {
+    const key = this.#keys.passkeyAnnouncements(shard);
+    const found = listOf(await this.#link.call('zrange', key, 0, limit - 1, 'WITHSCORES'));
+    return found.flatMap((member, at) =>
+      at % 2 === 0 ? [announcementIn(shard, textOf(member), numberOf(found[at + 1]))] : [],
+    );
+  }
+
+  async remove({ eventId, pseudonym, type }: PasskeyAnnouncement): Promise<void> {
+    const shard = eventId.slice(ANNOUNCEMENT_PREFIX.length, ANNOUNCEMENT_PREFIX.length + 2) as Shard;
+    const id = eventId.slice(ANNOUNCEMENT_PREFIX.length + 3);
+    await this.#link.call('zrem', this.#keys.passkeyAnnouncements(shard), `${id} ${pseudonym} ${type}`);
+  }
+}
+
+function announcementIn(shard: Shard, member: string, occurredAt: number): PasskeyAnnouncement {
+  const [id = '', pseudonym = '', what] = member.split(' ');
+  const type = announcementTypes.find(known => known === what);
+  if (type === undefined) throw new TypeError('Redis answered with something other than an announcement.');
+  // A BullMQ job id must not contain a colon.
+  return { eventId: `${ANNOUNCEMENT_PREFIX}${shard}.${id}`, type, pseudonym, occurredAt };
 }

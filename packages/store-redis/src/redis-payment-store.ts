@@ -1,16 +1,18 @@
 import {
+  type CountedPayment,
   type ElicitationId,
   type PaymentNote,
   type PaymentStore,
   parseElicitationId,
   type Shard,
   shardIn,
+  shardOf,
 } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { isAbsent, listOf, textOf } from './reply.ts';
+import { fieldsOf, isAbsent, listOf, textOf } from './reply.ts';
 
-/** Payments in the shard of their subject, where the commit that completes the elicitation writes them. */
+/** Payments, in the shard of their subject. The commit that completes the elicitation writes them. */
 export class RedisPaymentStore implements PaymentStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -25,13 +27,22 @@ export class RedisPaymentStore implements PaymentStore {
   async read(elicitationId: ElicitationId, processorReference: string): Promise<PaymentNote | undefined> {
     const found = await this.#link.call('hget', this.#keys.payments(elicitationId), processorReference);
     if (isAbsent(found)) return undefined;
-    // What another release wrote there is a note all the same: somebody has dealt with the payment.
+    // A note in the format of another release still means that the payment has been handled.
     return textOf(found) === 'counted' ? 'counted' : 'reported';
   }
 
-  async noteReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
+  async recordReported(elicitationId: ElicitationId, processorReference: string): Promise<void> {
     const key = this.#keys.payments(elicitationId);
     await this.#link.run('notePayment', [key], [processorReference, this.#retentionMs], { repeatable: true });
+  }
+
+  async counted(p: Parameters<PaymentStore['counted']>[0]): Promise<readonly CountedPayment[]> {
+    const key = this.#keys.countedPayments(shardOf(p.subject), p);
+    return fieldsOf(await this.#link.call('hgetall', key)).map(([id, value]) => {
+      const [approvedAt, minorUnits] = textOf(value).split(' ').map(Number);
+      if (approvedAt === undefined || minorUnits === undefined) throw new TypeError('Not a counted payment.');
+      return { elicitationId: idOf(id), approvedAt, minorUnits };
+    });
   }
 
   async checkLater(elicitationId: ElicitationId, delayMs: number): Promise<void> {

@@ -7,20 +7,47 @@ import {
   type Shard,
   shardIn,
 } from '@postern/elicitation';
+import { z } from 'zod';
 import type { Keys } from './keys.ts';
-import { layoutNamedIn, unreadable } from './records/record-layout.ts';
-import { decodeRevocation, encodeRevocation } from './records/revocation-record.ts';
+import { decode, elicitationId, encode, layoutNamedIn, subject, text, unreadable } from './records/record-layout.ts';
 import type { RedisLink } from './redis-link.ts';
 import { listOf, numberOf, textOf } from './reply.ts';
 
+/** A revocation contains the whole record of its connection; only these members are read. */
+const revocationSchema = z.object({
+  owner: text,
+  subject,
+  provider: text,
+  resource: text.exactOptional(),
+  account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
+  elicitationId,
+  sealedTokens: text,
+});
+
+/** Encodes what a removed connection would leave, without members that only a connection needs. */
+function encodeRevocation(of: NewRevocation): string {
+  const { owner, subject, provider, resource, account, elicitationId, sealedTokens } = of;
+  const whose = { owner, subject, provider, resource, account };
+  return encode({ ...whose, sealedTokens, elicitationId });
+}
+
+/** @throws DomainError `unknown_record_layout` */
+function decodeRevocation(
+  json: string,
+  fields: { readonly revocationId: RevocationId; readonly createdAt: number; readonly attempts: number },
+): Revocation {
+  return { ...decode(revocationSchema, json), ...fields };
+}
+
 /**
- * How long a revocation is kept that nobody finishes. Whoever works on them gives up earlier; this is the backstop, because
- * tokens lie in there, and nobody can use them any more.
+ * Maximum age of an unfinished revocation. Retries give up earlier. This is the backstop, because the record contains tokens
+ * that no caller can use any more.
  */
 export const REVOCATION_LIFETIME_MS = 8 * 24 * 3_600_000;
 
 /**
- * Claiming is not repeated after a lost answer: the second would find it claimed. The lease of the first ends by itself.
+ * A claim is not repeated after a lost reply, because the repeat would find the revocation claimed. The lease of the first claim
+ * expires.
  */
 export class RedisRevocationStore implements RevocationStore {
   readonly #link: RedisLink;
@@ -47,7 +74,7 @@ export class RedisRevocationStore implements RevocationStore {
     const claims = await Promise.allSettled(due.map(id => this.#claim(idOf(id), p.leaseMs, 'due')));
     const claimed = claims.map(claim => (claim.status === 'fulfilled' ? claim.value : undefined));
     const revocations = claimed.filter(revocation => revocation !== undefined);
-    // One that cannot be read must not keep the others from being worked on: it comes up again, and in the end alone.
+    // A record that cannot be read must not hold up the others. It becomes due again, and fails alone in the end.
     const failed = claims.find(claim => claim.status === 'rejected');
     if (revocations.length === 0 && failed !== undefined) throw failed.reason;
     return revocations;

@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type ElicitationEvent, RECORD_LAYOUT, type RecordLayout, type Shard } from '@postern/elicitation';
+import type { ElicitationEvent, Shard } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
-import {
-  type ContractStores,
-  describeElicitationStore,
-  describeStores,
-  FEED_RETENTION,
-} from '@postern/testkit/contract';
+import { type ContractStores, describeStores, FEED_RETENTION } from '@postern/testkit/contract';
 import { startRedis, startRedisCluster } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
@@ -16,7 +11,7 @@ const redis = await startRedis();
 const cluster = await startRedisCluster();
 afterAll(() => Promise.all([redis[Symbol.asyncDispose](), cluster[Symbol.asyncDispose]()]));
 
-/** What KEYSPACE.md tells operators to allow; everything below is done by a user who may do this and nothing else. */
+/** The permissions that KEYSPACE.md lists. All tests below run as a Redis user with exactly these permissions. */
 const keyspace = readFileSync(new URL('../KEYSPACE.md', import.meta.url), 'utf8');
 const needed = keyspace.slice(keyspace.indexOf('## What the Redis user needs'));
 const commands = Array.from(needed.matchAll(/`([A-Z|]+)`/g), match => `+${match[1]}`);
@@ -34,7 +29,7 @@ const addresses = {
 } as const satisfies Record<string, RedisAddress>;
 let suites = 0;
 
-async function makeStores(address: RedisAddress, recordLayout: RecordLayout = RECORD_LAYOUT): Promise<ContractStores> {
+async function makeStores(address: RedisAddress): Promise<ContractStores> {
   const clock = createFakeClock();
   suites += 1;
   const stores = await createRedisStores({
@@ -42,9 +37,8 @@ async function makeStores(address: RedisAddress, recordLayout: RecordLayout = RE
     prefix: `suite-${suites}`,
     now: clock.now,
     feed: FEED_RETENTION,
-    recordLayout,
   });
-  return { ...stores, clock, recordLayout, events: shard => announced(stores, shard) };
+  return { ...stores, clock, events: shard => announced(stores, shard) };
 }
 
 async function announced(stores: RedisStores, shard: Shard): Promise<readonly ElicitationEvent[]> {
@@ -53,9 +47,8 @@ async function announced(stores: RedisStores, shard: Shard): Promise<readonly El
 
 describeStores('Redis', () => makeStores(addresses.redis));
 describeStores('Redis Cluster', () => makeStores(addresses.cluster));
-describeElicitationStore('Redis, layout 2', () => makeStores(addresses.redis, 2));
 
-test.each(Object.entries(addresses))('what is no port needs no more than that: %s', async (_, address) => {
+test.each(Object.entries(addresses))('the other features need no further permission: %s', async (_, address) => {
   await using stores = await createRedisStores({ ...address, prefix: 'suite-other' });
   await stores.ping();
   expect(await stores.clientRegistrations.putIfAbsent('digest', 'sealed')).toBe('sealed');

@@ -17,11 +17,11 @@ describe('webhook endpoints', () => {
     return `tracker.hook-${round}`;
   };
 
-  test('nothing is known of a new one', async () => {
+  test('a new endpoint has no record', async () => {
     expect(await stores.webhookEndpoints.read(fresh())).toEqual({});
   });
 
-  test('the cursor moves only from where it is', async () => {
+  test('the cursor moves only from its current position', async () => {
     const { webhookEndpoints } = stores;
     const name = fresh();
     expect(await webhookEndpoints.moveCursor(name, { from: '1-0', to: '2-0' })).toBe(false);
@@ -32,7 +32,7 @@ describe('webhook endpoints', () => {
     expect(await webhookEndpoints.read(name)).toEqual({ cursor: '5-0' });
   });
 
-  test('of many that move it at once one does, and a repeat of its move is a success', async () => {
+  test('one of many concurrent callers moves the cursor, and a repeat of its move succeeds', async () => {
     const { webhookEndpoints } = stores;
     const name = fresh();
     const moves = Array.from({ length: 20 }, (_, at) => ({ from: undefined, to: `${at + 1}-0` }));
@@ -42,7 +42,7 @@ describe('webhook endpoints', () => {
     expect(winner && (await webhookEndpoints.moveCursor(name, winner))).toBe(true);
   });
 
-  test('failures count from the first after a success', async () => {
+  test('failures count from the first one after a success', async () => {
     const { webhookEndpoints } = stores;
     const name = fresh();
     expect(await webhookEndpoints.noteFailure(name, 1_000)).toBe(1_000);
@@ -51,7 +51,7 @@ describe('webhook endpoints', () => {
     expect(await webhookEndpoints.noteFailure(name, 3_000)).toBe(3_000);
   });
 
-  test('it is disabled once, for the first reason, and enabling forgets the failures', async () => {
+  test('an endpoint is disabled once, for the first reason, and enabling it clears the failures', async () => {
     const { webhookEndpoints } = stores;
     const name = fresh();
     await webhookEndpoints.noteFailure(name, 1_000);
@@ -65,7 +65,7 @@ describe('webhook endpoints', () => {
   });
 
   test.each(['', 'tracker', 'tracker.', 'tracker.a}b', 'tracker.{a}', 'a.b.c', 'A.b'])(
-    '%j is no endpoint',
+    'rejects the endpoint name %j',
     async name => {
       await expect(stores.webhookEndpoints.read(name)).rejects.toThrow(TypeError);
     },

@@ -1,19 +1,20 @@
+import { definedOnly } from '@postern/elicitation';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
 export type DisabledReason = 'gone' | 'failing';
 
-/** What is remembered of a webhook endpoint beside its queue. Never its URL or secrets: they are configuration. */
+/** State of a webhook endpoint outside its queue. Never its URL or secrets, which are configuration. */
 export interface WebhookEndpointRecord {
-  /** Position in the feed up to which deliveries are queued; absent before the first look at the feed. */
+  /** Position in the feed up to which deliveries are queued. Absent before the first read of the feed. */
   readonly cursor?: string;
   /** First failure after the last success, epoch milliseconds. */
   readonly failingSince?: number;
   readonly disabled?: { readonly reason: DisabledReason; readonly at: number };
 }
 
-/** Cursor and health of webhook endpoints, by their name `<mcpServerId>.<endpointId>`. All throw StoreUnavailableError. */
+/** Cursor and health of webhook endpoints, by name `<mcpServerId>.<endpointId>`. All methods throw StoreUnavailableError. */
 export class RedisWebhookEndpointStore {
   readonly #link: RedisLink;
   readonly #keys: Keys;
@@ -29,13 +30,13 @@ export class RedisWebhookEndpointStore {
     const [cursor, failingSince, disabled] = reply.map(value => (isAbsent(value) ? undefined : textOf(value)));
     const [, at, reason] = /^(\d+) (gone|failing)$/.exec(disabled ?? '') ?? [];
     return {
-      ...(cursor === undefined ? {} : { cursor }),
+      ...definedOnly({ cursor }),
       ...(failingSince === undefined ? {} : { failingSince: Number(failingSince) }),
       ...(at === undefined ? {} : { disabled: { at: Number(at), reason: reason as DisabledReason } }),
     };
   }
 
-  /** False when the cursor is not at `from` any more: somebody else goes on from where it is. */
+  /** Returns false if the cursor is not at `from`: another replica has moved it and continues from there. */
   async moveCursor(endpoint: string, p: { readonly from: string | undefined; readonly to: string }): Promise<boolean> {
     const values = [p.from ?? '', p.to];
     const reply = await this.#link.run('moveWebhookCursor', [this.#keys.webhookEndpoint(endpoint)], values, {
@@ -48,19 +49,19 @@ export class RedisWebhookEndpointStore {
     await this.#link.call('hdel', this.#keys.webhookEndpoint(endpoint), 'failingSince');
   }
 
-  /** @returns since when there were only failures; undefined when a success came in between */
+  /** @returns the time of the first failure since the last success; undefined if a success came in between */
   async noteFailure(endpoint: string, now: number): Promise<number | undefined> {
     await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'failingSince', now);
     return (await this.read(endpoint)).failingSince;
   }
 
-  /** True for the first of those who do it at once. */
+  /** Returns true only for the first of concurrent callers. */
   async disable(endpoint: string, p: { readonly reason: DisabledReason; readonly now: number }): Promise<boolean> {
     const value = `${p.now} ${p.reason}`;
     return (await this.#link.call('hsetnx', this.#keys.webhookEndpoint(endpoint), 'disabled', value)) === 1;
   }
 
-  /** Forgets the failures too, or the next one would disable it again. @returns whether it was disabled */
+  /** Clears the failures as well, because the next one would disable the endpoint again. @returns whether it was disabled */
   async enable(endpoint: string): Promise<boolean> {
     const key = this.#keys.webhookEndpoint(endpoint);
     await this.#link.call('hdel', key, 'failingSince');

@@ -4,8 +4,9 @@ import { createKeys } from './keys.ts';
 import { faultOf } from './redis-fault.ts';
 
 /**
- * Every write command of our scripts and of BullMQ's, with arguments, in the form that the append-only file has: Redis rewrites
- * relative expiries and blocking commands, and adds SELECT and UNLINK itself.
+ * Every write command of our scripts and of BullMQ's, with arguments, as the append-only file holds it. Redis rewrites relative
+ * expiries and blocking commands, and adds SELECT and UNLINK.
+ * @internal
  */
 export function replayedCommands(key: string): readonly (readonly [string, ...string[]])[] {
   return [
@@ -44,13 +45,13 @@ export function replayedCommands(key: string): readonly (readonly [string, ...st
 export type ReplayPermission =
   | { readonly answer: 'granted' }
   | { readonly answer: 'denied'; readonly command: string }
-  /** ACL DRYRUN is forbidden or unknown here, as with many managed offers. */
+  /** ACL DRYRUN is forbidden or unknown, as at many managed Redis services. */
   | { readonly answer: 'unknown' };
 
 /**
- * Asks whether the user `default` may run the commands that the append-only file holds. Redis replays the file as that user, and EXEC
- * checks its permissions: a denied command of a script is dropped without an error (redis#14541). ACL DRYRUN answers for a disabled
- * user as well; ACL GETUSER would show password hashes.
+ * Asks Redis whether the user `default` may run the commands in the append-only file. Redis replays the file as that user, and
+ * EXEC checks its permissions: it drops a denied command of a script without an error (redis#14541). ACL DRYRUN also works for a
+ * disabled user; ACL GETUSER would reveal password hashes.
  * @throws StoreUnavailableError
  */
 export async function replayPermissionOf(node: Redis, prefix = 'postern'): Promise<ReplayPermission> {

@@ -17,8 +17,8 @@ const addresses: readonly (readonly [string, RedisAddress])[] = [
 ];
 const REPLICAS = 3;
 
-/** Several replicas, each with connections of its own: what one commits holds for all. */
-describe.each(addresses)('%s: replicas at once', (_, address) => {
+/** Several replicas with separate connections: a commit of one holds for all. */
+describe.each(addresses)('%s: concurrent replicas', (_, address) => {
   let replicas: readonly [RedisStores, ...RedisStores[]];
   beforeAll(async () => {
     const open = () => createRedisStores({ ...address, prefix: 'replicas' });
@@ -49,7 +49,7 @@ describe.each(addresses)('%s: replicas at once', (_, address) => {
     return stored;
   }
 
-  test('of 50 approvals one is committed, and of 50 answers of the processor one', async () => {
+  test('commits one of 50 approvals, and one of 50 responses of the processor', async () => {
     const charging = await raced(await pending('payment'), [approve]);
     expect(charging).toMatchObject({ status: 'active', version: 2 });
     const charged = await raced(charging, [charge]);
@@ -57,7 +57,7 @@ describe.each(addresses)('%s: replicas at once', (_, address) => {
     expect(await raced(await pending('approval'), [answer(await pending('approval'))])).toMatchObject({ version: 2 });
   });
 
-  test('the same ask at once meets the payment that is charging, on every replica', async () => {
+  test('a repeated request finds the charging payment on every replica', async () => {
     const charging = await moved(replica(0).elicitations, await pending('payment'), approve);
     const results = await everywhere(stores => stores.elicitations.create(askFor('payment', charging.subject)));
     expect(new Set(results.map(each => each.result === 'open' && each.elicitationId))).toEqual(
@@ -65,7 +65,7 @@ describe.each(addresses)('%s: replicas at once', (_, address) => {
     );
   });
 
-  test('of 50 names one redeems', async () => {
+  test('one of 50 redemptions gets the result', async () => {
     const form = await pending('form');
     const { elicitationId } = await moved(replica(0).elicitations, form, answer(form));
     const results = await everywhere((stores, nth) =>
@@ -75,7 +75,7 @@ describe.each(addresses)('%s: replicas at once', (_, address) => {
     expect(results.filter(each => each.result === 'redeemed' && each.isFirst && each.sealed)).toHaveLength(1);
   });
 
-  test('of 50 assertions with one counter one counts, and of 50 passkeys as many as may be are added', async () => {
+  test('one of 50 assertions with the same counter counts, and of 50 passkeys the maximum number is added', async () => {
     const subject = somebody();
     const passkey = { subject, publicKey: 'pQEC', signCount: 1, transports: [], backedUp: false, label: 'Key' };
     const added = await everywhere(stores => stores.passkeys.add({ ...passkey, passkeyId: operation() }, 5));

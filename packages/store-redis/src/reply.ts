@@ -1,11 +1,11 @@
-/** Reading of replies. A reply of another shape means a script and its caller do not belong together. */
+/** Reads replies. An unexpected shape means that a script and its caller do not match. */
 
 export function listOf(reply: unknown): readonly unknown[] {
   if (!Array.isArray(reply)) throw new TypeError('Redis answered with something other than a list.');
   return reply;
 }
 
-/** A hash, as ioredis answers with it. */
+/** A hash in the format of ioredis. */
 export function fieldsOf(reply: unknown): readonly (readonly [name: string, value: unknown])[] {
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply))
     throw new TypeError('Redis answered with something other than a hash.');
@@ -17,7 +17,7 @@ export function textOf(value: unknown): string {
   throw new TypeError('Redis answered with something other than text.');
 }
 
-/** Redis has no value for it. */
+/** Whether Redis has no value. */
 export function isAbsent(value: unknown): value is null | undefined {
   return value === null || value === undefined;
 }
@@ -27,3 +27,5 @@ export function numberOf(value: unknown): number {
   if (!Number.isSafeInteger(number)) throw new TypeError('Redis answered with something other than a number.');
   return number;
 }
+
+export const unknownResult = () => new TypeError('A script answered with a result this release does not know.');

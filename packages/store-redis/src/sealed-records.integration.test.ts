@@ -83,7 +83,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     return { records: steps.flatMap(step => step.records), unreadable: steps.flatMap(step => step.unreadable) };
   }
 
-  test('the walk meets every connection and every revocation, on every node, and nothing else', async () => {
+  test('the walk returns every connection and every revocation on every node, and nothing else', async () => {
     const connections = await Promise.all(Array.from({ length: 600 }, () => connect()));
     const removed = connections.slice(0, 100);
     const revocations = await Promise.all(
@@ -114,7 +114,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     }
   });
 
-  test('the walk meets lasting credentials and results, and replacing changes nothing else of them', async () => {
+  test('the walk returns lasting credentials and results, and a replacement changes nothing else in them', async () => {
     const person = somebody();
     const make = (sample: kindSamples.Sample) => created(stores.elicitations, askFor(sample, person));
     const [lasting, once, form] = [await make('lasting'), await make('once'), await make('form')];
@@ -143,7 +143,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     for (const record of expected) expect(records.filter(({ id }) => id === record.id)).toEqual([record]);
 
     const { credentialId } = putCredential;
-    await stores.credentials.noteUse({ credentialId, use: { mcpServerId: 'issue-tracker' } });
+    await stores.credentials.recordUse({ credentialId, use: { mcpServerId: 'issue-tracker' } });
     const before = await stores.credentials.read(credentialId);
     for (const record of expected) {
       expect(await stores.sealedRecords.replace(record, `${record.sealed}.next`)).toBe(true);
@@ -160,10 +160,10 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     });
   });
 
-  test('a replaced value changes nothing else of its connection', async () => {
+  test('a replacement changes nothing else in the connection', async () => {
     const name = sealedValue();
     const before = await connect(somebody(), { sealedTokens: name, account: { id: '1', name } });
-    await stores.connections.noteUse({ connectionId: before.connectionId, use: { mcpServerId: 'issue-tracker' } });
+    await stores.connections.recordUse({ connectionId: before.connectionId, use: { mcpServerId: 'issue-tracker' } });
     await stores.connections.markLost({ current: before, reason: 'refused' });
     const used = await stored(before);
     clock.advance(5_000);
@@ -180,7 +180,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     expect((await stored(before)).sealedTokens).toBe(tokens);
   });
 
-  test('newer tokens are not replaced, and neither is what is gone', async () => {
+  test('replaces neither newer tokens nor a removed record', async () => {
     const before = await connect();
     const tokens = sealedValue();
     await refreshed(before, tokens);
@@ -199,7 +199,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     expect((await stored(before)).sealedTokens).toBe(next);
   });
 
-  test('of many replacements at once exactly one wins', async () => {
+  test('exactly one of many concurrent replacements wins', async () => {
     const before = await connect();
     const values = Array.from({ length: 50 }, sealedValue);
     const results = await Promise.all(values.map(value => stores.sealedRecords.replace(recordOf(before), value)));
@@ -207,7 +207,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     expect((await stored(before)).sealedTokens).toBe(values[results.indexOf(true)]);
   });
 
-  test('a refresh and a replacement at once: the refreshed tokens stay', async () => {
+  test('refreshed tokens stay if a replacement runs concurrently', async () => {
     const connections = await Promise.all(Array.from({ length: 50 }, () => connect()));
     await Promise.all(
       connections.map(async before => {
@@ -222,7 +222,7 @@ describe.each(addresses)('%s: sealed records', (_, address) => {
     );
   });
 
-  test.each(['', 'a"b', 'a b', 'a\n', '\\'])('what is no sealed value is not stored: %j', async value => {
+  test.each(['', 'a"b', 'a b', 'a\n', '\\'])('stores nothing but sealed values: rejects %j', async value => {
     const before = await connect();
     await expect(stores.sealedRecords.replace(recordOf(before), value)).rejects.toThrowError(TypeError);
   });
@@ -241,7 +241,7 @@ describe('sealed records in one Redis', () => {
     await stores.close();
   });
 
-  test('a revocation keeps its lifetime, and other prefixes are not walked', async () => {
+  test('a revocation keeps its lifetime, and the walk skips other prefixes', async () => {
     const subject = somebody();
     const revocationId = newRevocationId(shardOf(subject), systemEntropy);
     const sealed = sealedValue();
@@ -271,15 +271,12 @@ describe('sealed records in one Redis', () => {
     await operator.del(keys.result(id));
   });
 
-  test.each(['no JSON', '{}', '{"sealedTokens":1}'])(
-    'what cannot be read is reported, not passed over: %s',
-    async record => {
-      const subject = somebody();
-      const connectionId = connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' });
-      await operator.hset(keys.connection(connectionId), 'record', record);
-      const steps = await stepsOf(stores);
-      expect(steps.flatMap(step => step.unreadable)).toEqual([{ kind: 'connection', id: connectionId }]);
-      await operator.del(keys.connection(connectionId));
-    },
-  );
+  test.each(['no JSON', '{}', '{"sealedTokens":1}'])('the walk reports an unreadable record: %s', async record => {
+    const subject = somebody();
+    const connectionId = connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' });
+    await operator.hset(keys.connection(connectionId), 'record', record);
+    const steps = await stepsOf(stores);
+    expect(steps.flatMap(step => step.unreadable)).toEqual([{ kind: 'connection', id: connectionId }]);
+    await operator.del(keys.connection(connectionId));
+  });
 });

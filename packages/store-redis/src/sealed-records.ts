@@ -5,17 +5,18 @@ import {
   kinds,
   parseElicitationId,
   StoreUnavailableError,
+  UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import type { Cluster, Redis } from 'ioredis';
 import { z } from 'zod';
 import { mastersOf } from './assert-safe-redis.ts';
 import type { Keys, SealedKind } from './keys.ts';
-import { elicitationId, layout, subject, text } from './records/record-layout.ts';
+import { decode, elicitationId, subject, text } from './records/record-layout.ts';
 import { faultOf, storeErrorOf } from './redis-fault.ts';
 import type { RedisLink } from './redis-link.ts';
 import { isAbsent, listOf, textOf } from './reply.ts';
 
-/** A stored value that the vault has sealed for longer than one interaction, with what it is bound to. */
+/** A lasting value that the vault has sealed, with the owner it is bound to. */
 export type SealedRecord = SealedTokens | SealedCredential | SealedResult | SealedRegistration;
 
 interface SealedTokens extends Pick<Connection, 'owner' | 'subject' | 'provider' | 'resource' | 'elicitationId'> {
@@ -33,7 +34,10 @@ interface SealedCredential extends Pick<Credential, 'owner' | 'subject' | 'name'
   readonly sealed: string;
 }
 
-/** What was typed, to be redeemed. It lives for the retention only, and a key can be retired on any day. */
+/**
+ * Values that a user typed, until they are redeemed. The record lives only for the retention, but an operator can retire a key on
+ * any day.
+ */
 interface SealedResult extends Pick<Elicitation, 'elicitationId' | 'mcpServerId' | 'subject'> {
   readonly kind: 'result';
   /** Elicitation id. */
@@ -42,18 +46,18 @@ interface SealedResult extends Pick<Elicitation, 'elicitationId' | 'mcpServerId'
   readonly sealed: string;
 }
 
-/** Of the gateway itself, at an authorization server. */
+/** The gateway's own client registration at an authorization server. */
 interface SealedRegistration {
   readonly kind: 'registration';
-  /** The digest it is stored under, which is all it is bound to. */
+  /** The digest it is stored under. The seal is bound to nothing else. */
   readonly id: string;
   readonly sealed: string;
 }
 
-/** What one step of a walk came upon; often nothing. */
+/** The records of one step of a walk; often none. */
 export interface SealedRecordsStep {
   readonly records: readonly SealedRecord[];
-  /** Records of a layout this release cannot read. Their values are sealed under who knows which key. */
+  /** Records of a layout that this release cannot read. The key of their sealed values is unknown. */
   readonly unreadable: readonly SealedRecordName[];
 }
 
@@ -62,20 +66,20 @@ interface SealedRecordName {
   readonly id: string;
 }
 
-const boundSchema = z.object({ layout, owner: text, subject, elicitationId });
+const boundSchema = z.object({ owner: text, subject, elicitationId });
 const schemas = {
   tokens: boundSchema.extend({ provider: text, resource: text.exactOptional(), sealedTokens: text }),
   credential: boundSchema.extend({ name: text, sealedValues: text }),
-  result: z.object({ layout, mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
-  registration: z.object({ layout, sealedRegistration: text }),
+  result: z.object({ mcpServerId: text, subject, kind: z.enum(kinds), sealedResult: text }),
+  registration: z.object({ sealedRegistration: text }),
 };
 
-/** What a sealed value consists of: it can stand in JSON as it is. */
+/** The characters of a sealed value. None of them needs escaping in JSON. */
 const SEALED = /^[A-Za-z0-9_.-]+$/;
-/** Keys that Redis looks at in one step: far below a millisecond. */
+/** Number of keys that Redis scans per step; takes far less than a millisecond. */
 const KEYS_PER_STEP = 250;
 
-/** The lasting sealed values of everybody, for those who must look at each: rotation of keys. */
+/** All lasting sealed values, for key rotation. */
 export class SealedRecords {
   readonly #redis: Redis | Cluster;
   readonly #link: RedisLink;
@@ -88,18 +92,18 @@ export class SealedRecords {
   }
 
   /**
-   * Walks over all of them in small steps, on every master. A record that is there from the beginning to the end is met at
-   * least once; one that comes, goes or moves meanwhile may be missed, and one may be met twice.
+   * Walks through all records in small steps, on every master. It finds a record that exists the whole time at least once. It may
+   * miss a record that appears, vanishes or moves meanwhile, and may return one twice.
    * @throws StoreUnavailableError
    */
   async *walk(): AsyncGenerator<SealedRecordsStep, void, undefined> {
     const masters = mastersOf(this.#redis);
-    // Nobody to ask is not the same as nothing there.
+    // Without a reachable master, its records are unknown.
     if (masters.length === 0) throw new StoreUnavailableError();
     for (const master of masters) {
       let cursor = '0';
       do {
-        // An empty Redis must not look as if nothing were sealed under a key that is still needed.
+        // An empty Redis must not suggest that a key is no longer needed.
         await this.#link.passGuard();
         const [next, found] = await this.#scan(master, cursor);
         yield await this.#read(found);
@@ -109,8 +113,8 @@ export class SealedRecords {
   }
 
   /**
-   * Stores another sealed value in the place of this one, unless the record is gone or holds another one by now. Nothing else
-   * of the record changes. True also when an earlier attempt did it.
+   * Replaces this sealed value, unless the record is gone or holds another value. The rest of the record does not change. Also
+   * returns true if an earlier attempt did it.
    * @throws StoreUnavailableError
    */
   async replace(record: SealedRecordName & { readonly sealed: string }, nextSealed: string): Promise<boolean> {
@@ -159,40 +163,36 @@ const members: Record<SealedKind, string> = {
   registration: 'sealedRegistration',
 };
 
-/** As it stands in a record; no text within the record can look like it, because its quotes would be escaped. */
+/** The member as it occurs in a record. No text within the record can look like it, because its quotes would be escaped. */
 const memberOf = (kind: SealedKind, sealed: string) => `"${members[kind]}":${JSON.stringify(sealed)}`;
 
-function parse({ kind, id }: SealedRecordName, json: string): SealedRecord | undefined {
-  let record: unknown;
+/** Returns undefined for a record that this release cannot read. */
+function parse(name: SealedRecordName, json: string): SealedRecord | undefined {
   try {
-    record = JSON.parse(json);
-  } catch {
-    return undefined;
+    return sealedRecordOf(name, json);
+  } catch (error) {
+    if (error instanceof UnknownRecordLayoutError) return undefined;
+    throw error;
   }
+}
+
+function sealedRecordOf({ kind, id }: SealedRecordName, json: string): SealedRecord | undefined {
   switch (kind) {
     case 'connection':
     case 'revocation': {
-      const { data } = schemas.tokens.safeParse(record);
-      if (data === undefined) return undefined;
-      const { layout: _, sealedTokens: sealed, ...bound } = data;
+      const { sealedTokens: sealed, ...bound } = decode(schemas.tokens, json);
       return { kind, id, sealed, ...bound };
     }
     case 'credential': {
-      const { data } = schemas.credential.safeParse(record);
-      if (data === undefined) return undefined;
-      const { layout: _, sealedValues: sealed, ...bound } = data;
+      const { sealedValues: sealed, ...bound } = decode(schemas.credential, json);
       return { kind, id, sealed, ...bound };
     }
     case 'result': {
-      const { data } = schemas.result.safeParse(record);
       const elicitationId = parseElicitationId(id);
-      if (data === undefined || elicitationId === undefined) return undefined;
-      const { mcpServerId, subject, kind: asked, sealedResult: sealed } = data;
-      return { kind, id, elicitationId, mcpServerId, subject, request: { kind: asked }, sealed };
+      const { mcpServerId, subject, kind: asked, sealedResult: sealed } = decode(schemas.result, json);
+      return elicitationId && { kind, id, elicitationId, mcpServerId, subject, request: { kind: asked }, sealed };
     }
-    case 'registration': {
-      const { data } = schemas.registration.safeParse(record);
-      return data && { kind, id, sealed: data.sealedRegistration };
-    }
+    case 'registration':
+      return { kind, id, sealed: decode(schemas.registration, json).sealedRegistration };
   }
 }

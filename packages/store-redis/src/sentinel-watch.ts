@@ -7,18 +7,18 @@ export interface SentinelWatchOptions {
   readonly tls: RedisTlsOptions | undefined;
   readonly connectionName: string;
   readonly timeoutMs: number;
-  /** Another master than the one of the last time: connections to that one are to be left, also where it is still up. */
+  /** Called if the master has changed. Leave the connections to the old one, even if it still runs. */
   readonly onSwitch: () => void;
   readonly onFault: (fault: RedisFault) => void;
 }
 
 const CHANNEL = '+switch-master';
-/** Between two attempts to reach a Sentinel that is away; the others are listened to meanwhile. */
+/** Delay before reconnecting to an unreachable Sentinel; the others stay subscribed. */
 const PAUSE_MS = 5_000;
 
 /**
- * Listens to all Sentinels for fail-overs. Every one of them tells of each, one after another, and only the first counts: dropping the
- * new connections with every further one, as the detector of ioredis does, would prolong what it is there to shorten.
+ * Listens to all Sentinels for fail-overs. Every Sentinel announces each fail-over, and only the first announcement counts.
+ * Dropping the new connections at each further one, as the detector of ioredis does, would prolong the outage.
  */
 export class SentinelWatch {
   readonly #sentinels: readonly Redis[];
@@ -49,7 +49,7 @@ export class SentinelWatch {
         last = message;
         onSwitch();
       });
-      // What comes of it is told by its events.
+      // Its events report the result.
       sentinel.connect().catch(() => undefined);
       return sentinel;
     });
@@ -60,7 +60,21 @@ export class SentinelWatch {
   }
 }
 
-/** Has a connection look for its master anew. One that is not there is looking already, and must not be disturbed. */
+/** Makes a connection look up its master again. A connection that is down is already doing that and must not be disturbed. */
 export function leaveMaster(redis: Redis): void {
   if (redis.status === 'ready') redis.disconnect(true);
+}
+
+/**
+ * Reconnects a connection that ended without a call to `disconnect`. Under Sentinel, ioredis gives up for good if it is asked to
+ * reconnect while it looks up the master, for example because of a reply of the old master.
+ * @returns a function to call before closing the connection on purpose
+ */
+export function keepConnecting(redis: Redis): () => void {
+  const connect = () => {
+    // Its events report the result.
+    redis.connect().catch(() => undefined);
+  };
+  redis.on('end', connect);
+  return () => redis.off('end', connect);
 }

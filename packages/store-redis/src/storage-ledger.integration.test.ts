@@ -1,4 +1,4 @@
-import { type CreateElicitation, type Shard, shardIn, shardOf, shardOfDigest } from '@postern/elicitation';
+import { type CreateElicitation, type Shard, shardIn, shardOf } from '@postern/elicitation';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { type RedisServer, startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 import { createKeys } from './keys.ts';
 
-const { AMPLE, ask, cancel, created, engage, from, MINUTE, moved, oneTimeFor, operation, secretDigest, somebody } =
-  samples;
+const { AMPLE, ask, cancel, created, engage, from, MINUTE, moved, oneTimeFor, secretDigest, somebody } = samples;
 const { answer, approve, askFor } = kindSamples;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -34,18 +33,10 @@ describe('the ledger of an MCP server in a shard', () => {
       .map(Number);
     return { records, bytes };
   };
-  const keyDigestIn = (shard: Shard) => {
-    let digest = secretDigest();
-    while (shardOfDigest(digest) !== shard) digest = secretDigest();
-    return digest;
-  };
-  const idempotent = (shard: Shard, mcpServerId: string) => ({
-    ...{ mcpServerId, digest: keyDigestIn(shard), fingerprint: secretDigest(), reservation: operation() },
-    ...{ leaseMs: MINUTE, quota: AMPLE },
-  });
+  const newKey = () => ({ digest: secretDigest(), fingerprint: secretDigest() });
   const later = (request: CreateElicitation) => from('tracker', { ...request, coalescingDigest: secretDigest() });
 
-  test('S73: charges at least the memory that Redis uses, whatever is asked and answered', async () => {
+  test('S73: charges at least the memory that Redis uses, for every kind of request and answer', async () => {
     await operator.flushall();
     await using fresh = await createRedisStores({ url: redis.url });
     const person = somebody();
@@ -59,7 +50,7 @@ describe('the ledger of an MCP server in a shard', () => {
       const two = await moved(fresh.elicitations, await created(fresh.elicitations, withMessage(length)), engage);
       await moved(fresh.elicitations, one, cancel);
       const record = { ...oneTimeFor(two.elicitationId), mcpServerId: 'tracker', sealed: 's'.repeat(length) };
-      const retry = { events: ['retry'], next: { status: 'pending', trouble: 'provider_denied' } } as const;
+      const retry = { events: ['retry'], next: { status: 'pending', retryReason: 'provider_denied' } } as const;
       await moved(fresh.elicitations, two, retry, { ...engage, putOneTime: { record, ttlMs: MINUTE } });
       const form = await moved(
         fresh.elicitations,
@@ -69,9 +60,9 @@ describe('the ledger of an MCP server in a shard', () => {
       await moved(fresh.elicitations, form, { ...answer(form), putResult: { sealed: 's'.repeat(length) } });
       const payment = await created(fresh.elicitations, later(askFor('payment', person)));
       await moved(fresh.elicitations, payment, approve);
-      const key = idempotent(shard, 'tracker');
-      await fresh.idempotency.begin(key);
-      await fresh.idempotency.finish({ ...key, response: 'r'.repeat(length), retentionMs: DAY });
+      const named = { shard, mcpServerId: 'tracker', quota: AMPLE };
+      await fresh.idempotency.put({ ...newKey(), ...named, response: 'r'.repeat(length) });
+      await created(fresh.elicitations, { ...withMessage(length), idempotencyKey: newKey() });
     }
     const names = (await operator.keys('*')).filter(
       name => !/:(epoch|cursor|events|feed|fed|quota|fence)(:|$)/.test(name),
@@ -81,10 +72,10 @@ describe('the ledger of an MCP server in a shard', () => {
     );
     const { bytes = 0, records } = await totalOf(shard, 'tracker');
     expect(bytes).toBeGreaterThan(used.reduce((sum, each) => sum + each, 0));
-    expect(records).toBe(7 * 6);
+    expect(records).toBe(7 * 8);
   });
 
-  test('a ledger holds what expires by hour, and goes with the last of it', async () => {
+  test('a ledger counts records by the hour of their expiry, and expires with the last one', async () => {
     const request = later(ask(somebody()));
     const elicitation = await created(stores.elicitations, request);
     const key = keys.ledger(shardIn(elicitation.elicitationId), 'tracker');
@@ -100,7 +91,7 @@ describe('the ledger of an MCP server in a shard', () => {
     expect(await totalOf(shardIn(elicitation.elicitationId), 'tracker')).toMatchObject({ records: 1 });
   });
 
-  test('counts what a release before has written from its next move on, and takes nothing back that was not charged', async () => {
+  test('counts a record of an earlier release from its next transition on, and never reverses a charge that was not made', async () => {
     const elicitation = await created(stores.elicitations, later(ask(somebody())));
     const shard = shardIn(elicitation.elicitationId);
     await operator.del(keys.ledger(shard, 'tracker'));

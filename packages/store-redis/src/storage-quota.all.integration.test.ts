@@ -19,7 +19,7 @@ const QUOTA: StorageQuota = { records: 16 * SHARDS.length, bytes: 1e12 };
 const MOST_ASKS = 14 * SHARDS.length;
 
 describe.each(addresses)('the quota of an MCP server on %s', (_, address) => {
-  test('S73: an MCP server that invents people is refused beyond its quota, and another one goes on in every shard', async () => {
+  test('S73: refuses an MCP server that invents users beyond its quota, and serves another one in every shard', async () => {
     await using stores = await createRedisStores(address);
     const issue = async (mcpServerId: string, person = somebody()) => {
       const request = from(mcpServerId, { ...ask(person), quota: QUOTA });
@@ -32,7 +32,7 @@ describe.each(addresses)('the quota of an MCP server on %s', (_, address) => {
       expect(results.every(result => result === 'created' || result === 'over_quota')).toBe(true);
     }
     expect(accepted).toBeLessThanOrEqual(MOST_ASKS);
-    // The most that 6,000 people leave to chance: every shard but a few is full.
+    // With 6,000 random users, all but a few shards are full.
     expect(accepted).toBeGreaterThan(MOST_ASKS * 0.95);
     for (const shard of SHARDS) {
       let person = somebody();

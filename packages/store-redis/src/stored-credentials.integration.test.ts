@@ -10,7 +10,7 @@ const { created, moved, operation, somebody } = samples;
 const { answer, askFor, credentialFor } = kindSamples;
 const keys = createKeys('postern');
 
-/** What is in Redis of a person's credentials and passkeys, and for how long. */
+/** The records of a user's credentials and passkeys in Redis, and their lifetimes. */
 describe('stored credentials', () => {
   let redis: RedisServer;
   let stores: RedisStores;
@@ -34,7 +34,7 @@ describe('stored credentials', () => {
     return { credentialId, subject, key: keys.credential(credentialId) };
   }
 
-  test('a credential stays until it is removed; removing leaves nothing of it', async () => {
+  test('a credential stays until it is removed, and no part of it remains', async () => {
     const { key, subject, credentialId } = await kept();
     const index = keys.credentialsOf(shardOf(subject), subject);
     expect(await operator.smembers(index)).toEqual([credentialId]);
@@ -44,13 +44,13 @@ describe('stored credentials', () => {
     expect(await operator.exists(key, index)).toBe(0);
   });
 
-  test('a credential in the place of another is refused', async () => {
+  test('a credential under the key of another is rejected', async () => {
     const [own, foreign] = [await kept(), await kept()];
     await operator.hset(own.key, 'record', (await operator.hget(foreign.key, 'record')) ?? '');
     await expect(stores.credentials.read(own.credentialId)).rejects.toMatchObject({ code: 'unknown_record_layout' });
   });
 
-  test('passkeys stay until they are removed, and a person without any has no key', async () => {
+  test('passkeys stay until they are removed, and a user without passkeys has no key', async () => {
     const subject = somebody();
     const passkey = { subject, passkeyId: operation(), publicKey: 'pQEC', signCount: 1 };
     await stores.passkeys.add({ ...passkey, transports: [], backedUp: false, label: 'Key' }, 5);
@@ -62,7 +62,7 @@ describe('stored credentials', () => {
     expect(await operator.exists(key)).toBe(0);
   });
 
-  test.each(['{"layout":2}', '{"layout":1}', 'not JSON', 'null'])('an unknown layout is refused: %s', async record => {
+  test.each(['{"layout":2}', '{"layout":1}', 'not JSON', 'null'])('an unknown layout is rejected: %s', async record => {
     const { credentialId, key } = await kept();
     await operator.hset(key, 'record', record);
     await expect(stores.credentials.read(credentialId)).rejects.toMatchObject({ code: 'unknown_record_layout' });

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedisStores, type RedisStores } from './index.ts';
 import { askOf, createKeys } from './keys.ts';
+import { RECORD_FIELDS } from './records/elicitation-record.ts';
 
 const { ask, browserSessionIdOf, cancel, connectionIdFor, created, engage, MINUTE, moved } = samples;
 const { AMPLE, oneTimeFor, operation, secretDigest, somebody } = samples;
@@ -15,7 +16,7 @@ const RETENTION = 2 * HOUR;
 const PAYMENT_RETENTION = 20 * HOUR;
 const keys = createKeys('postern');
 
-/** What is in Redis afterwards: names, lifetimes, sizes, and nothing that a caller smuggled in. */
+/** The records in Redis after each call: names, lifetimes, sizes, and nothing that a caller injected. */
 describe('stored records', () => {
   let redis: RedisServer;
   let stores: RedisStores;
@@ -33,14 +34,14 @@ describe('stored records', () => {
   });
 
   const pending = () => created(stores.elicitations, ask(somebody()));
-  /** Lifetimes only shrink, and a test is done within a minute. */
+  /** Lifetimes only shrink, and a test takes less than a minute. */
   const expectLifetime = async (key: string, ms: number) => {
     const left = await operator.pttl(key);
     expect(left).toBeLessThanOrEqual(ms);
     expect(left).toBeGreaterThan(ms - MINUTE);
   };
 
-  test('an elicitation outlives its time by the retention, and its end by the retention', async () => {
+  test('an elicitation is kept for the retention after its expiry or its end', async () => {
     const elicitation = await pending();
     const key = keys.elicitation(elicitation.elicitationId);
     await expectLifetime(key, samples.TTL_MS + RETENTION);
@@ -50,7 +51,7 @@ describe('stored records', () => {
     await expectLifetime(key, RETENTION);
   });
 
-  test('S68: a payment outlives its elicitation by the retention of payments', async () => {
+  test('S68: a payment is kept after its elicitation for the retention of payments', async () => {
     const asked = await created(stores.elicitations, kindSamples.askFor('payment', somebody()));
     const charging = await moved(stores.elicitations, asked, kindSamples.approve, kindSamples.charge);
     await moved(stores.elicitations, charging, kindSamples.answer(charging));
@@ -58,11 +59,11 @@ describe('stored records', () => {
     expect(await operator.hgetall(key)).toEqual({ pi_1: 'counted' });
     await expectLifetime(key, PAYMENT_RETENTION);
     await operator.pexpire(key, MINUTE);
-    await stores.payments.noteReported(asked.elicitationId, 'pi_2');
+    await stores.payments.recordReported(asked.elicitationId, 'pi_2');
     await expectLifetime(key, PAYMENT_RETENTION);
   });
 
-  test('an end leaves neither the index entry nor the open ask', async () => {
+  test('an end removes the index entry and the open request', async () => {
     const request = ask(somebody());
     const { elicitationId } = request.elicitation;
     const shard = shardIn(elicitationId);
@@ -75,7 +76,7 @@ describe('stored records', () => {
     expect(await operator.exists(keys.openOf(shard, request.elicitation.subject))).toBe(0);
   });
 
-  test('the open elicitations of a person are few, and what is over goes with the next ask or by itself', async () => {
+  test('the index of open elicitations is limited per user, and the next request or the expiry drops expired entries', async () => {
     const person = somebody();
     const key = keys.openOf(shardOf(person), person);
     const make = (ttlMs: number) =>
@@ -102,7 +103,7 @@ describe('stored records', () => {
     expect(await stores.elicitations.listOpen(person)).toEqual([]);
   });
 
-  test('index entries without a record are dropped when nobody swept for the whole retention', async () => {
+  test('drops index entries without a record after a whole retention without a sweep', async () => {
     let person = somebody();
     while ((await operator.exists(keys.due(shardOf(person)), keys.open(shardOf(person)))) > 0) person = somebody();
     const shard = shardOf(person);
@@ -117,7 +118,7 @@ describe('stored records', () => {
     expect(await operator.hvals(keys.open(shard))).toEqual([kept.elicitation.elicitationId]);
   });
 
-  test('one-time records, claims, limits, browser sessions and idempotency records expire by themselves', async () => {
+  test('one-time records, claims, limits, browser sessions and idempotency records expire', async () => {
     const elicitation = await pending();
     const shard = shardIn(elicitation.elicitationId);
     const record = oneTimeFor(elicitation.elicitationId);
@@ -138,14 +139,16 @@ describe('stored records', () => {
     await stores.browserSessions.create(session, { idleMs: 30 * MINUTE, absoluteMs: HOUR });
     await expectLifetime(keys.browserSession(id), 30 * MINUTE);
 
-    const idempotent = { mcpServerId: 'issue-tracker', digest: secretDigest(), fingerprint: 'body', quota: AMPLE };
-    await stores.idempotency.begin({ ...idempotent, reservation: operation(), leaseMs: MINUTE });
-    await expectLifetime(keys.idempotency(idempotent.digest), 24 * HOUR);
-    await stores.idempotency.finish({ ...idempotent, response: 'answer', retentionMs: 48 * HOUR });
-    await expectLifetime(keys.idempotency(idempotent.digest), 48 * HOUR);
+    const [creating, answering] = [secretDigest(), secretDigest()];
+    const idempotencyKey = { digest: creating, fingerprint: 'body' };
+    await created(stores.elicitations, ask(subject, { idempotencyKey }));
+    await expectLifetime(keys.idempotency(shardOf(subject), creating), 24 * HOUR);
+    const named = { shard: shardOf(subject), mcpServerId: 'issue-tracker', quota: AMPLE };
+    await stores.idempotency.put({ ...idempotencyKey, ...named, digest: answering, response: 'answer' });
+    await expectLifetime(keys.idempotency(shardOf(subject), answering), 24 * HOUR);
   });
 
-  /** A connection with everything beside its record that it can have at once. */
+  /** A connection with every optional field at the same time. */
   async function connected() {
     const active = await moved(stores.elicitations, await pending(), engage);
     await moved(stores.elicitations, active, samples.complete(active));
@@ -155,7 +158,7 @@ describe('stored records', () => {
     return { current, key: keys.connection(connectionId), subject: active.subject };
   }
 
-  test('a connection stays until it is removed; removing leaves nothing of it', async () => {
+  test('a connection stays until it is removed, and no part of it remains', async () => {
     const { current, key, subject } = await connected();
     const index = keys.connectionsOf(shardOf(subject), subject);
     expect(await operator.smembers(index)).toEqual([current.connectionId]);
@@ -164,11 +167,11 @@ describe('stored records', () => {
     expect(await operator.exists(key, index)).toBe(0);
   });
 
-  test('a new token set leaves no field of the one before', async () => {
+  test('a new token set leaves no field of the previous one', async () => {
     const { current, key } = await connected();
     const lasting = ['generation', 'createdAt', 'updatedAt', 'record'];
     expect((await operator.hkeys(key)).sort()).toEqual(lasting.sort());
-    await stores.connections.noteUse({ ...current, use: { mcpServerId: 'issue-tracker' } });
+    await stores.connections.recordUse({ ...current, use: { mcpServerId: 'issue-tracker' } });
     await stores.connections.beginRefresh({ current, holder: 'one', leaseMs: MINUTE });
     await stores.connections.postponeRefresh({ current, holder: 'one', delayMs: 0 });
     await stores.connections.beginRefresh({ current, holder: 'two', leaseMs: MINUTE });
@@ -177,7 +180,7 @@ describe('stored records', () => {
     expect(JSON.stringify(await operator.hgetall(key))).not.toContain('sealed-tokens');
   });
 
-  test('revocations hold tokens: finished ones leave nothing, forgotten ones are gone after eight days', async () => {
+  test('revocations contain tokens: finished ones leave nothing, forgotten ones expire after eight days', async () => {
     const { current, subject } = await connected();
     const shard = shardOf(subject);
     const [moved, added] = [newRevocationId(shard, systemEntropy), newRevocationId(shard, systemEntropy)];
@@ -204,27 +207,27 @@ describe('stored records', () => {
     expect(await operator.zscore(keys.dueRevocations(shard), revocationId)).toBeNull();
   });
 
-  test('a revocation that cannot be read holds up no other, and is reported when it is alone', async () => {
+  test('an unreadable revocation does not hold up others, and is reported once it is the only one', async () => {
     const subject = somebody();
     const shard = shardOf(subject);
     const of = { ...samples.connectionFor(subject, ask(subject).elicitation.elicitationId) };
     const [broken, fine] = [newRevocationId(shard, systemEntropy), newRevocationId(shard, systemEntropy)];
     for (const revocationId of [broken, fine]) await stores.revocations.add({ ...of, revocationId });
-    await operator.hset(keys.revocation(broken), 'record', '{"layout":3}');
+    await operator.hset(keys.revocation(broken), 'record', '{"layout":2}');
     const claim = () => stores.revocations.claim(shard, { limit: 100, leaseMs: 0 });
     expect((await claim()).map(({ revocationId }) => revocationId)).toEqual([fine]);
     await stores.revocations.finish(fine);
     await expect(claim()).rejects.toMatchObject({ code: 'unknown_record_layout' });
   });
 
-  test('a connection of the release before cannot be refreshed', async () => {
+  test('a connection of the previous release cannot be refreshed', async () => {
     const { current, key } = await connected();
     const { refreshable: _, ...older } = JSON.parse((await operator.hget(key, 'record')) ?? '');
     await operator.hset(key, 'record', JSON.stringify(older));
     expect(await stores.connections.read(current.connectionId)).toEqual({ ...current, refreshable: false });
   });
 
-  test.each(['lost', 'lastUse'])('a field of a connection that cannot be read is refused: %s', async field => {
+  test.each(['lost', 'lastUse'])('a connection with an unreadable field is rejected: %s', async field => {
     const { current, key } = await connected();
     for (const damaged of ['', 'refused', '12', '12 nonsense', '12 {}', 'x refused', '1.5 refused']) {
       await operator.hset(key, field, damaged);
@@ -233,7 +236,7 @@ describe('stored records', () => {
     }
   });
 
-  test('the id of a browser session is nowhere', async () => {
+  test('no record contains the id of a browser session', async () => {
     const subject = somebody();
     const id = browserSessionIdOf(subject);
     const session = { id, subject, origin: { identityProvider: 'example' }, displayName: 'Alice' };
@@ -244,7 +247,7 @@ describe('stored records', () => {
     expect(JSON.stringify(await operator.hgetall(keys.browserSession(id)))).not.toContain(id.slice(5));
   });
 
-  test('creating is one round trip', async () => {
+  test('create takes one round trip', async () => {
     const monitor = await operator.monitor();
     const request = ask(somebody());
     const seen: string[] = [];
@@ -273,7 +276,8 @@ describe('stored records', () => {
     },
   ])('an unknown layout is refused: $noun', async ({ key }) => {
     const name = await key();
-    const record = JSON.parse((await operator.hget(name, 'record')) ?? '');
+    const record = JSON.parse((await operator.hmget(name, ...RECORD_FIELDS)).join(''));
+    await operator.hdel(name, ...RECORD_FIELDS);
     const reread = async () => {
       const [, shard, noun, secret] = /\{(..)\}:(el|cn):(.*)$/.exec(name) ?? [];
       const id = `${noun}_${shard}${secret}`;
@@ -281,7 +285,7 @@ describe('stored records', () => {
         ? stores.elicitations.read(id as `el_${string}`)
         : stores.connections.read(id as `cn_${string}`);
     };
-    for (const damaged of [JSON.stringify({ ...record, layout: 3 }), '{"layout":1}', 'not JSON', '"text"', 'null']) {
+    for (const damaged of [JSON.stringify({ ...record, layout: 2 }), '{"layout":1}', 'not JSON', '"text"', 'null']) {
       await operator.hset(name, 'record', damaged);
       await expect(reread()).rejects.toMatchObject({ code: 'unknown_record_layout' });
     }
@@ -298,7 +302,7 @@ describe('stored records', () => {
       ...{ subject: somebody(), passkeyId: operation(), publicKey: 'pQEC', signCount: 1 },
       ...{ transports: [], backedUp: false, label: 'Key' },
     };
-    const named = { mcpServerId: 'tracker', digest: secretDigest(), fingerprint: 'f', reservation: 'r' };
+    const named = { shard: shardIn(elicitationId), mcpServerId: 'tracker', digest: secretDigest(), response: 'r' };
     const payloads: unknown[] = [['x', 'EX', '1'], { status: 'completed' }, [], null, undefined, Number.NaN, 1.5, true];
     for (const payload of payloads) {
       const smuggled = payload as never;
@@ -321,7 +325,8 @@ describe('stored records', () => {
         stores.connections.markLost({ current, reason: smuggled }),
         stores.revocations.postpone(revocationId, smuggled),
         stores.revocations.claimOne(revocationId, smuggled),
-        stores.idempotency.begin({ ...named, fingerprint: smuggled, leaseMs: 1, quota: AMPLE }),
+        stores.idempotency.put({ ...named, fingerprint: smuggled, quota: AMPLE }),
+        stores.elicitations.create({ ...request, idempotencyKey: { digest: 'd', fingerprint: smuggled } }),
         stores.events.read(shardIn(elicitationId), { limit: smuggled }),
       ];
       for (const result of await Promise.allSettled(attempts)) {
@@ -333,7 +338,7 @@ describe('stored records', () => {
     expect(await operator.keys('*x,EX*')).toEqual([]);
   });
 
-  test('text of users stays text, whatever it looks like', async () => {
+  test("users' text stays text, whatever it looks like", async () => {
     const plain = ask(somebody());
     const message = '"]] redis.call("FLUSHALL") --\r\n$1\r\n\u0000{x}';
     const elicitation = await created(stores.elicitations, {
@@ -346,7 +351,7 @@ describe('stored records', () => {
 
 const person = { issuer: 'https://id.example.com', subject: '8c5b1a7e-3f7e-4a55-9d0c-2f1f6a7f9d11' };
 
-/** Somebody else each time, but of few shards: the indexes of each take their large form. */
+/** A different subject each time, from few shards, so that the indexes of each shard take their large form. */
 function anybody(): Subject {
   for (;;) {
     const subject = { ...person, subject: randomUUID() };
@@ -354,43 +359,38 @@ function anybody(): Subject {
   }
 }
 
-/** Nothing but live elicitations in this Redis. */
+/** This Redis contains only live elicitations. */
 test.each([
-  { layout: 1, whose: 'the same person', most: 1.55, subjectOf: () => person },
-  { layout: 2, whose: 'the same person', most: 1.05, subjectOf: () => person },
-  { layout: 1, whose: 'a person of its own', most: 1.9, subjectOf: anybody },
-  { layout: 2, whose: 'a person of its own', most: 1.5, subjectOf: anybody },
-] as const)(
-  'a live elicitation of $whose in layout $layout costs $most KB at most',
-  async ({ layout, most, subjectOf }) => {
-    await using redis = await startRedis({ args: ['--appendonly', 'yes'] });
-    await using stores = await createRedisStores({ url: redis.url, recordLayout: layout });
-    const operator = new Redis(redis.url);
-    const used = async () => Number(/used_memory:(\d+)/.exec(await operator.info('memory'))?.[1]);
+  { whose: 'the same person', most: 1.05, subjectOf: () => person },
+  { whose: 'a person of its own', most: 1.5, subjectOf: anybody },
+] as const)('a live elicitation of $whose costs $most KB at most', async ({ most, subjectOf }) => {
+  await using redis = await startRedis({ args: ['--appendonly', 'yes'] });
+  await using stores = await createRedisStores({ url: redis.url });
+  const operator = new Redis(redis.url);
+  const used = async () => Number(/used_memory:(\d+)/.exec(await operator.info('memory'))?.[1]);
 
-    const typical = () => {
-      const request = ask(subjectOf(), {
-        coalescingDigest: secretDigest(),
-        subjectLimit: { max: 1e9, windowMs: HOUR },
-      });
-      return {
-        ...request,
-        elicitation: {
-          ...request.elicitation,
-          request: { kind: 'authorization', provider: 'github', scopes: ['read:user', 'repo'] } as const,
-          message: 'To create the issue, I need access to your GitHub account.',
-          requestedBy: { mcpClient: 'Example Desktop', tool: 'create_issue' },
-        },
-      };
+  const typical = () => {
+    const request = ask(subjectOf(), {
+      coalescingDigest: secretDigest(),
+      subjectLimit: { max: 1e9, windowMs: HOUR },
+    });
+    return {
+      ...request,
+      elicitation: {
+        ...request.elicitation,
+        request: { kind: 'authorization', provider: 'github', scopes: ['read:user', 'repo'] } as const,
+        message: 'To create the issue, I need access to your GitHub account.',
+        requestedBy: { mcpClient: 'Example Desktop', tool: 'create_issue' },
+      },
     };
-    await created(stores.elicitations, typical());
-    const before = await used();
-    const count = 4_000;
-    for (let made = 0; made < count; made += 500) {
-      await Promise.all(Array.from({ length: 500 }, () => created(stores.elicitations, typical())));
-    }
-    const each = ((await used()) - before) / count;
-    operator.disconnect();
-    expect(each).toBeLessThan(most * 1_024);
-  },
-);
+  };
+  await created(stores.elicitations, typical());
+  const before = await used();
+  const count = 4_000;
+  for (let made = 0; made < count; made += 500) {
+    await Promise.all(Array.from({ length: 500 }, () => created(stores.elicitations, typical())));
+  }
+  const each = ((await used()) - before) / count;
+  operator.disconnect();
+  expect(each).toBeLessThan(most * 1_024);
+});

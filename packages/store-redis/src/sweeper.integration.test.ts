@@ -7,7 +7,7 @@ import { createRedisStores, startSweeper } from './index.ts';
 
 const { ask, created, engage, hold, moved, somebody } = samples;
 
-test('several replicas sweep at once: each elicitation ends once, with one event', async () => {
+test('several replicas sweep concurrently: each elicitation ends once, with one event', async () => {
   const clock = createFakeClock();
   await using redis = await startRedis();
   const replicas = await Promise.all([0, 1, 2].map(() => createRedisStores({ url: redis.url, now: clock.now })));
@@ -51,7 +51,7 @@ test('several replicas sweep at once: each elicitation ends once, with one event
   await Promise.all(replicas.map(replica => replica.close()));
 });
 
-test('several replicas work on revocations at once: each is told by one, and again when nobody came back', async () => {
+test('concurrent replicas attempt each revocation once, and again after an attempt without a result', async () => {
   const clock = createFakeClock();
   await using redis = await startRedis();
   const replicas = await Promise.all([0, 1, 2].map(() => createRedisStores({ url: redis.url, now: clock.now })));
@@ -67,14 +67,14 @@ test('several replicas work on revocations at once: each is told by one, and aga
     }),
   );
 
-  const told: string[] = [];
+  const attempted: string[] = [];
   const errors: unknown[] = [];
   let isProviderUp = false;
   const sweepers = replicas.map(({ revocations }) =>
     startSweeper({
       due: (shard, limit) => revocations.claim(shard, { limit, leaseMs: samples.MINUTE }),
       handle: async ({ revocationId, attempts }) => {
-        told.push(`${revocationId} ${attempts}`);
+        attempted.push(`${revocationId} ${attempts}`);
         if (isProviderUp) await revocations.finish(revocationId);
       },
       onError: error => errors.push(error),
@@ -83,13 +83,13 @@ test('several replicas work on revocations at once: each is told by one, and aga
     }),
   );
   const attempts = (nth: number) => revocationIds.map(revocationId => `${revocationId} ${nth}`);
-  await expect.poll(() => told.length).toBe(30);
+  await expect.poll(() => attempted.length).toBe(30);
   isProviderUp = true;
   clock.advance(samples.MINUTE);
-  await expect.poll(() => told.length).toBe(60);
+  await expect.poll(() => attempted.length).toBe(60);
   await Promise.all(sweepers.map(sweeper => sweeper.stop()));
 
-  expect(told.toSorted()).toEqual([...attempts(1), ...attempts(2)].sort());
+  expect(attempted.toSorted()).toEqual([...attempts(1), ...attempts(2)].sort());
   expect(errors).toEqual([]);
   for (const revocationId of revocationIds)
     expect(await stores.revocations.claimOne(revocationId, samples.MINUTE)).toBeUndefined();

@@ -9,7 +9,7 @@ describe('sweeper', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** A store in which the first shard of every round has something due. */
+  /** A store in which the first shard of every round has due items. */
   function setUp(due: readonly ElicitationId[] = [], change: Partial<SweeperOptions<ElicitationId>> = {}) {
     const asked: Shard[] = [];
     const handled: ElicitationId[] = [];
@@ -27,7 +27,7 @@ describe('sweeper', () => {
     return { sweeper, asked, handled, errors };
   }
 
-  test('looks at every shard once per round, a share per tick', async () => {
+  test('sweeps every shard once per round, a few shards per tick', async () => {
     const { sweeper, asked } = setUp();
     expect(asked).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -39,7 +39,7 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
-  test('says how long a round took, once per round', async () => {
+  test('reports the duration of each round once', async () => {
     const rounds: number[] = [];
     const { sweeper } = setUp([], { onRound: tookMs => rounds.push(tookMs) });
     await vi.advanceTimersByTimeAsync(7_000);
@@ -49,7 +49,7 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
-  test('takes the shards in another order every round', async () => {
+  test('sweeps the shards in a different order every round', async () => {
     const asked: Shard[] = [];
     const sweeper = startSweeper({
       due: async shard => {
@@ -67,7 +67,7 @@ describe('sweeper', () => {
     expect(first).not.toEqual(second);
   });
 
-  test('deals with what is due; one failure is reported and stops nothing', async () => {
+  test('handles due items, and continues after reporting a failure', async () => {
     const [broken, fine] = [idOf(), idOf()];
     const failure = new Error('no');
     const done: ElicitationId[] = [];
@@ -83,7 +83,7 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
-  test('what fails every time keeps nobody waiting who came later', async () => {
+  test('items that always fail do not delay later items', async () => {
     const failing = Array.from({ length: 5 }, idOf);
     const later = Array.from({ length: 3 }, idOf);
     const done = new Set<ElicitationId>();
@@ -98,14 +98,14 @@ describe('sweeper', () => {
     });
     await vi.advanceTimersByTimeAsync(5 * 8_000);
     expect([...done]).toEqual(later);
-    // And each of them is tried again in every round.
+    // Each of them is retried in every round.
     errors.length = 0;
     await vi.advanceTimersByTimeAsync(8_000);
     expect(errors).toHaveLength(failing.length);
     await sweeper.stop();
   });
 
-  test('a store that does not answer is reported once per tick, and asked again', async () => {
+  test('reports an unavailable store once per tick, and tries again', async () => {
     const failure = new Error('no store');
     const { sweeper, errors } = setUp([], {
       due: () => Promise.reject(failure),
@@ -115,7 +115,7 @@ describe('sweeper', () => {
     await sweeper.stop();
   });
 
-  test('a slow tick is never overtaken, and stopping waits for it and starts nothing more', async () => {
+  test('ticks never overlap, and stopping waits for the current one and starts no other', async () => {
     const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
     const [first, second] = [idOf(), idOf()];
     const started: ElicitationId[] = [];

@@ -2,39 +2,38 @@ import { randomInt } from 'node:crypto';
 import { SHARDS, type Shard } from '@postern/elicitation';
 
 export interface SweeperOptions<T> {
-  /** What is due in a shard, no more than `limit`: always those that are longest due. */
+  /** Returns up to `limit` due items of a shard, longest overdue first. */
   readonly due: (shard: Shard, limit: number) => Promise<readonly T[]>;
-  /** Deals with one of them. Unless `due` gave it to this caller alone, any number of replicas may deal with the same one. */
+  /** Handles one item. Several replicas may handle the same item, unless `due` returned it to this caller alone. */
   readonly handle: (item: T) => Promise<unknown>;
   /**
-   * A failure ends neither the tick nor the sweeper; what was left is due again in the next round. Told of every item that failed, and
-   * once per tick of shards that could not be asked: where one cannot, many cannot.
+   * Called for every failed item, and once per tick for unreadable shards, because they fail together. A failure ends neither the
+   * tick nor the sweeper; the item is due again in the next round.
    */
   readonly onError: (error: unknown) => void;
-  /** Told when every shard has been looked at once more, with the milliseconds since the round before. */
+  /** Called after each round over all shards, with the milliseconds since the round before. */
   readonly onRound?: (tookMs: number) => void;
-  /** Pause between two ticks. Default 1000 ms: with the default share, every shard is looked at every 8 seconds. */
+  /** Pause between two ticks. Default 1000 ms: with the default share, every shard is swept every 8 seconds. */
   readonly intervalMs?: number;
   /** Shards per tick. Default 32. */
   readonly shardsPerTick?: number;
-  /** What is dealt with per shard and tick, at most, one after another. Default 100. */
+  /** Maximum number of items per shard and tick, handled one after another. Default 100. */
   readonly batch?: number;
-  /** Order of the shards in a round; random by default, so that replicas rarely meet. */
+  /** Order of the shards in a round. Random by default, so that replicas rarely work on the same shard. */
   readonly shuffle?: (shards: readonly Shard[]) => readonly Shard[];
 }
 
 export interface Sweeper extends AsyncDisposable {
-  /** Resolves when the tick in progress is done; nothing is touched afterwards. */
+  /** Resolves when the current tick is done. The sweeper does nothing afterwards. */
   stop(): Promise<void>;
 }
 
-/** What failed is due again, before everything that came later. So many of a shard keep nobody else waiting. */
+/** Failed items of a shard are due first again. The sweeper skips up to this many, so that they do not delay later ones. */
 const STEPPED_OVER = 1_000;
 
 /**
- * Deals with what time makes due, shard by shard: elicitations whose time is over, because somebody may be waiting for exactly
- * that, and revocations that are still to be told. Every replica sweeps. An end is a compare-and-set, so the second to come
- * changes nothing; a revocation is claimed.
+ * Handles due items, shard by shard: elicitations past `expiresAt`, whose waiters need a wake-up, and pending revocations. Every
+ * replica sweeps. Expiry is a compare-and-set, so a second attempt changes nothing; a revocation is claimed first.
  */
 export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
   const {
@@ -47,11 +46,11 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
     batch = 100,
     shuffle = shuffled,
   } = options;
-  /** How many of each shard failed the last time. */
+  /** Number of items per shard that failed in the last tick. */
   const failed = new Map<Shard, number>();
   let isStopped = false;
-  /** In this tick it was told already that a shard could not be asked. */
-  let isTold = false;
+  /** Whether this tick has already reported a shard that could not be read. */
+  let isReported = false;
   let round: Shard[] = [];
   let roundEndedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -69,14 +68,14 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
         });
       }
     } catch (error) {
-      if (!isTold) onError(error);
-      isTold = true;
+      if (!isReported) onError(error);
+      isReported = true;
     }
   }
 
   async function sweepShare(): Promise<void> {
     if (round.length === 0) round = [...shuffle(SHARDS)];
-    isTold = false;
+    isReported = false;
     for (const shard of round.splice(0, shardsPerTick)) {
       if (isStopped) return;
       await sweep(shard);
@@ -86,7 +85,7 @@ export function startSweeper<T>(options: SweeperOptions<T>): Sweeper {
     roundEndedAt = performance.now();
   }
 
-  /** The next tick is set only after this one is done, so ticks never overlap. */
+  /** Schedules the next tick only after the current one, so ticks never overlap. */
   function schedule(): void {
     timer = setTimeout(() => {
       tick = sweepShare().finally(() => {

@@ -19,7 +19,7 @@ async function recovered(stores: RedisStores): Promise<void> {
     .toBe('ready');
 }
 
-/** Opens stores that give up soon. On a busy machine the start itself may need several attempts. */
+/** Opens stores with short timeouts. On a busy machine the start itself may need several attempts. */
 async function openImpatient(url: string): Promise<RedisStores> {
   for (;;) {
     try {
@@ -30,8 +30,8 @@ async function openImpatient(url: string): Promise<RedisStores> {
   }
 }
 
-describe('Redis that is gone', () => {
-  test('killed and restarted with its append-only file: everything acknowledged is there', async () => {
+describe('an unavailable Redis', () => {
+  test('a Redis killed and restarted with its append-only file has every acknowledged write', async () => {
     await using redis = await startRedis({ args: ['--appendfsync', 'always'] });
     await using stores = await createRedisStores({ url: redis.url });
     const first = await created(stores.elicitations, ask(somebody()));
@@ -47,7 +47,7 @@ describe('Redis that is gone', () => {
     expect(await moved(stores.elicitations, active, samples.complete(active))).toMatchObject({ status: 'completed' });
   });
 
-  test('an observer hears of every command by name, and why one failed', async () => {
+  test('an observer gets the name of every command, and the fault of a failed one', async () => {
     await using redis = await startRedis();
     const heard: string[] = [];
     await using stores = await createRedisStores({
@@ -63,7 +63,7 @@ describe('Redis that is gone', () => {
     expect(heard).toHaveLength(3);
   });
 
-  test('a cluster node killed and restarted: its users wait, the others do not notice', async () => {
+  test('while a cluster node restarts, its users wait and the others are not affected', async () => {
     await using cluster = await startRedisCluster({ args: ['--appendfsync', 'always'] });
     await using stores = await createRedisStores({ nodes: cluster.urls });
     const people = await Promise.all(Array.from({ length: 12 }, () => created(stores.elicitations, ask(somebody()))));
@@ -79,7 +79,7 @@ describe('Redis that is gone', () => {
       .toEqual(people);
   });
 
-  test('frozen: requests fail in time, and nothing is done twice afterwards', async () => {
+  test('requests to a frozen Redis time out, and nothing is executed twice afterwards', async () => {
     await using redis = await startRedis();
     await using patient = await createRedisStores({ url: redis.url });
     await using impatient = await openImpatient(redis.url);
@@ -95,14 +95,14 @@ describe('Redis that is gone', () => {
     });
   });
 
-  test('never there: the start gives up in time', async () => {
+  test('the start gives up in time if Redis never answers', async () => {
     const redis = await startRedis();
     await redis[Symbol.asyncDispose]();
     await expect(createRedisStores({ url: redis.url, startTimeoutMs: 200 })).rejects.toMatchObject(unavailable);
   });
 });
 
-describe('Redis that refuses', () => {
+describe('a refusing Redis', () => {
   test.each([
     { condition: 'OOM', settings: [['config', 'set', 'maxmemory', '1']] },
     { condition: 'READONLY', settings: [['replicaof', '127.0.0.1', '1']] },
@@ -127,7 +127,7 @@ describe('Redis that refuses', () => {
       stores.oneTime.claim(request.operationId, 60_000),
     ];
     const results = await Promise.allSettled(attempts);
-    // What else is under way when a replica is left fails with the connection.
+    // When the gateway leaves a replica, the other commands in flight fail with the connection.
     expect(results[0]).toMatchObject({ reason: { cause: { code: condition } } });
     for (const result of results) {
       if (result.status !== 'rejected') throw new Error('A write was acknowledged.');
@@ -139,7 +139,7 @@ describe('Redis that refuses', () => {
     expect(await stores.elicitations.read(request.elicitation.elicitationId)).toBeUndefined();
   });
 
-  test('a wrong password is neither started with nor shown', async () => {
+  test('a wrong password fails the start and is not shown', async () => {
     await using redis = await startRedis({ args: ['--user', 'default', 'on', '>right', '~*', '&*', '+@all'] });
     const faults: RedisFault[] = [];
     const start = createRedisStores({
@@ -152,7 +152,7 @@ describe('Redis that refuses', () => {
     expect(inspect(faults, { depth: 10 })).not.toContain('wrong-password');
   });
 
-  test('scripts that Redis forgot are loaded again', async () => {
+  test('reloads scripts that Redis has forgotten', async () => {
     await using redis = await startRedis();
     await using stores = await createRedisStores({ url: redis.url });
     const operator = new Redis(redis.url);

@@ -1,110 +1,49 @@
-import {
-  type Elicitation,
-  EventCarrier,
-  newRevocationId,
-  RECORD_LAYOUT,
-  type RecordLayout,
-  recordLayouts,
-  SHARDS,
-  shardIn,
-  shardOf,
-  systemEntropy,
-} from '@postern/elicitation';
+import { EventCarrier, newRevocationId, SHARDS, shardIn, shardOf, systemEntropy } from '@postern/elicitation';
 import { createFakeClock } from '@postern/testkit/clock';
 import { kindSamples, samples } from '@postern/testkit/contract';
 import { startRedis } from '@postern/testkit/redis';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRedisStores, type RedisStores } from './index.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createRedisStores } from './index.ts';
 import { createKeys } from './keys.ts';
 import { startSweeper } from './sweeper.ts';
 
 const { ask, cancel, complete, created, engage, MINUTE, moved, oneTimeFor, operation, somebody, TTL_MS } = samples;
 const { answer, askFor, credentialIdFor } = kindSamples;
 const keys = createKeys('layouts');
-const refused = { code: 'unknown_record_layout', layout: 3 };
+const refused = { code: 'unknown_record_layout', layout: 2 };
 
 const redis = await startRedis();
 const clock = createFakeClock();
 const operator = new Redis(redis.url);
-const open = (recordLayout: RecordLayout) =>
-  createRedisStores({ url: redis.url, prefix: 'layouts', now: clock.now, recordLayout });
-
-/** By the layout that each writes. */
-let replicas: Readonly<Record<RecordLayout, RedisStores>>;
-let stores: RedisStores;
-beforeAll(async () => {
-  replicas = { 1: await open(1), 2: await open(2) };
-  stores = replicas[RECORD_LAYOUT];
-});
+const stores = await createRedisStores({ url: redis.url, prefix: 'layouts', now: clock.now });
 afterAll(async () => {
   operator.disconnect();
-  await Promise.all(recordLayouts.map(layout => replicas[layout].close()));
+  await stores.close();
   await redis[Symbol.asyncDispose]();
 });
 
-/** A release that is still to come has written it. */
+/** Marks the record as written by a later release. */
 async function fromTheFuture(key: string): Promise<void> {
   const record = (await operator.hget(key, 'record')) ?? '';
-  const next = record.replace(/"layout":\d/, '"layout":3');
+  const next = record.replace('"layout":1', '"layout":2');
   expect(next).not.toBe(record);
   await operator.hset(key, 'record', next);
 }
 
-async function backInTime(key: string, layout: RecordLayout = 1): Promise<void> {
+async function backInTime(key: string): Promise<void> {
   const record = (await operator.hget(key, 'record')) ?? '';
-  await operator.hset(key, 'record', record.replace('"layout":3', `"layout":${layout}`));
+  await operator.hset(key, 'record', record.replace('"layout":2', '"layout":1'));
 }
 
-/** Refused by the replicas of either layout, and left as it is. */
-async function expectUntouched(key: string, ...calls: ((at: RedisStores) => Promise<unknown>)[]): Promise<void> {
+/** Each call is refused and leaves the record unchanged. */
+async function expectUntouched(key: string, ...calls: (() => Promise<unknown>)[]): Promise<void> {
   const before = await operator.hgetall(key);
-  for (const layout of recordLayouts)
-    for (const call of calls) await expect(call(replicas[layout])).rejects.toMatchObject(refused);
+  for (const call of calls) await expect(call()).rejects.toMatchObject(refused);
   expect(await operator.hgetall(key)).toEqual(before);
 }
 
-const layoutOf = async ({ elicitationId }: Pick<Elicitation, 'elicitationId'>) =>
-  /^\{"layout":(\d)/.exec((await operator.hget(keys.elicitation(elicitationId), 'record')) ?? '')?.[1];
-
-describe('two replicas that write layouts 1 and 2', () => {
-  const long = 'x'.repeat(600);
-
-  test.each([
-    { from: 1, to: 2, message: 'short' },
-    { from: 2, to: 1, message: 'short' },
-    { from: 1, to: 2, message: long },
-    { from: 2, to: 1, message: long },
-  ] as const)(
-    'move each other’s elicitations: $from, $to, $message.length characters',
-    async ({ from, to, message }) => {
-      const plain = ask(somebody());
-      const request = { ...plain, elicitation: { ...plain.elicitation, message } };
-      const elicitation = await created(replicas[from].elicitations, request);
-      expect([elicitation.layout, await layoutOf(elicitation)]).toEqual([from, String(from)]);
-      const key = keys.elicitation(elicitation.elicitationId);
-      const isCut = from === 2 && message !== long;
-      expect(await operator.object('ENCODING', key)).toBe(isCut ? 'listpack' : 'hashtable');
-
-      const found = await replicas[to].elicitations.read(elicitation.elicitationId);
-      expect(found).toEqual(elicitation);
-      const active = await moved(replicas[to].elicitations, elicitation, engage);
-      expect([active.layout, await layoutOf(active)]).toEqual([to, String(to)]);
-      const further = (await operator.hkeys(key)).filter(field => /^r\d$/.test(field));
-      expect(further.length > 0).toBe(to === 2 && message !== long);
-      expect(await replicas[from].elicitations.read(elicitation.elicitationId)).toEqual(active);
-
-      const ended = await moved(replicas[from].elicitations, active, cancel);
-      for (const layout of recordLayouts) {
-        expect(await replicas[layout].elicitations.read(elicitation.elicitationId)).toEqual(ended);
-        const repeat = { current: active, operationId: operation(), ...cancel };
-        expect(await replicas[layout].elicitations.transition(repeat)).toMatchObject({ result: 'conflict' });
-      }
-    },
-  );
-});
-
-describe('a record of layout 3', () => {
+describe('a record of layout 2', () => {
   const pending = () => created(stores.elicitations, ask(somebody()));
 
   async function connected() {
@@ -115,32 +54,36 @@ describe('a record of layout 3', () => {
     return connection;
   }
 
-  test.each(recordLayouts)('elicitation, written before as %s', async layout => {
+  test('an elicitation is neither read, replaced nor changed', async () => {
     const request = ask(somebody());
-    const elicitation = await created(replicas[layout].elicitations, request);
+    const elicitation = await created(stores.elicitations, request);
     const { elicitationId } = elicitation;
     const key = keys.elicitation(elicitationId);
     await fromTheFuture(key);
     await expectUntouched(
       key,
-      at => at.elicitations.read(elicitationId),
-      at => at.elicitations.create(request),
-      at => at.elicitations.listOpen(elicitation.subject),
-      at =>
-        at.elicitations.transition({ current: { ...elicitation, version: 7 }, operationId: operation(), ...cancel }),
+      () => stores.elicitations.read(elicitationId),
+      () => stores.elicitations.create(request),
+      () => stores.elicitations.listOpen(elicitation.subject),
+      () =>
+        stores.elicitations.transition({
+          current: { ...elicitation, version: 7 },
+          operationId: operation(),
+          ...cancel,
+        }),
     );
-    await backInTime(key, layout);
+    await backInTime(key);
     await moved(stores.elicitations, elicitation, cancel);
   });
 
-  test('elicitation, in fields that nobody here has heard of', async () => {
+  test('an elicitation with unknown fields is not read', async () => {
     const { elicitationId } = await pending();
     const key = keys.elicitation(elicitationId);
     await operator.multi().del(key).hset(key, 'status', 'pending', 'everything', '...').exec();
     await expect(stores.elicitations.read(elicitationId)).rejects.toMatchObject({ code: refused.code });
   });
 
-  test('the sweeper steps over it, however many there are, and ends the others', async () => {
+  test('the sweeper skips such elicitations, however many there are, and expires the others', async () => {
     const subject = somebody();
     const shard = shardOf(subject);
     const make = () => created(stores.elicitations, ask(subject, { coalescingDigest: operation() }));
@@ -168,7 +111,7 @@ describe('a record of layout 3', () => {
     expect(await operator.zcard(keys.due(shard))).toBe(3);
   });
 
-  test('the relay announces it: events have no layout', async () => {
+  test('the relay carries its events, which have no layout', async () => {
     const elicitation = await pending();
     await fromTheFuture(keys.elicitation(elicitation.elicitationId));
     const carrier = new EventCarrier(stores.outbox, { perShard: 10_000 });
@@ -179,7 +122,7 @@ describe('a record of layout 3', () => {
     expect(announced).toContain(elicitation.elicitationId);
   });
 
-  test('connection: neither read, refreshed, removed, re-wrapped nor replaced', async () => {
+  test('a connection is neither read, refreshed, removed, re-wrapped nor replaced', async () => {
     const connection = await connected();
     const { connectionId, subject } = connection;
     const key = keys.connection(connectionId);
@@ -191,12 +134,12 @@ describe('a record of layout 3', () => {
     await fromTheFuture(key);
     await expectUntouched(
       key,
-      at => at.connections.read(connectionId),
-      at => at.connections.list(subject),
-      at => at.connections.finishRefresh({ current: connection, ...samples.renewed() }),
-      at => at.connections.remove({ connectionId }),
-      at => at.elicitations.create(ask(subject)),
-      at => at.elicitations.transition({ current: active, operationId: operation(), ...complete(active) }),
+      () => stores.connections.read(connectionId),
+      () => stores.connections.list(subject),
+      () => stores.connections.finishRefresh({ current: connection, ...samples.renewed() }),
+      () => stores.connections.remove({ connectionId }),
+      () => stores.elicitations.create(ask(subject)),
+      () => stores.elicitations.transition({ current: active, operationId: operation(), ...complete(active) }),
     );
     expect((await stores.elicitations.read(active.elicitationId))?.status).toBe('active');
     const steps = [];
@@ -209,7 +152,7 @@ describe('a record of layout 3', () => {
     expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 2 });
   });
 
-  test('credential: neither read, removed nor replaced', async () => {
+  test('a credential is neither read, removed nor replaced', async () => {
     const elicitation = await created(stores.elicitations, askFor('lasting', somebody()));
     await moved(stores.elicitations, elicitation, answer(elicitation));
     const credentialId = credentialIdFor(elicitation.subject);
@@ -223,40 +166,40 @@ describe('a record of layout 3', () => {
     await fromTheFuture(key);
     await expectUntouched(
       key,
-      at => at.credentials.read(credentialId),
-      at => at.credentials.remove(credentialId),
-      at => at.elicitations.transition({ current: again, operationId: operation(), ...answer(again) }),
+      () => stores.credentials.read(credentialId),
+      () => stores.credentials.remove(credentialId),
+      () => stores.elicitations.transition({ current: again, operationId: operation(), ...answer(again) }),
     );
     await backInTime(key);
     await moved(stores.elicitations, again, answer(again));
   });
 
-  test('result: not taken, and there for whoever can read it', async () => {
+  test('a result is not consumed, and is kept for a release that can read it', async () => {
     const elicitation = await created(stores.elicitations, askFor('form', somebody()));
     await moved(stores.elicitations, elicitation, answer(elicitation));
     const { elicitationId } = elicitation;
     const key = keys.result(elicitationId);
     await fromTheFuture(key);
-    const redeem = (at: RedisStores) => at.elicitations.redeem({ elicitationId, redemption: operation() });
+    const redeem = () => stores.elicitations.redeem({ elicitationId, redemption: operation() });
     await expectUntouched(key, redeem);
     await backInTime(key);
-    expect(await redeem(stores)).toMatchObject({ result: 'redeemed', sealed: 'sealed-result', isFirst: true });
+    expect(await redeem()).toMatchObject({ result: 'redeemed', sealed: 'sealed-result', isFirst: true });
   });
 
-  test('one-time record: neither read nor taken, and there for whoever can read it', async () => {
+  test('a one-time record is neither read nor consumed, and is kept for a release that can read it', async () => {
     const elicitation = await pending();
     const record = oneTimeFor(elicitation.elicitationId);
     await moved(stores.elicitations, elicitation, { ...engage, putOneTime: { record, ttlMs: MINUTE } });
     const shard = shardIn(elicitation.elicitationId);
     const key = keys.oneTime(shard, record.digest);
     await fromTheFuture(key);
-    const consume = (at: RedisStores) => at.oneTime.consume(shard, record.digest);
-    await expectUntouched(key, at => at.oneTime.read(shard, record.digest), consume);
+    const consume = () => stores.oneTime.consume(shard, record.digest);
+    await expectUntouched(key, () => stores.oneTime.read(shard, record.digest), consume);
     await backInTime(key);
-    expect(await consume(stores)).toEqual({ result: 'taken', record });
+    expect(await consume()).toEqual({ result: 'taken', record });
   });
 
-  test('revocation: not claimed, and keeps no other waiting', async () => {
+  test('a revocation is not claimed, and does not hold up others', async () => {
     const subject = somebody();
     const shard = shardOf(subject);
     const of = samples.connectionFor(subject, ask(subject).elicitation.elicitationId);
@@ -266,7 +209,7 @@ describe('a record of layout 3', () => {
     await stores.revocations.add({ ...of, revocationId: fine });
     const key = keys.revocation(future);
     await fromTheFuture(key);
-    await expectUntouched(key, at => at.revocations.claimOne(future, 0));
+    await expectUntouched(key, () => stores.revocations.claimOne(future, 0));
     const claim = () => stores.revocations.claim(shard, { limit: 1, leaseMs: MINUTE });
     const before = await operator.hgetall(key);
     await operator.zadd(keys.dueRevocations(shard), '1', future);
@@ -277,28 +220,28 @@ describe('a record of layout 3', () => {
     expect(await stores.revocations.claimOne(future, MINUTE)).toMatchObject({ revocationId: future, attempts: 1 });
   });
 
-  test('passkeys, browser sessions and registrations', async () => {
+  test('passkeys, browser sessions and registrations are rejected', async () => {
     const subject = somebody();
     const passkey = { subject, passkeyId: operation(), publicKey: 'pQEC', signCount: 1, backedUp: false };
     await stores.passkeys.add({ ...passkey, transports: [], label: 'Key' }, 5);
     const passkeys = keys.passkeysOf(shardOf(subject), subject);
     const stored = (await operator.hget(passkeys, passkey.passkeyId)) ?? '';
-    await operator.hset(passkeys, passkey.passkeyId, stored.replace('"layout":1', '"layout":3'));
-    await expectUntouched(passkeys, at => at.passkeys.list(subject));
+    await operator.hset(passkeys, passkey.passkeyId, stored.replace('"layout":1', '"layout":2'));
+    await expectUntouched(passkeys, () => stores.passkeys.list(subject));
 
     const id = samples.browserSessionIdOf(subject);
     const browserSession = { id, subject, origin: { identityProvider: 'example' }, displayName: 'Alice' };
     await stores.browserSessions.create(browserSession, { idleMs: MINUTE, absoluteMs: MINUTE });
     await fromTheFuture(keys.browserSession(id));
-    await expectUntouched(keys.browserSession(id), at => at.browserSessions.read(id));
+    await expectUntouched(keys.browserSession(id), () => stores.browserSessions.read(id));
 
     await stores.clientRegistrations.putIfAbsent('layouts', 'sealed');
     const registration = keys.clientRegistration('layouts');
     await fromTheFuture(registration);
     await expectUntouched(
       registration,
-      at => at.clientRegistrations.read('layouts'),
-      at => at.clientRegistrations.putIfAbsent('layouts', 'other'),
+      () => stores.clientRegistrations.read('layouts'),
+      () => stores.clientRegistrations.putIfAbsent('layouts', 'other'),
     );
     await stores.clientRegistrations.remove('layouts', 'sealed');
     expect(await operator.exists(registration)).toBe(1);

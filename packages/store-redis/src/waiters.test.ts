@@ -5,7 +5,7 @@ import { Waiters } from './waiters.ts';
 const idOf = () => samples.ask(samples.somebody()).elicitation.elicitationId;
 const FOREVER = 10 * 60_000;
 
-/** Whether a promise is settled once everything that can run has run. */
+/** Whether a promise is settled after all pending microtasks and timers have run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   promise.then(() => {
@@ -19,7 +19,7 @@ describe('waiters', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('a wake-up reaches those who wait for it and nobody else', async () => {
+  test('a wake-up reaches only its waiters', async () => {
     const waiters = new Waiters();
     const [id, other] = [idOf(), idOf()];
     using one = waiters.watch(id);
@@ -32,7 +32,7 @@ describe('waiters', () => {
     expect(await Promise.all(waiting.map(isSettled))).toEqual([true, true, true]);
   });
 
-  test('a wake-up before the wait ends that wait, and only that one', async () => {
+  test('a wake-up before a wait ends only that wait', async () => {
     const waiters = new Waiters();
     const id = idOf();
     using watch = waiters.watch(id);
@@ -42,7 +42,7 @@ describe('waiters', () => {
     expect(await isSettled(watch.next(FOREVER))).toBe(false);
   });
 
-  test('time ends a wait, and not before', async () => {
+  test('a wait ends at its timeout, and not before', async () => {
     using watch = new Waiters().watch(idOf());
     const waiting = watch.next(1_000);
     await vi.advanceTimersByTimeAsync(999);
@@ -51,7 +51,7 @@ describe('waiters', () => {
     expect(await isSettled(waiting)).toBe(true);
   });
 
-  test('however a wait ends, no timer and no listener stay behind', async () => {
+  test('no timer and no listener remains after a wait, however it ends', async () => {
     const waiters = new Waiters();
     const id = idOf();
     const abort = new AbortController();
@@ -68,7 +68,7 @@ describe('waiters', () => {
     expect(waiters.size).toBe(0);
   });
 
-  test('a watch waits for one thing at a time', async () => {
+  test('a watch rejects a second concurrent wait', async () => {
     using watch = new Waiters().watch(idOf());
     const waiting = watch.next(1);
     expect(() => watch.next(1)).toThrow(TypeError);

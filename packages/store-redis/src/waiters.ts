@@ -1,10 +1,13 @@
-import type { Notifier, Watch } from '@postern/elicitation';
+import { type Notifier, parseElicitationId, type Shard, shardIn, type Watch } from '@postern/elicitation';
 
-/** Who waits for what in this process. Wake-ups without a waiter are dropped; nothing is queued. */
+type CommitListener = (shard: Shard | undefined) => void;
+
+/** The waiters of this process, each for one id or for all commits. Wake-ups without a waiter are dropped; nothing is queued. */
 export class Waiters implements Notifier {
   readonly #watches = new Map<string, Set<WaiterWatch>>();
+  readonly #commitListeners = new Set<CommitListener>();
 
-  /** @param id whatever wake-ups name: an elicitation, a connection, a feed. */
+  /** @param id an id that wake-ups name: an elicitation, a connection, a feed */
   watch(id: string): Watch {
     const watch = new WaiterWatch(() => this.#drop(id, watch));
     const others = this.#watches.get(id);
@@ -13,17 +16,33 @@ export class Waiters implements Notifier {
     return watch;
   }
 
+  /** Calls the listener with the shard of every commit in any process, and with undefined if wake-ups may have been lost. */
+  onCommit(listener: CommitListener): Disposable {
+    this.#commitListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#commitListeners.delete(listener) };
+  }
+
+  /** @param id as in `watch`. Every commit wakes the waiters of its elicitation. */
   wake(id: string): void {
     for (const watch of this.#watches.get(id) ?? []) watch.wake();
+    if (this.#commitListeners.size === 0) return;
+    const elicitationId = parseElicitationId(id);
+    if (elicitationId !== undefined) this.#announceCommit(shardIn(elicitationId));
   }
 
+  /** Wakes all waiters, because wake-ups may have been lost. */
   wakeAll(): void {
     for (const watches of this.#watches.values()) for (const watch of watches) watch.wake();
+    this.#announceCommit(undefined);
   }
 
-  /** Number of things somebody waits for. */
+  /** Number of ids with a waiter. */
   get size(): number {
     return this.#watches.size;
+  }
+
+  #announceCommit(shard: Shard | undefined): void {
+    for (const listener of this.#commitListeners) listener(shard);
   }
 
   #drop(id: string, watch: WaiterWatch): void {
@@ -34,7 +53,7 @@ export class Waiters implements Notifier {
 
 class WaiterWatch implements Watch {
   readonly #unregister: () => void;
-  /** A wake-up that came while nobody was inside `next`; it must end the following wait at once. */
+  /** A wake-up arrived outside `next`; the next wait must end immediately. */
   #isWoken = false;
   #isDisposed = false;
   #finish: (() => void) | undefined;

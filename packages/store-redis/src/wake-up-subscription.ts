@@ -2,25 +2,29 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '@postern/elicitation';
 import type { Redis } from 'ioredis';
 import { faultOf, RedisFault } from './redis-fault.ts';
+import type { Waiters } from './waiters.ts';
 
 export interface WakeUpSubscriptionOptions {
-  /** Makes an unconnected connection that does not reconnect by itself; called for every attempt, so it can pick another node. */
+  /**
+   * Creates a connection that is not connected and does not reconnect. Called for every attempt, so it can choose another node.
+   */
   readonly open: () => Redis;
   readonly channel: string;
-  /** Whether what is published still comes here. A failure, or no answer, means no. */
+  /** Whether published messages still reach this connection. A failure, or no reply, means no. */
   readonly isSound: (redis: Redis) => Promise<boolean>;
-  readonly onMessage: (message: string) => void;
-  /** Listening again: anything may have been missed before. */
-  readonly onListening: () => void;
+  /**
+   * Woken by each message. All of them are woken whenever the subscription starts, because wake-ups may have been lost before.
+   */
+  readonly waiters: Waiters;
   readonly onFault: (fault: RedisFault) => void;
-  /** How often the connection proves that it is alive and sound. */
+  /** Interval of the checks that the connection is alive and receives messages. */
   readonly heartbeatMs: number;
 }
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** The one subscription of a process. It lives until it is closed, over any number of connections. */
+/** The wake-up subscription of a process. It reconnects until it is closed. */
 export class WakeUpSubscription {
   readonly #options: WakeUpSubscriptionOptions;
   readonly #closing = new AbortController();
@@ -32,7 +36,7 @@ export class WakeUpSubscription {
     this.#options = options;
   }
 
-  /** Resolves when listening for the first time. @throws StoreUnavailableError after `withinMs`; call `close` then. */
+  /** Resolves when the first subscription is active. @throws StoreUnavailableError after `withinMs`; call `close` then. */
   start(withinMs: number): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => reject(new StoreUnavailableError({ cause: this.#last })), withinMs);
@@ -43,7 +47,7 @@ export class WakeUpSubscription {
     return promise;
   }
 
-  /** Listens anew, because what is published may come from elsewhere by now. */
+  /** Subscribes again, because another node may now publish the messages. */
   renew(): void {
     this.#drop?.();
   }
@@ -61,7 +65,7 @@ export class WakeUpSubscription {
         await this.#listen(() => {
           pause = FIRST_PAUSE_MS;
           onFirst();
-          this.#options.onListening();
+          this.#options.waiters.wakeAll();
         });
       } catch (error) {
         this.#report(error);
@@ -72,17 +76,17 @@ export class WakeUpSubscription {
     }
   }
 
-  /** Ends when the connection does. */
+  /** Ends with the connection. */
   async #listen(onListening: () => void): Promise<void> {
-    const { channel, isSound, heartbeatMs } = this.#options;
+    const { channel, isSound, waiters, heartbeatMs } = this.#options;
     const { signal } = this.#closing;
     const redis = this.#options.open();
     const ended = new Promise<void>(resolve => redis.once('end', resolve));
     const disconnect = () => redis.disconnect();
     redis.on('error', (error: unknown) => this.#report(error));
-    redis.on('message', (_channel: string, message: string) => this.#options.onMessage(message));
+    redis.on('message', (_channel: string, message: string) => waiters.wake(message));
     signal.addEventListener('abort', disconnect, { once: true });
-    // A connection can die without a sign; then only a question without an answer tells.
+    // A connection can die silently; only a request without a reply reveals that.
     const beat = async () => {
       if (!(await isSound(redis).catch(() => false))) disconnect();
     };

@@ -1,5 +1,5 @@
 --[[
-Stores a grant that a provider is to be told to end; due at once. Repeating it under its id changes nothing.
+Stores a pending revocation, due immediately. Repeating it under its id changes nothing.
 
 KEYS   1 revocation   2 due revocations
 ARGV   1 clock   2 revocation id   3 record   4 lifetime in ms

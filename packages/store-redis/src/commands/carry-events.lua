@@ -1,13 +1,13 @@
 --[[
-Adds to the feed of an MCP server what it does not have yet. How far each shard has been carried is kept beside the feed, in the
-same slot, so whatever is carried again is known by its position and skipped. Then drops what is too old or too many, and
-remembers the newest of what was ever dropped.
+Adds to the feed of an MCP server the events that it does not have yet. The carried position of each shard is stored next to
+the feed, in the same slot, so the script recognizes repeated events by their position and skips them. Then drops events that
+are too old or too many, and records the newest position ever dropped.
 
-KEYS   1 feed   2 what is known of the feed
-ARGV   1 clock   2 events kept   3 ms for which they are kept   4 ms for which the feed is known   5 wake-up channel   6 wake-up
-       then for each event: shard, position in its outbox, elicitation id, version, status, kind, when it was committed
-returns {how many were added}
-emits  one wake-up when any was added
+KEYS   1 feed   2 state of the feed
+ARGV   1 clock   2 events kept   3 event retention in ms   4 retention of the feed's state in ms   5 wake-up channel   6 wake-up
+       then for each event: shard, position in its outbox, elicitation id, version, status, kind, commit time
+returns {number of added events}
+emits  one wake-up if an event was added
 ]]
 local now = store_clock(ARGV[1])
 local kept = tonumber(ARGV[2])
@@ -19,7 +19,7 @@ for at = 7, #ARGV, 7 do
   local shard, position = ARGV[at], ARGV[at + 1]
   carried[shard] = carried[shard] or redis.call('HGET', KEYS[2], shard) or '0-0'
   if is_before(carried[shard], position) then
-    -- Always after the last one, also when the clock was put back or the feed itself has expired since.
+    -- Always after the last entry, even if the clock went back or the feed itself has expired since.
     if now > time then time, count = now, 0 else count = count + 1 end
     redis.call('XADD', KEYS[1], whole(time) .. '-' .. whole(count), 'elicitationId', ARGV[at + 2], 'version', ARGV[at + 3],
       'status', ARGV[at + 4], 'kind', ARGV[at + 5], 'occurredAt', ARGV[at + 6])
@@ -32,7 +32,7 @@ if added == 0 then return { 0 } end
 
 local drop = redis.call('XREVRANGE', KEYS[1], '(' .. whole(math.max(now - tonumber(ARGV[3]), 1)) .. '-0', '-', 'COUNT', '1')
 local excess = redis.call('XLEN', KEYS[1]) - kept
--- A few at a time, because finding the last of them means reading them.
+-- A few at a time, because finding the last one means reading them.
 if excess > 0 and excess * 50 >= kept then
   local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', whole(excess))
   if not drop[1] or is_before(drop[1][1], first[excess][1]) then drop = { first[excess] } end

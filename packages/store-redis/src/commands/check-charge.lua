@@ -1,7 +1,7 @@
 --[[
-Has the processor of a payment asked after a delay, and not before. Repeating the call begins the delay anew.
+Schedules the next request to the processor of a payment after a delay. Repeating the call restarts the delay.
 
-KEYS   1 charges to be asked about
+KEYS   1 charges to check
 ARGV   1 clock   2 elicitation id   3 delay in ms
 returns {'noted'}
 emits  nothing

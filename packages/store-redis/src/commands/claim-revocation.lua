@@ -1,10 +1,10 @@
 --[[
-Gives a revocation to one caller until its lease ends; then it is due again. An index entry whose record is gone is dropped.
+Gives a revocation to one caller until its lease expires; then it is due again. Drops an index entry without a record.
 
 KEYS   1 revocation   2 due revocations
-ARGV   1 clock   2 revocation id   3 lease in ms   4 'due' (only if it is) or 'any'
-returns {record, createdAt, attempts, this one included}, or {} when it is gone, claimed or not due; {record} alone where it cannot
-        be read: it only comes up again later, so that it keeps no other waiting
+ARGV   1 clock   2 revocation id   3 lease in ms   4 'due' (only if it is due) or 'any'
+returns {record, createdAt, attempts including this one}, or {} if it is gone, claimed or not due; {record} alone if it is
+        unreadable: it becomes due again later, so it does not hold up others
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])

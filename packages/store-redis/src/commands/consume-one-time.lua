@@ -1,9 +1,9 @@
 --[[
-Takes a one-time record. The first caller gets the sealed part, which is gone from then on; what is left says to later
-callers that it was taken, for the rest of its lifetime or ten minutes, whichever is longer.
+Takes a one-time record. The first caller gets the sealed part, which the script deletes. The rest tells later callers that
+the record was taken, for its remaining lifetime or ten minutes, whichever is longer.
 
 KEYS   1 one-time record
-ARGV   1 clock   2 minimum lifetime in ms of what is left
+ARGV   1 clock   2 minimum lifetime of the rest in ms
 returns {'taken', record, sealed part}, {'spent', record}, {'unknown'} or {'unreadable', record}
 emits  nothing
 ]]

@@ -1,5 +1,5 @@
 --[[
-Begins a browser session.
+Creates a browser session.
 
 KEYS   1 browser session
 ARGV   1 clock   2 record   3 idle ms   4 absolute ms

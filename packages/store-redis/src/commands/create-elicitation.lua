@@ -1,18 +1,22 @@
 --[[
-Creates an elicitation, unless the same ask is taken or answered already. Repeating it under its operation id finds what
-the first call made, however far that has moved since.
+Creates an elicitation, unless the same request is already open or answered. A repeat under the same operation id finds the
+elicitation of the first call, in whatever status it is now; a repeat under the same idempotency key gets the response of the
+first call.
 
-KEYS   1 elicitation   2 open asks   3 due index   4 connection or credential that would answer   5 subject limit
-       6 events   7 open elicitations of the subject   8 held asks   9 ledger of the MCP server
-ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention ms   6 ask
+KEYS   1 elicitation   2 open requests   3 due index   4 connection or credential that may answer it   5 subject limit
+       6 events   7 open elicitations of the subject   8 held requests   9 ledger of the MCP server   10 idempotency record
+ARGV   1 clock   2 elicitation id   3 operation id   4 lifetime ms   5 retention ms   6 request digest
        7 seen open id   8 '<createdAt> <generation>' of the answer seen   9 limit   10 limit window ms
-       11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 listed at most of a subject
+       11 MCP server id   12 kind   13 events kept   14 wake-up channel   15 maximum number of entries listed per subject
        16 '<records> <bytes>' that the shard may keep for the MCP server
-       An absent 7 or 8 is the empty string. Then the fields of the record, each with what is in it
+       17 fingerprint of the request with the idempotency key   18 retention of idempotency records ms
+       An absent 7, 8 or 17 is the empty string. Then the fields of the record, each with its value
 returns {'created', createdAt, expiresAt, id of the event}
         {'repeated', <elicitation>}
+        {'replayed', response}        stored under the idempotency key: a response, or '<elicitation id> <createdAt> <expiresAt>'
+        {'key_reused'}                another request has used the idempotency key
         {'taken'}                     the id belongs to another operation
-        {'answered', generation, createdAt, updatedAt, record, lost, lastUse}
+        {'existing', generation, createdAt, updatedAt, record, lost, lastUse}
         {'open', elicitation id}
         {'limited', retry after ms}
         {'over_quota', retry after ms}
@@ -20,7 +24,12 @@ emits  one event and one wake-up when created
 ]]
 local now = store_clock(ARGV[1])
 
--- Operation and ask in one field: every field of a live elicitation costs more than what is in it.
+if ARGV[17] ~= '' then
+  local answer = answer_under(KEYS[10], ARGV[17], now)
+  if answer then return answer end
+end
+
+-- Operation and request digest share a field: in a live elicitation, a further field costs more than its content.
 local origin = ARGV[3] .. ' ' .. ARGV[6]
 local earlier = redis.call('HGET', KEYS[1], 'origin')
 if earlier then
@@ -28,14 +37,14 @@ if earlier then
   return { 'repeated', unpack(redis.call('HMGET', KEYS[1], unpack(ELICITATION)), 1, #ELICITATION) }
 end
 
--- Before what is open: that may ask for more than the connection has already.
+-- Checked before open requests, which may ask for more than the connection already has.
 local answer = redis.call('HMGET', KEYS[4], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')
 if answer[1] and answer[2] .. ' ' .. answer[1] ~= ARGV[8] then
-  return { 'answered', unpack(answer, 1, 6) }
+  return { 'existing', unpack(answer, 1, 6) }
 end
 
--- An ask is taken while its elicitation is in the due index and not over yet, and also while it is held: it may have been
--- paid, or its result has still to be redeemed.
+-- A request stays assigned to its elicitation while that is in the due index and has not expired, and also while it is held: the
+-- user may have paid, or the result is not redeemed yet.
 local open = redis.call('HGET', KEYS[2], ARGV[6])
 if open and open ~= ARGV[7] then
   local over = redis.call('ZSCORE', KEYS[3], open)
@@ -58,17 +67,23 @@ local kept_until = expires + tonumber(ARGV[5])
 local ledger = open_ledger(KEYS[9], now, kept_until)
 ledger.share = ARGV[16]
 local reserve = ARGV[12] == 'payment' and COST.reserve_payment or COST.reserve
-local charged = charge(ledger, kept_until, weight(ARGV, 17, #ARGV) + reserve)
+local charged = charge(ledger, kept_until, weight(ARGV, 19, #ARGV) + reserve)
+local record
+if ARGV[17] ~= '' then
+  local answer = ARGV[2] .. ' ' .. whole(now) .. ' ' .. whole(expires)
+  record = answer_record(ledger, ARGV[17], now + tonumber(ARGV[18]), answer)
+end
 if not is_within(ledger, 7) then return { 'over_quota', retry_after(ledger) } end
 
 redis.call('HSET', KEYS[1], 'status', 'pending', 'version', '1', 'createdAt', whole(now), 'expiresAt', whole(expires),
-  'origin', origin, 'q', charged, unpack(ARGV, 17))
+  'origin', origin, 'q', charged, unpack(ARGV, 19))
 close_ledger(ledger)
+if record then redis.call('SET', KEYS[10], record, 'PX', ARGV[18]) end
 redis.call('PEXPIRE', KEYS[1], whole(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 redis.call('HSET', KEYS[2], ARGV[6], ARGV[2])
 redis.call('ZADD', KEYS[3], whole(expires), ARGV[2])
--- Kept small: of a subject who is asked that much, those that are over last. What is over already is left out by the readers,
--- is dropped by the next ask, and goes with the index when none comes.
+-- Keeps the index small: of too many entries, those that expire last stay. Readers skip expired entries, the next request drops
+-- them, and otherwise they expire with the index.
 redis.call('ZADD', KEYS[7], whole(expires), ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', whole(now))
 redis.call('ZREMRANGEBYRANK', KEYS[7], '0', whole(-1 - tonumber(ARGV[15])))

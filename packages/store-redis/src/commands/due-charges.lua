@@ -1,7 +1,7 @@
 --[[
-Lists elicitations of a shard whose processor is to be asked, those that waited longest first. They stay due.
+Lists elicitations of a shard with a charge to check, longest overdue first. They stay due.
 
-KEYS   1 charges to be asked about
+KEYS   1 charges to check
 ARGV   1 clock   2 limit
 returns {elicitation id, ...}
 emits  nothing

@@ -1,9 +1,9 @@
 --[[
-Lists elicitations of a shard whose time is over, oldest first. On the way, asks are freed whose result nobody redeemed for
-the whole retention, and index entries dropped that are older than any record they could point to (nobody swept for the
-whole retention), with the open asks they leave behind. One that is charging has its record for as long as it takes.
+Lists expired elicitations of a shard, oldest first. Frees requests whose result was not redeemed within the retention. Drops
+index entries older than any record they could point to (no replica swept for the whole retention), together with their open
+requests. A charging elicitation keeps its record until its charge is settled.
 
-KEYS   1 due index   2 open asks   3 held asks
+KEYS   1 due index   2 open requests   3 held requests
 ARGV   1 clock   2 limit   3 retention ms
 returns {elicitation id, ...}
 emits  nothing

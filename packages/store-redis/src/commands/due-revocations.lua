@@ -1,6 +1,6 @@
 --[[
-Lists revocations of a shard that are due, those that waited longest first. Each is then claimed on its own: the keys of
-what is due are not known beforehand.
+Lists due revocations of a shard, longest overdue first. The caller then claims each one separately, because a script must
+know its keys beforehand.
 
 KEYS   1 due revocations
 ARGV   1 clock   2 limit

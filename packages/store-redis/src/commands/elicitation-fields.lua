@@ -1,4 +1,4 @@
--- Put before the scripts that answer with an elicitation: <elicitation>, in this order. From RECORD on those of its record.
+-- Prepended to the scripts that return an elicitation: <elicitation>, in this order. The fields from RECORD on are its record.
 local ELICITATION = { 'status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'redeemed', 'record', 'r2', 'r3', 'r4', 'r5',
   'r6', 'r7', 'r8' }
 local RECORD = 7

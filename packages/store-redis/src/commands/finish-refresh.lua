@@ -1,13 +1,13 @@
 --[[
-Stores the next token set, whoever holds the lease by now, and with it the end of lease, troubles and loss. Repeating it
+Stores the next token set, even if another replica holds the lease by now, and clears lease, failures and loss. Repeating it
 under its operation id changes nothing and succeeds again.
 
 KEYS   1 connection
 ARGV   1 clock   2 connection id   3 createdAt and   4 generation decided on   5 operation id   6 new record, or ''
-       when that token set was gone already   7 wake-up channel
+       if that token set was already gone   7 wake-up channel
 returns {'stored' | 'superseded', <connection>}    <connection>: generation, createdAt, updatedAt, record, lost, lastUse
         {'missing'}
-emits  one wake-up when stored now
+emits  one wake-up if this call stored it
 ]]
 local now = store_clock(ARGV[1])
 
@@ -19,6 +19,6 @@ if found[1] ~= ARGV[4] or ARGV[6] == '' then return { 'superseded', unpack(found
 
 local generation = whole(tonumber(found[1]) + 1)
 redis.call('HSET', KEYS[1], 'generation', generation, 'updatedAt', whole(now), 'record', ARGV[6], 'refreshedBy', ARGV[5])
-redis.call('HDEL', KEYS[1], 'lease', 'trouble', 'lost')
+redis.call('HDEL', KEYS[1], 'lease', 'backOff', 'lost')
 redis.call('PUBLISH', ARGV[7], ARGV[2])
 return { 'stored', generation, found[2], whole(now), ARGV[6], false, found[6] }

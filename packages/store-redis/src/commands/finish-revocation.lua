@@ -1,5 +1,5 @@
 --[[
-Forgets a revocation: done, or given up.
+Deletes a revocation that is done or given up.
 
 KEYS   1 revocation   2 due revocations
 ARGV   1 revocation id

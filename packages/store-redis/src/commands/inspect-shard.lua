@@ -1,10 +1,10 @@
 --[[
-Reads the epoch of a shard, and whether an event that was committed there is still in its outbox. Old entries are dropped from
-the front, so an event that is missing behind an older one was lost. Where no older one is left, it was lost if the outbox
-is too short for anything to have been dropped.
+Reads the epoch of a shard, and whether a committed event is still in its outbox. Redis drops old entries from the front, so
+an event missing after an older entry was lost. If no older entry is left, the event was lost if the outbox is too short for
+any entry to have been dropped.
 
 KEYS   1 epoch   2 outbox
-ARGV   1 id of an event, or ''   2 carried entries kept
+ARGV   1 id of an event, or ''   2 number of carried entries kept
 returns {epoch or '', 'kept'}
         {epoch or '', 'lost', id of the newest event before it or ''}
 emits  nothing

@@ -1,8 +1,8 @@
 --[[
-Remembers that somebody was told to pay a payment back, unless it counted. Repeating the call changes nothing.
+Records that a payment was reported for refund, unless it counted. Repeating the call changes nothing.
 
 KEYS   1 payments of the elicitation
-ARGV   1 name of the payment   2 how long it is remembered, in ms
+ARGV   1 name of the payment   2 retention in ms
 returns {'noted'}
 emits  nothing
 ]]

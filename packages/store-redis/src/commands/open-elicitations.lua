@@ -1,6 +1,6 @@
 --[[
-Lists open elicitations of one subject that are not over. Their records are read afterwards, because their keys are not
-known beforehand.
+Lists open elicitations of one subject that have not expired. The caller then reads their records, because a script must know
+its keys beforehand.
 
 KEYS   1 open elicitations of the subject
 ARGV   1 clock

@@ -1,7 +1,9 @@
--- Notes that the passkeys of a person change. Changes that no passkey from before them was used after are one: whoever has added a passkey
--- cannot confirm it with that one, nor with another that it permits. To be called before the change itself.
+-- Records that the passkeys of a user change, before the change itself. Changes count as one until the user uses an older
+-- passkey: a new passkey cannot confirm itself, nor can one that it authorized. Also stores the announcement, if there is one:
+-- announcements wait for delivery for at most 30 days, and at most 1,000 per shard.
 local PASSKEY_NOTICE_MS = 14 * 24 * 3600 * 1000
-local function note_passkey_change(passkeys, facts, now)
+local ANNOUNCED_MS = 30 * 24 * 3600 * 1000
+local function note_passkey_change(passkeys, facts, now, announcements, what, announcement)
   local known = redis.call('HMGET', facts, 'since', 'changed')
   local since, changed = tonumber(known[1] or ''), tonumber(known[2] or '')
   local is_over = not since or now - changed >= PASSKEY_NOTICE_MS
@@ -13,4 +15,9 @@ local function note_passkey_change(passkeys, facts, now)
     end
   end
   redis.call('HSET', facts, 'since', whole(is_over and now or since), 'changed', whole(now))
+  if announcement ~= '' then
+    redis.call('ZADD', announcements, whole(now), announcement .. ' ' .. what)
+    redis.call('ZREMRANGEBYRANK', announcements, '0', '-1001')
+    redis.call('PEXPIRE', announcements, whole(ANNOUNCED_MS))
+  end
 end

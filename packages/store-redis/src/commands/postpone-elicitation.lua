@@ -1,7 +1,7 @@
 --[[
-Puts off the next look at an elicitation that is charging, never to before it is over. Any other stays due as it is.
+Postpones the next check of a charging elicitation, never to a time before its expiry. Any other elicitation stays due.
 
-KEYS   1 elicitation   2 due index   3 held asks
+KEYS   1 elicitation   2 due index   3 held requests
 ARGV   1 clock   2 elicitation id   3 delay in ms
 returns {'postponed'} or {'unchanged'}
 emits  nothing

@@ -1,5 +1,5 @@
 --[[
-Gives a revocation back, due when the delay is over. Nothing where it is gone.
+Releases a claimed revocation, due after the delay. Does nothing if it is gone.
 
 KEYS   1 revocation   2 due revocations
 ARGV   1 clock   2 revocation id   3 delay in ms

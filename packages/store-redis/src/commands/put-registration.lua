@@ -1,9 +1,9 @@
 --[[
-Keeps a registration, unless there is one: the first one wins, also over those that come at the same time.
+Stores a registration, unless there is one: the first one wins, also against concurrent calls.
 
 KEYS   1 client registration
 ARGV   1 record
-returns {record} that is stored now
+returns {record}, the stored one
 emits  nothing
 ]]
 redis.call('HSETNX', KEYS[1], 'record', ARGV[1])

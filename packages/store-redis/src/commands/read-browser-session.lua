@@ -1,9 +1,9 @@
 --[[
-Reads a browser session without keeping it alive.
+Reads a browser session without extending it.
 
 KEYS   1 browser session
 ARGV   1 clock
-returns {record, createdAt, endsAt}, or {} when it is unknown or over
+returns {record, createdAt, endsAt}, or {} if it is unknown or expired
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])

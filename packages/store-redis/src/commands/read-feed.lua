@@ -1,10 +1,11 @@
 --[[
-Reads the feed of an MCP server after a position, or from the oldest event kept. What is too old is not answered, dropped or not.
+Reads the feed of an MCP server after a position, or from the oldest event kept. Does not return events past their retention,
+even if they are not dropped yet.
 
-KEYS   1 feed   2 what is known of the feed
-ARGV   1 clock   2 position, or ''   3 events at most   4 ms for which they are kept
+KEYS   1 feed   2 state of the feed
+ARGV   1 clock   2 position, or ''   3 maximum number of events   4 event retention in ms
 returns {'events', {id, fields}, ...}
-        {'gone'}                 something after the position is no longer kept, or the feed never came that far
+        {'gone'}                 an event after the position is no longer kept, or the feed never reached that position
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])

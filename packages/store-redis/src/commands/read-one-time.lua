@@ -1,9 +1,9 @@
 --[[
-Looks at a one-time record without taking it.
+Reads a one-time record without taking it.
 
 KEYS   1 one-time record
 ARGV   1 clock
-returns {record, sealed part}, or {} when it is unknown, taken or over
+returns {record, sealed part}, or {} if it is unknown, taken or expired
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])

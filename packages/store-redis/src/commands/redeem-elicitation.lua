@@ -1,10 +1,10 @@
 --[[
-Takes the result of a completed elicitation for whoever names the redemption first, and frees its ask. The same name gets
-the same again until the retention is over; every other is refused.
+Redeems the result of a completed elicitation and frees its request. The first redemption id wins. The same id gets the
+same result until the retention ends; any other id is refused.
 
-KEYS   1 elicitation   2 its result   3 open asks   4 held asks
+KEYS   1 elicitation   2 its result   3 open requests   4 held requests
 ARGV   1 clock   2 elicitation id   3 redemption   4 name of this call   5 retention ms
-returns {'redeemed', '1' when it was taken by this call, else '0', <elicitation>, record of the result}
+returns {'redeemed', '1' if this call redeemed it, else '0', <elicitation>, record of the result}
         {'spent' | 'unredeemable', <elicitation>}
         {'missing'}
         {'unreadable', record of the result}
@@ -15,7 +15,7 @@ local now = store_clock(ARGV[1])
 local found = redis.call('HMGET', KEYS[1], unpack(ELICITATION))
 if not found[1] then return { 'missing' } end
 if found[5] and now >= tonumber(found[5]) + tonumber(ARGV[5]) then return { 'missing' } end
--- Present from its completion on where there is something to redeem, and empty until somebody does.
+-- Present after a completion with a result; empty until the result is redeemed.
 local redeemed = found[6]
 if not redeemed then return { 'unredeemable', unpack(found, 1, #ELICITATION) } end
 local result = redis.call('HGET', KEYS[2], 'record')

@@ -1,5 +1,5 @@
 --[[
-Gives a lease back, if it is one's own.
+Releases a lease, if the caller holds it.
 
 KEYS   1 lease
 ARGV   1 holder

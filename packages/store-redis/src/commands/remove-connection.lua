@@ -1,11 +1,11 @@
 --[[
-Deletes a connection. What the provider must be told moves to the revocations as it stands at this moment, so that tokens
-refreshed just before are the ones revoked.
+Deletes a connection and adds its grant to the pending revocations in the same commit, so that a token set refreshed just
+before is the one that is revoked.
 
 KEYS   1 connection   2 connections of its subject   3 revocation   4 due revocations    (3 and 4 unused unless revoked)
 ARGV   1 clock   2 connection id   3 revocation id, or ''   4 lifetime of the revocation in ms   5 wake-up channel
-returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} where nothing was there
-emits  one wake-up when removed
+returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} if there was none
+emits  one wake-up if removed
 ]]
 local now = store_clock(ARGV[1])
 

@@ -3,7 +3,7 @@ Deletes a credential.
 
 KEYS   1 credential   2 credentials of its subject
 ARGV   1 credential id
-returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} where nothing was there
+returns {generation, createdAt, updatedAt, record, lost, lastUse}, or {} if there was none
 emits  nothing
 ]]
 local found = redis.call('HMGET', KEYS[1], 'generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse')

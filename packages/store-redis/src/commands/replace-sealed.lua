@@ -1,9 +1,9 @@
 --[[
-Puts another sealed value in the place of one within a record, if that one is still there. All else of the record, its
-times and its lifetime stay as they are. Repeating it changes nothing and succeeds again.
+Replaces a sealed value within a record, if the record still has it. The rest of the record, its times and its lifetime do
+not change. Repeating it changes nothing and succeeds again.
 
 KEYS   1 connection, revocation, credential, result or registration
-ARGV   1 member with the sealed value expected and   2 member to store, both as JSON
+ARGV   1 member with the expected sealed value   2 member to store, both as JSON
 returns {'replaced'} or {'other'}
 emits  nothing
 ]]

@@ -1,11 +1,11 @@
 --[[
-Removes all passkeys of a person, and notes that the next one is the first after a reset. Writes nothing where there are none.
-Repeating the call changes nothing and answers the same.
+Removes all passkeys of a user, and records that the next one is the first after a reset. Writes nothing if there are none.
+Repeating the call changes nothing and gives the same result.
 
-KEYS   1 passkeys of the subject   2 facts about them
-ARGV   1 clock   2 name of this call
+KEYS   1 passkeys of the subject   2 facts about them   3 announcements
+ARGV   1 clock   2 name of this call   3 its announcement, `<id> <pseudonym>`, or ''
 returns {passkeys removed}
-emits  nothing
+emits  an announcement if the operator wants it
 ]]
 local now = store_clock(ARGV[1])
 
@@ -13,7 +13,7 @@ if redis.call('HGET', KEYS[2], 'call') == ARGV[2] then return { tonumber(redis.c
 local count = redis.call('HLEN', KEYS[1])
 if count == 0 then return { 0 } end
 
-note_passkey_change(KEYS[1], KEYS[2], now)
+note_passkey_change(KEYS[1], KEYS[2], now, KEYS[3], 'passkey.reset', ARGV[3])
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[2], 'reset', whole(now), 'call', ARGV[2], 'removed', count)
 return { count }

@@ -1,14 +1,15 @@
--- Put before the scripts that store something for an MCP server. Its ledger in a shard has, for every hour at whose beginning keys will
--- have expired, `<records> <bytes>`; their total in `sum`, behind the hour up to which the past was dropped; and in `share` what the
--- shard may keep. An open ledger is a copy: everything is read before anything is written, and `close_ledger` writes.
+-- Prepended to the scripts that store records for an MCP server. Its ledger in a shard has `<records> <bytes>` for each hour at
+-- whose beginning keys have expired; their total in `sum`, after the hour up to which past entries were dropped; and in `share`
+-- the limit of the shard. An open ledger is a copy: a script reads everything before it writes, and `close_ledger` writes.
 local HOUR = 3600000
--- Expiries further off share a day, so that a ledger has few hours.
+-- Expiries beyond this share a day, so that a ledger has few hours.
 local EXACT_HOURS = 72
--- Bytes beside the texts of a record: its key, its fields, its entries in the indexes. Texts take up to a quarter more than they have.
+-- Bytes of a record in addition to its texts: its key, fields and index entries. Texts need up to a quarter more than their
+-- length.
 local COST = { elicitation = 1280, reserve = 2048, reserve_payment = 4096, answer = 1024, one_time = 512, payment = 512,
-  idempotency = 512, reservation = 4096 }
+  idempotency = 256 }
 
--- What is left of a one-time record that was taken stays for so long at least.
+-- Minimum lifetime of the rest of a taken one-time record.
 local SPENT_MS = 600000
 
 local function weight(texts, first, last)
@@ -28,7 +29,7 @@ local function entry_in(value)
   return { records = tonumber(records or '0'), bytes = tonumber(bytes or '0'), is_new = not records }
 end
 
--- `ends` says which hour will be charged, so that it is read along.
+-- `ends` names the hour that will be charged, so that it is read as well.
 local function open_ledger(key, now, ends)
   local charged_hour = hour_after(now, ends)
   local found = redis.call('HMGET', key, 'sum', 'share', charged_hour)
@@ -56,21 +57,21 @@ local function add(ledger, hour, records, bytes)
     entry = entry_in(redis.call('HGET', ledger.key, hour))
     ledger.entries[hour] = entry
   end
-  -- The clock of another node may have dropped this hour already.
+  -- Another node, whose clock is ahead, may have dropped this hour already.
   if entry.is_new and records < 0 then return end
   entry.is_changed = true
   entry.records, entry.bytes = math.max(entry.records + records, 0), math.max(entry.bytes + bytes, 0)
   ledger.records, ledger.bytes = math.max(ledger.records + records, 0), math.max(ledger.bytes + bytes, 0)
 end
 
--- Counts one record until its key has expired. Returns its charge, `<hour> <bytes>`, to be kept in `q` of the record if it may move.
+-- Counts one record until its key expires. Returns its charge, `<hour> <bytes>`, for the field `q` of a record that may move.
 local function charge(ledger, ends, bytes)
   local hour = hour_after(ledger.now, ends)
   add(ledger, hour, 1, bytes)
   return hour .. ' ' .. whole(bytes)
 end
 
--- Takes back what a record says of its charge: nothing where it was not charged, by a release before, or where its hour is past.
+-- Reverses the charge of a record. Does nothing if an earlier release did not charge the record, or if its hour is past.
 local function discharge(ledger, charged)
   local hour, bytes = string.match(charged or '', '^(%d+) (%d+)$')
   if hour and tonumber(hour) > ledger.hour then add(ledger, hour, -1, -tonumber(bytes)) end
@@ -80,14 +81,14 @@ local function bytes_of(charged)
   return tonumber(string.match(charged or '', ' (%d+)$') or '0')
 end
 
--- A part of the share, in eighths: new asks leave the rest to what people answer.
+-- Checks a part of the share, in eighths: new requests leave the rest to the users' answers.
 local function is_within(ledger, eighths)
   local records, bytes = string.match(ledger.share or '', '^(%d+) (%d+)$')
   return not records
     or (ledger.records <= tonumber(records) * eighths / 8 and ledger.bytes <= tonumber(bytes) * eighths / 8)
 end
 
--- When the next of what is counted will have expired.
+-- Returns the time until the next counted record expires.
 local function retry_after(ledger)
   local first
   local fields = redis.call('HGETALL', ledger.key)

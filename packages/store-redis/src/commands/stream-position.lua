@@ -1,4 +1,4 @@
--- Put before the scripts that compare positions in streams, "<milliseconds>-<count>".
+-- Prepended to the scripts that compare positions in streams, "<milliseconds>-<count>".
 local function parts(position)
   local time, count = string.match(position, '^(%d+)-(%d+)$')
   return tonumber(time), tonumber(count)

@@ -1,5 +1,5 @@
 --[[
-Takes a lease that nobody holds, or moves the end of one's own.
+Takes a free lease, or extends the caller's own.
 
 KEYS   1 lease
 ARGV   1 clock   2 holder   3 lease in ms

@@ -1,9 +1,9 @@
 --[[
-Restarts the idle time of a browser session that is not over, never beyond its absolute end.
+Restarts the idle time of a browser session that has not expired, never beyond its absolute end.
 
 KEYS   1 browser session
 ARGV   1 clock
-returns 1 when it was alive, else 0
+returns 1 if it had not expired, else 0
 emits  nothing
 ]]
 local now = store_clock(ARGV[1])

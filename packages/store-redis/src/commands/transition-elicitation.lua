@@ -1,27 +1,30 @@
 --[[
-Commits one move that was decided on a known version: status, effects and event together, or nothing. Repeating the last
-move under its operation id changes nothing and succeeds again.
+Commits one transition that was decided on a known version: status, effects and event together, or nothing. Repeating the
+last transition under its operation id changes nothing and succeeds again.
 
-KEYS   1 elicitation   2 open asks   3 due index   4 events
+KEYS   1 elicitation   2 open requests   3 due index   4 events
        5 one-time record   6 connection or credential   7 those of its subject    (5 to 7 unused unless put)
-       8 open elicitations of the subject   9 result (unused unless put)   10 held asks
+       8 open elicitations of the subject   9 result (unused unless put)   10 held requests
        11 payments of the elicitation (unused unless paid)   12 ledger of the MCP server
+       13 payments of the person that count against daily limits (unused unless one is counted or released)
 ARGV   1 clock   2 elicitation id   3 operation id   4 version decided on   5 'early' (before expiresAt only),
        'late' (from expiresAt on only) or 'any'   6 new status
-       7 what the move leaves: 'open', 'charging' (it may have been paid), 'reopened' (it was charging), 'ended' or
+       7 what the transition leaves: 'open', 'charging' (the user may have paid), 'reopened' (it was charging), 'ended' or
        'redeemable' (ended with a result)
        8 retention ms   9 MCP server id   10 kind   11 events kept   12 wake-up channel
        13 lifetime of the one-time record in ms, or ''   14 its record   15 its sealed part
        16 id of the connection or credential, or ''   17 its record
-       18 ms within which it is over from now on, or ''   19 record of the result, or ''
-       20 name of the payment that counts, or ''   21 how long it is remembered, in ms
-       then the fields of the new record, each with what is in it
+       18 remaining lifetime in ms, or ''   19 record of the result, or ''
+       20 name of the payment that counts, or ''   21 retention of payments in ms
+       22 minor units to be counted against daily limits, 'release', or ''   23 daily limit
+       then the fields of the new record, each with its value
 returns {'applied', now, expiresAt, id of the event}
         {'repeated' | 'conflict' | 'untimely', <elicitation>}
         {'missing'}
         {'over_quota', retry after ms}
+        {'over_daily_limit', sum of the other payments}
         {'unreadable', record}        of the connection or credential that would be replaced
-emits  one event and one wake-up when applied, and a wake-up of the connection or credential that is put
+emits  one event and one wake-up if applied, and a wake-up of the connection or credential that is put
 ]]
 local now = store_clock(ARGV[1])
 
@@ -38,31 +41,38 @@ if (ARGV[5] == 'early' and over) or (ARGV[5] == 'late' and not over) then return
 local former = ARGV[16] ~= '' and redis.call('HGET', KEYS[6], 'record')
 if former and not is_known(former) then return { 'unreadable', former } end
 
+local counting, spent, past = tonumber(ARGV[22]), 0, {}
+if counting then
+  spent, past = counted_besides(KEYS[13], ARGV[2], now)
+  if spent + counting > tonumber(ARGV[23]) then return { 'over_daily_limit', whole(spent) } end
+end
+
 local expires_before = expires
 if ARGV[18] ~= '' and now + tonumber(ARGV[18]) < tonumber(expires) then expires = whole(now + tonumber(ARGV[18])) end
 
--- A payment may have been made, so its record is charged for as long as payments are remembered while nobody knows.
+-- The user may have paid: until the processor reports the status, the record counts for the retention of payments.
 local ends = now + tonumber(ARGV[7] == 'charging' and ARGV[21] or ARGV[8])
 if ARGV[7] == 'open' or ARGV[7] == 'reopened' then ends = math.max(tonumber(expires), now) + tonumber(ARGV[8]) end
-local bytes = weight(ARGV, 22, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
+local bytes = weight(ARGV, 24, #ARGV) + weight(ARGV, 19, 19) + COST.elicitation
 if ARGV[16] ~= '' then bytes = bytes + weight(ARGV, 17, 17) + COST.answer end
 local ledger = open_ledger(KEYS[12], now, ends)
 discharge(ledger, charged_before)
 local charged = charge(ledger, ends, math.max(bytes, bytes_of(charged_before)))
--- Once it is taken, what is left of a one-time record stays for ten minutes at least.
+-- The rest of a taken one-time record stays for at least ten minutes.
 if ARGV[13] ~= '' then charge(ledger, now + tonumber(ARGV[13]) + SPENT_MS, weight(ARGV, 14, 15) + COST.one_time) end
 if ARGV[20] ~= '' then charge(ledger, now + tonumber(ARGV[21]), COST.payment) end
--- What grows no further than its reserve has paid for it, and every word about money is committed however full it is.
+if counting then charge(ledger, now + COUNTED_MS, COST.payment) end
+-- Growth up to the reserve is already charged, and transitions about money are committed however full the quota is.
 local is_growing = ARGV[10] ~= 'payment' and charged_before and bytes > bytes_of(charged_before)
 local is_adding = ARGV[13] ~= '' or ARGV[16] ~= '' or ARGV[19] ~= '' or is_growing
 if is_adding and not is_within(ledger, 8) then return { 'over_quota', retry_after(ledger) } end
 
 local version = whole(tonumber(known_version) + 1)
--- The first write takes memory: Redis refuses a script for want of it only as long as nothing has been written.
-redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 22))
+-- The first write allocates memory: Redis refuses a script for lack of memory only before its first write.
+redis.call('HSET', KEYS[1], 'status', ARGV[6], 'version', version, 'movedBy', ARGV[3], 'q', charged, unpack(ARGV, 24))
 close_ledger(ledger)
--- The record before may have taken more fields; those of this one are the first of them.
-local beyond = RECORD + (#ARGV - 21) / 2
+-- The earlier record may have used more fields; this one uses the first of them.
+local beyond = RECORD + (#ARGV - 23) / 2
 if beyond <= #ELICITATION then redis.call('HDEL', KEYS[1], unpack(ELICITATION, beyond)) end
 
 if expires ~= expires_before then
@@ -76,7 +86,7 @@ local ask = string.match(origin, ' (%S+)$')
 local hold = ask .. ' ' .. ARGV[2]
 
 if ARGV[7] == 'charging' then
-  -- Whether it was paid has to be found out, however long that takes: its record stays, and so does its ask.
+  -- The gateway must find out whether the user paid, however long that takes: the record stays, and so does its request.
   redis.call('PERSIST', KEYS[1])
   redis.call('ZADD', KEYS[3], expires, ARGV[2])
   redis.call('ZADD', KEYS[10], '+inf', hold)
@@ -108,6 +118,14 @@ if ARGV[20] ~= '' then
   redis.call('PEXPIRE', KEYS[11], ARGV[21])
 end
 
+if counting then
+  for _, elicitation in ipairs(past) do redis.call('HDEL', KEYS[13], elicitation) end
+  redis.call('HSET', KEYS[13], ARGV[2], whole(now) .. ' ' .. ARGV[22])
+  redis.call('PEXPIRE', KEYS[13], whole(COUNTED_MS))
+elseif ARGV[22] == 'release' then
+  redis.call('HDEL', KEYS[13], ARGV[2])
+end
+
 if ARGV[13] ~= '' then
   redis.call('HSET', KEYS[5], 'record', ARGV[14], 'sealed', ARGV[15], 'expiresAt', whole(now + tonumber(ARGV[13])))
   redis.call('PEXPIRE', KEYS[5], ARGV[13])
@@ -117,7 +135,7 @@ if ARGV[16] ~= '' then
   local generation = redis.call('HGET', KEYS[6], 'generation') or '0'
   redis.call('HSETNX', KEYS[6], 'createdAt', whole(now))
   redis.call('HSET', KEYS[6], 'generation', whole(tonumber(generation) + 1), 'updatedAt', whole(now), 'record', ARGV[17])
-  redis.call('HDEL', KEYS[6], 'lease', 'trouble', 'lost', 'refreshedBy')
+  redis.call('HDEL', KEYS[6], 'lease', 'backOff', 'lost', 'refreshedBy')
   redis.call('SADD', KEYS[7], ARGV[16])
   redis.call('PUBLISH', ARGV[12], ARGV[16])
 end

@@ -1,5 +1,5 @@
 --[[
-Notes a use of a passkey, if its counter has grown or its authenticator has none (WebAuthn 7.2 step 22). Repeating the call
+Records a use of a passkey, if its counter has grown or its authenticator has none (WebAuthn 7.2 step 22). Repeating the call
 changes nothing and succeeds again.
 
 KEYS   1 passkeys of the subject

@@ -1,20 +1,27 @@
-import { type Connection, lossReasons, type NewConnection, RECORD_LAYOUT } from '@postern/elicitation';
+import {
+  type Connection,
+  type ConnectionId,
+  connectionIdOf,
+  lossReasons,
+  type NewConnection,
+} from '@postern/elicitation';
 import { z } from 'zod';
+import { isAbsent, numberOf, textOf } from '../reply.ts';
 import {
   connectionId,
   decode,
   elicitationId,
+  encode,
   lastUse,
-  layout,
   recordIn,
   subject,
   text,
   time,
   timed,
+  unreadable,
 } from './record-layout.ts';
 
 const connectionSchema = z.object({
-  layout,
   connectionId,
   generation: z.int(),
   owner: text,
@@ -25,7 +32,7 @@ const connectionSchema = z.object({
   account: z.object({ id: text, name: text.exactOptional() }).exactOptional(),
   sealedTokens: text,
   accessTokenExpiresAt: time.exactOptional(),
-  // What was stored before anything could be refreshed cannot be.
+  // Connections from before refresh was supported cannot be refreshed.
   refreshable: z.boolean().default(false),
   lost: z.object({ reason: z.enum(lossReasons), at: time }).exactOptional(),
   lastUse: lastUse.exactOptional(),
@@ -34,17 +41,17 @@ const connectionSchema = z.object({
   updatedAt: time,
 }) satisfies z.ZodType<Connection>;
 
-/** Everything of a connection that no script looks at. */
+/** Encodes the members that no script reads as JSON. */
 export function encodeConnection(of: NewConnection): string {
   const { owner, subject, provider, resource, scopes, account, sealedTokens } = of;
   const { accessTokenExpiresAt, refreshable, elicitationId } = of;
   const whose = { owner, subject, provider, resource };
   const tokens = { scopes, account, sealedTokens, accessTokenExpiresAt, refreshable };
-  return JSON.stringify({ ...whose, ...tokens, elicitationId, layout: RECORD_LAYOUT });
+  return encode({ ...whose, ...tokens, elicitationId });
 }
 
 /** @throws DomainError `unknown_record_layout` */
-export function decodeConnection(
+function decodeConnection(
   json: string,
   fields: Pick<Connection, 'connectionId' | 'generation' | 'createdAt' | 'updatedAt'> & {
     /** `<at> <reason>` */
@@ -60,4 +67,23 @@ export function decodeConnection(
     ...(lost === undefined ? {} : { lost: timed(lost, reason => ({ reason })) }),
     ...(lastUse === undefined ? {} : { lastUse: timed(lastUse, recordIn) }),
   }));
+}
+
+/** In the order in which scripts return them. */
+export const CONNECTION_FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
+
+/** Reads `CONNECTION_FIELDS`. @throws DomainError `unknown_record_layout` */
+export function connectionOf(connectionId: ConnectionId, found: readonly unknown[]): Connection {
+  const [generation, createdAt, updatedAt, record, lost, lastUse] = found;
+  const connection = decodeConnection(textOf(record), {
+    connectionId,
+    generation: numberOf(generation),
+    createdAt: numberOf(createdAt),
+    updatedAt: numberOf(updatedAt),
+    ...(isAbsent(lost) ? {} : { lost: textOf(lost) }),
+    ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
+  });
+  // The key is derived from the owner. No gateway writes a record with another owner.
+  if (connectionIdOf(connection) !== connectionId) throw unreadable();
+  return connection;
 }

@@ -1,20 +1,21 @@
-import { type Credential, type NewCredential, RECORD_LAYOUT } from '@postern/elicitation';
+import { type Credential, type CredentialId, credentialIdOf, type NewCredential } from '@postern/elicitation';
 import { z } from 'zod';
+import { isAbsent, numberOf, textOf } from '../reply.ts';
 import {
   credentialId,
   decode,
   elicitationId,
+  encode,
   lastUse,
-  layout,
   recordIn,
   subject,
   text,
   time,
   timed,
+  unreadable,
 } from './record-layout.ts';
 
 const credentialSchema = z.object({
-  layout,
   credentialId,
   generation: z.int(),
   owner: text,
@@ -29,17 +30,14 @@ const credentialSchema = z.object({
   updatedAt: time,
 }) satisfies z.ZodType<Credential>;
 
-/** Everything of a credential that no script looks at. */
+/** Encodes the members that no script reads as JSON. */
 export function encodeCredential(of: NewCredential): string {
   const { owner, subject, name, title, fields, sealedValues, elicitationId } = of;
-  return JSON.stringify({
-    ...{ owner, subject, name, title, fields, sealedValues, elicitationId },
-    layout: RECORD_LAYOUT,
-  });
+  return encode({ owner, subject, name, title, fields, sealedValues, elicitationId });
 }
 
 /** @throws DomainError `unknown_record_layout` */
-export function decodeCredential(
+function decodeCredential(
   json: string,
   fields: Pick<Credential, 'credentialId' | 'generation' | 'createdAt' | 'updatedAt'> & {
     /** `<at> <use>`, see `encodeUse`. */
@@ -52,4 +50,22 @@ export function decodeCredential(
     ...plain,
     ...(lastUse === undefined ? {} : { lastUse: timed(lastUse, recordIn) }),
   }));
+}
+
+/** In the order in which scripts return them. A credential has the layout of a connection, and `lost` is always absent. */
+export const CREDENTIAL_FIELDS = ['generation', 'createdAt', 'updatedAt', 'record', 'lost', 'lastUse'] as const;
+
+/** Reads `CREDENTIAL_FIELDS`. @throws DomainError `unknown_record_layout` */
+export function credentialOf(credentialId: CredentialId, found: readonly unknown[]): Credential {
+  const [generation, createdAt, updatedAt, record, , lastUse] = found;
+  const credential = decodeCredential(textOf(record), {
+    credentialId,
+    generation: numberOf(generation),
+    createdAt: numberOf(createdAt),
+    updatedAt: numberOf(updatedAt),
+    ...(isAbsent(lastUse) ? {} : { lastUse: textOf(lastUse) }),
+  });
+  // The key is derived from the owner. No gateway writes a record with another owner.
+  if (credentialIdOf(credential) !== credentialId) throw unreadable();
+  return credential;
 }

@@ -1,21 +1,21 @@
 import {
   claimAfter,
+  definedOnly,
   type Elicitation,
   type ElicitationId,
   failureCodes,
   identityModes,
   type NewElicitation,
   type NextElicitation,
-  type RecordLayout,
-  recordLayouts,
-  troubles,
+  parseElicitationId,
+  retryReasons,
 } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, elicitationId, subject, text, time } from './record-layout.ts';
+import { isAbsent, numberOf, textOf } from '../reply.ts';
+import { decode, elicitationId, encode, subject, text, time, unreadable } from './record-layout.ts';
 import { approvalSchema, chargeSchema, outcomeSchema, requestSchema } from './request-schemas.ts';
 
 const base = {
-  layout: z.literal(recordLayouts),
   elicitationId,
   version: z.int(),
   mcpServerId: text,
@@ -35,7 +35,7 @@ const elicitationSchema = z
     z.object({
       ...base,
       status: z.literal('pending'),
-      trouble: z.enum(troubles).exactOptional(),
+      retryReason: z.enum(retryReasons).exactOptional(),
       missing: z.array(text).exactOptional(),
     }),
     z.object({
@@ -58,30 +58,31 @@ const elicitationSchema = z
   ])
   .refine(isOfOneKind) satisfies z.ZodType<Elicitation>;
 
-/** What is said of one kind only stands in no record of another. */
+/** Outcome and request have the same kind, and only payments have an approval. */
 function isOfOneKind(elicitation: Elicitation): boolean {
   const { kind } = elicitation.request;
   if (elicitation.status === 'completed') return elicitation.outcome.kind === kind;
   return elicitation.status !== 'active' || elicitation.approval === undefined || kind === 'payment';
 }
 
-/** Everything of an elicitation that no script looks at. */
+/** Encodes the members that no script reads as JSON. */
 export function encodeElicitation(
   of: NewElicitation | Elicitation,
   next: NextElicitation | { status: 'pending' },
-  layout: RecordLayout,
 ): string {
   const { mcpServerId, identityMode, subject, request, message, returnUrl, traceparent } = of;
   const requestedBy = claimAfter(of, next);
   const { status: _, ...decided } = next;
-  const common = { layout, mcpServerId, identityMode, message, returnUrl, traceparent };
-  // Flat, because there may be millions of them. The others stand apart: their members are called as they please.
+  const common = { mcpServerId, identityMode, message, returnUrl, traceparent };
+  // Authorizations are flat, because there may be millions. Other requests are nested, because their members may have any name.
   const asked = request.kind === 'authorization' ? request : { request };
-  const record = { ...common, ...subject, ...asked, ...requestedBy, ...decided };
-  return JSON.stringify(layout === 1 ? record : shortened(record));
+  return encode(shortened({ ...common, ...subject, ...asked, ...requestedBy, ...decided }));
 }
 
-/** Layout 2: what every live elicitation has goes by one letter. What a status brings keeps its name: it does not stay for long. */
+/**
+ * One-letter names for members that every live elicitation has, to save memory. Members of a status are short-lived and keep
+ * their names.
+ */
 const letters = {
   mcpServerId: 's',
   identityMode: 'm',
@@ -101,7 +102,7 @@ const letters = {
 const letterOf = new Map<string, string>(Object.entries(letters));
 const nameOf = new Map<string, string>(Object.entries(letters).map(([name, letter]) => [letter, name]));
 
-/** And what most of them have is not written at all. `kind` stands beside what is asked only for authorizations. */
+/** The most frequent values are omitted. `kind` is a member of the record only for authorizations. */
 const usual: ReadonlyMap<string, unknown> = new Map([
   ['identityMode', 'login'],
   ['kind', 'authorization'],
@@ -113,7 +114,6 @@ function shortened(record: Readonly<Record<string, unknown>>): Record<string, un
 }
 
 function lengthened(record: Record<string, unknown>): Record<string, unknown> {
-  if (record['layout'] !== 2) return record;
   const named = Object.fromEntries(
     Object.entries(record).map(([letter, value]) => [nameOf.get(letter) ?? letter, value]),
   );
@@ -121,7 +121,7 @@ function lengthened(record: Record<string, unknown>): Record<string, unknown> {
 }
 
 function nested({ issuer, subject, mcpClient, tool, ...record }: Record<string, unknown>) {
-  const requestedBy = present({ mcpClient, tool });
+  const requestedBy = definedOnly({ mcpClient, tool });
   return {
     ...(record['request'] === undefined ? authorization(record) : record),
     subject: { issuer, subject },
@@ -130,14 +130,10 @@ function nested({ issuer, subject, mcpClient, tool, ...record }: Record<string, 
 }
 
 function authorization({ kind, provider, scopes, resource, expectedAccount, ...rest }: Record<string, unknown>) {
-  return { ...rest, request: { kind, provider, scopes, ...present({ resource, expectedAccount }) } };
+  return { ...rest, request: { kind, provider, scopes, ...definedOnly({ resource, expectedAccount }) } };
 }
 
-function present(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-}
-
-export interface ElicitationFields {
+interface ElicitationFields {
   readonly elicitationId: ElicitationId;
   readonly status: string;
   readonly version: number;
@@ -147,7 +143,76 @@ export interface ElicitationFields {
   readonly redeemedAt?: number;
 }
 
-/** @throws DomainError `unknown_record_layout` */
+/** @throws DomainError `unknown_record_layout` @internal */
 export function decodeElicitation(json: string, fields: ElicitationFields): Elicitation {
   return decode(elicitationSchema, json, record => ({ ...nested(lengthened(record)), ...fields }));
+}
+
+/**
+ * Redis stores a hash compactly if no value is longer than 64 bytes (`hash-max-listpack-value`), and otherwise needs about twice
+ * the memory. A short record is therefore split across several fields. Splits are between characters, so each field is text.
+ */
+const LONGEST = 64;
+const FURTHER = ['r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8'] as const;
+
+/** The fields of a record. A long record is in the first field alone. @internal */
+export const RECORD_FIELDS = ['record', ...FURTHER] as const;
+
+/** Field names and values of a record, for one HSET. */
+export function recordFields(record: string): readonly string[] {
+  const pieces = piecesOf(record);
+  return pieces === undefined ? ['record', record] : pieces.flatMap((piece, at) => [RECORD_FIELDS[at] ?? '', piece]);
+}
+
+/** Returns undefined if the record is too long for all fields. */
+function piecesOf(record: string): readonly string[] | undefined {
+  if (record.length > LONGEST * RECORD_FIELDS.length) return undefined;
+  const bytes = Buffer.from(record);
+  const pieces: string[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    let to = Math.min(from + LONGEST, bytes.length);
+    while (isWithinCharacter(bytes[to])) to -= 1;
+    pieces.push(bytes.toString('utf8', from, to));
+    from = to;
+  }
+  return pieces.length > RECORD_FIELDS.length ? undefined : pieces;
+}
+
+/** UTF-8: every byte of a character but its first is 10xxxxxx. */
+const isWithinCharacter = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
+
+/** @param values the values of RECORD_FIELDS @internal */
+export function joinedRecord(values: readonly unknown[]): string {
+  return values.map(value => (isAbsent(value) ? '' : textOf(value))).join('');
+}
+
+const PLAIN_FIELDS = ['status', 'version', 'createdAt', 'expiresAt', 'endedAt', 'redeemed'] as const;
+
+/** The fields of an elicitation, in the order of `../commands/elicitation-fields.lua`. */
+export const ELICITATION_FIELDS = [...PLAIN_FIELDS, ...RECORD_FIELDS] as const;
+
+/** Reads `ELICITATION_FIELDS`. @throws DomainError `unknown_record_layout` */
+export function elicitationOf(elicitationId: ElicitationId, found: readonly unknown[]): Elicitation {
+  const [status, version, createdAt, expiresAt, endedAt, redeemed, ...record] = found.slice(
+    0,
+    ELICITATION_FIELDS.length,
+  );
+  // Every elicitation has these fields. A record without them has another layout.
+  if ([status, version, createdAt, expiresAt].some(isAbsent)) throw unreadable();
+  return decodeElicitation(joinedRecord(record), {
+    elicitationId,
+    status: textOf(status),
+    version: numberOf(version),
+    createdAt: numberOf(createdAt),
+    expiresAt: numberOf(expiresAt),
+    ...(isAbsent(endedAt) ? {} : { endedAt: numberOf(endedAt) }),
+    // `<at> <call> <redemption>`; empty until it is redeemed.
+    ...(isAbsent(redeemed) || redeemed === '' ? {} : { redeemedAt: numberOf(textOf(redeemed).split(' ', 1)[0]) }),
+  });
+}
+
+export function elicitationIdOf(value: unknown): ElicitationId {
+  const id = parseElicitationId(textOf(value));
+  if (id === undefined) throw new TypeError('Redis answered with something other than an elicitation id.');
+  return id;
 }

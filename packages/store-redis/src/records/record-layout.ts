@@ -5,29 +5,29 @@ import {
   parseConnectionId,
   parseCredentialId,
   parseElicitationId,
-  RECORD_LAYOUT,
   UnknownRecordLayoutError,
 } from '@postern/elicitation';
 import { z } from 'zod';
 
 /**
- * The opaque part of stored records: JSON with its layout version. Beside it, in fields of their own, stand the values
- * that scripts compare; both together are the record. A layout this release does not know is refused, never guessed at.
- *
- * A record is marked with the first layout in which its noun has this form. So only elicitations have a second one, and whatever
- * lasts can still be read by the release before.
+ * Version of the opaque part of stored records, which is JSON. Values that scripts compare have separate fields; both parts
+ * together are the record. A record of another layout is refused and never guessed at, because two releases can share one Redis.
  */
+const RECORD_LAYOUT = 1;
 
 export const text = z.string();
 /** Epoch milliseconds. */
 export const time = z.int();
-export const layout = z.literal(RECORD_LAYOUT);
 export const subject = z.object({ issuer: text, subject: text });
 export const elicitationId = z.custom<ElicitationId>(value => parseElicitationId(String(value)) !== undefined);
 export const connectionId = z.custom<ConnectionId>(value => parseConnectionId(String(value)) !== undefined);
 export const credentialId = z.custom<CredentialId>(value => parseCredentialId(String(value)) !== undefined);
-/** Who used something last, and when. */
+/** The last user of a record, and the time. */
 export const lastUse = z.object({ mcpServerId: text, tool: text.exactOptional(), at: time });
+
+export function encode(record: object): string {
+  return JSON.stringify({ layout: RECORD_LAYOUT, ...record });
+}
 
 /** @throws DomainError `unknown_record_layout` */
 export function decode<T>(
@@ -36,6 +36,7 @@ export function decode<T>(
   shape: (record: Record<string, unknown>) => unknown = record => record,
 ): T {
   const record = recordIn(json);
+  if (record['layout'] !== RECORD_LAYOUT) throw unreadable(record['layout']);
   const parsed = schema.safeParse(shape(record));
   if (!parsed.success) throw unreadable(record['layout']);
   return parsed.data;
@@ -50,23 +51,23 @@ export function recordIn(json: string): Record<string, unknown> {
   }
 }
 
-/** Without the parser's own error: it could quote what is stored. */
+/** Omits the parser's error, which could quote the stored value. */
 export const unreadable = (layout?: unknown) =>
   new UnknownRecordLayoutError(Number.isSafeInteger(layout) ? Number(layout) : undefined);
 
-/** Also of a record that goes on in a way this release does not know: its beginning says so much. */
+/** Also reads the layout of a record whose other members this release does not know. */
 export function layoutNamedIn(json: string): number | undefined {
   const named = /"layout":(\d{1,9})\b/.exec(json)?.[1];
   return named === undefined ? undefined : Number(named);
 }
 
-/** Reads `<at> <rest>`, as what happened last is kept. */
+/** Reads `<at> <rest>`, the format of last events. */
 export function timed(value: string, read: (rest: string) => object): object {
   const space = value.indexOf(' ');
   return { ...read(value.slice(space + 1)), at: Number(value.slice(0, space)) };
 }
 
-/** The same use is the same text. */
+/** Equal uses have equal texts. */
 export function encodeUse({ mcpServerId, tool }: { readonly mcpServerId: string; readonly tool?: string }): string {
   return JSON.stringify({ mcpServerId, tool });
 }

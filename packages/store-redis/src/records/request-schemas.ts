@@ -2,7 +2,7 @@ import { dangers, type ElicitationRequest, type JsonObject, type Outcome } from 
 import { z } from 'zod';
 import { connectionId, credentialId, text, time } from './record-layout.ts';
 
-/** What is asked and what came of it, one schema for each kind. */
+/** One schema per kind, for the request and for its outcome. */
 
 const digest = text;
 const amount = z.object({ currency: text, minorUnits: z.int() });
@@ -62,7 +62,7 @@ const credentialRequest = z.object({
   rejectedGeneration: z.int().exactOptional(),
 });
 
-/** It comes out of JSON, so it is JSON; a copy by members would lose one that is named like a part of every object. */
+/** Parsed JSON, so always JSON. Copying by members would lose a member named like one of `Object.prototype`. */
 const jsonObject = z.custom<JsonObject>(value => typeof value === 'object' && value !== null && !Array.isArray(value));
 
 const formRequest = z.object({

@@ -1,10 +1,9 @@
-import { type Elicitation, kinds, RECORD_LAYOUT } from '@postern/elicitation';
+import { type Elicitation, kinds } from '@postern/elicitation';
 import { z } from 'zod';
-import { decode, layout, subject, text } from './record-layout.ts';
+import { decode, encode, subject, text } from './record-layout.ts';
 
-/** What a sealed result is bound to stands beside it: keys are rotated without reading its elicitation. */
+/** Repeats the owner of the sealed result, so that key rotation need not read the elicitation. */
 const resultSchema = z.object({
-  layout,
   mcpServerId: text,
   subject,
   kind: z.enum(kinds),
@@ -15,7 +14,7 @@ export function encodeResult(
   { mcpServerId, subject, request }: Pick<Elicitation, 'mcpServerId' | 'subject' | 'request'>,
   sealedResult: string,
 ): string {
-  return JSON.stringify({ layout: RECORD_LAYOUT, mcpServerId, subject, kind: request.kind, sealedResult });
+  return encode({ mcpServerId, subject, kind: request.kind, sealedResult });
 }
 
 /** @throws DomainError `unknown_record_layout` */

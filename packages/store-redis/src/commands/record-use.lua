@@ -1,5 +1,6 @@
 --[[
-Remembers who used a connection or credential last. The same use is written again after a while, another one at once.
+Records the last use of a connection or credential. Writes a repeated use only after a while, and a different use
+immediately.
 
 KEYS   1 connection or credential
 ARGV   1 clock   2 use   3 ms after which the same use is written again

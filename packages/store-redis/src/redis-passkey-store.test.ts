@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodePasskey, encodePasskey } from './passkey-record.ts';
+import { decodePasskey, encodePasskey } from './redis-passkey-store.ts';
 
 const subject = { issuer: 'https://id.example.com', subject: 'alice' };
 const passkey = {
@@ -8,15 +8,15 @@ const passkey = {
 };
 const json = encodePasskey(passkey);
 
-test('a passkey is read as it was added, and as it was used', () => {
-  const read = { ...passkey, layout: 1, createdAt: 1_000 };
+test('a passkey is read as it was added, and as its use was recorded', () => {
+  const read = { ...passkey, createdAt: 1_000 };
   expect(decodePasskey(subject, 'AAAA', `4 1 1000 0 by ${json}`)).toEqual(read);
   expect(decodePasskey(subject, 'AAAA', `5 0 1000 2000 by ${json}`)).toEqual({
     ...{ ...read, signCount: 5, backedUp: false, lastUsedAt: 2_000 },
   });
 });
 
-test('the passkey of somebody else is refused in this place', () => {
+test("another user's passkey is rejected under this key", () => {
   const other = { ...subject, subject: 'mallory' };
   expect(() => decodePasskey(other, 'AAAA', `4 1 1000 0 by ${json}`)).toThrowError(
     expect.objectContaining({ code: 'unknown_record_layout' }),
@@ -31,7 +31,7 @@ test.each([
   `4 1 1000 0 by {}`,
   '4 1 1000 0 by',
   `4 1 1000 by ${json}`,
-])('what cannot be read is refused: %s', stored => {
+])('an unreadable passkey is rejected: %s', stored => {
   expect(() => decodePasskey(subject, 'AAAA', stored)).toThrowError(
     expect.objectContaining({ code: 'unknown_record_layout' }),
   );

@@ -1,0 +1,154 @@
+import {
+  applyTransition,
+  assertTransition,
+  isCharging,
+  isRedeemable,
+  paymentIn,
+  type Shard,
+  shardIn,
+  type TransitionElicitation,
+  type TransitionResult,
+  timingOf,
+} from '@postern/elicitation';
+import type { ElicitationScripts } from './create-elicitation.ts';
+import type { Keys } from './keys.ts';
+import { encodeConnection } from './records/connection-record.ts';
+import { encodeCredential } from './records/credential-record.ts';
+import { elicitationOf, encodeElicitation, recordFields } from './records/elicitation-record.ts';
+import { layoutNamedIn, unreadable } from './records/record-layout.ts';
+import { encodeResult } from './records/result-record.ts';
+import { encodeOneTime } from './redis-one-time-store.ts';
+import { listOf, numberOf, textOf, unknownResult } from './reply.ts';
+
+/** Calls `commands/transition-elicitation.lua`. */
+export async function transitionElicitation(
+  scripts: ElicitationScripts,
+  request: TransitionElicitation,
+): Promise<TransitionResult> {
+  const { link, keys } = scripts;
+  const { current, next, putOneTime, putResult, expiresWithinMs } = request;
+  assertTransition(request);
+  const left = retentionClassOf(request);
+  const { elicitationId } = current;
+  const shard = shardIn(elicitationId);
+  const none = keys.none(shard);
+  const answer = answerPutBy(keys, shard, request);
+  const paidBy = paymentIn(next);
+  const counted = countedBy(request);
+  const reply = await link.run(
+    'transitionElicitation',
+    [
+      keys.elicitation(elicitationId),
+      keys.open(shard),
+      keys.due(shard),
+      keys.events(shard),
+      putOneTime ? keys.oneTime(shard, putOneTime.record.digest) : none,
+      answer?.key ?? none,
+      answer?.index ?? none,
+      keys.openOf(shard, current.subject),
+      putResult ? keys.result(elicitationId) : none,
+      keys.held(shard),
+      paidBy === undefined ? none : keys.payments(elicitationId),
+      keys.ledger(shard, current.mcpServerId),
+      counted === undefined ? none : keys.countedPayments(shard, counted.of),
+    ],
+    [
+      link.clock(),
+      elicitationId,
+      request.operationId,
+      current.version,
+      timingOf(request),
+      next.status,
+      left,
+      scripts.retentionMs,
+      current.mcpServerId,
+      current.request.kind,
+      scripts.eventsPerShard,
+      keys.wake,
+      putOneTime?.ttlMs ?? '',
+      putOneTime ? encodeOneTime(putOneTime.record) : '',
+      putOneTime?.record.sealed ?? '',
+      answer?.id ?? '',
+      answer?.record ?? '',
+      expiresWithinMs ?? '',
+      putResult ? encodeResult(current, putResult.sealed) : '',
+      paidBy ?? '',
+      scripts.paymentRetentionMs,
+      counted?.minorUnits ?? '',
+      counted?.countWithin ?? '',
+      ...recordFields(encodeElicitation(current, next)),
+    ],
+    { repeatable: true },
+  );
+  const [result, ...rest] = listOf(reply);
+  switch (result) {
+    case 'applied': {
+      scripts.committed.note(shard, textOf(rest[2]));
+      const times = { now: numberOf(rest[0]), expiresAt: numberOf(rest[1]) };
+      return { result, elicitation: applyTransition(request, times) };
+    }
+    case 'repeated':
+      return { result: 'applied', elicitation: elicitationOf(elicitationId, rest) };
+    case 'conflict':
+    case 'untimely':
+      return { result, current: elicitationOf(elicitationId, rest) };
+    case 'missing':
+      return { result };
+    case 'over_daily_limit':
+      return { result, spent: numberOf(rest[0]) };
+    case 'over_quota':
+      return { result, retryAfterMs: numberOf(rest[0]) };
+    case 'unreadable':
+      throw unreadable(layoutNamedIn(textOf(rest[0])));
+    default:
+      throw unknownResult();
+  }
+}
+
+/**
+ * The stored form of the connection or credential that a transition writes. Both have the same layout, so the script treats them
+ * alike.
+ */
+function answerPutBy(keys: Keys, shard: Shard, { putConnection, putCredential }: TransitionElicitation) {
+  if (putConnection !== undefined && putCredential !== undefined)
+    throw new TypeError('A transition puts a connection or a credential.');
+  if (putConnection !== undefined) {
+    const { connectionId: id, subject } = putConnection;
+    const index = keys.connectionsOf(shard, subject);
+    return { id, key: keys.connection(id), index, record: encodeConnection(putConnection) };
+  }
+  if (putCredential === undefined) return undefined;
+  const { credentialId: id, subject } = putCredential;
+  const index = keys.credentialsOf(shard, subject);
+  return { id, key: keys.credential(id), index, record: encodeCredential(putCredential) };
+}
+
+/** The payment that a transition adds to the daily limit, or removes from it. */
+function countedBy({ current, next, countWithin }: TransitionElicitation) {
+  const { request, mcpServerId, subject } = current;
+  if (request.kind !== 'payment') return undefined;
+  const { currency, minorUnits } = request.terms.amount;
+  const of = { mcpServerId, subject, currency };
+  if (countWithin !== undefined) return { of, minorUnits, countWithin };
+  const isPaidOrMayBe = next.status === 'completed' || (next.status === 'active' && next.approval !== undefined);
+  return isCharging(current) && !isPaidOrMayBe ? { of, minorUnits: 'release', countWithin: '' } : undefined;
+}
+
+/** How long the record is kept, and whether a repeated request creates a new elicitation. */
+function retentionClassOf({
+  current,
+  next,
+}: TransitionElicitation): 'open' | 'charging' | 'reopened' | 'ended' | 'redeemable' {
+  switch (next.status) {
+    case 'completed':
+      return isRedeemable(current.request) ? 'redeemable' : 'ended';
+    case 'active':
+      if (next.approval !== undefined) return 'charging';
+      return isCharging(current) ? 'reopened' : 'open';
+    case 'pending':
+    case 'verifying':
+      return isCharging(current) ? 'reopened' : 'open';
+    default:
+      return 'ended';
+  }
+}
