@@ -12,7 +12,7 @@ import { createPickupDesk, type PickupDesk } from './mcp-server/pickup-desk.ts';
 import { mcpUrlAt, type Ports } from './ports.ts';
 import { API_KEY_HEADER, startWeatherStation, type WeatherStation } from './weather-station/weather-station.ts';
 
-/** Everything of the demo, running in this process (and Redis beside it). */
+/** The running demo. All services are in this process, except Redis. */
 export interface Constellation extends AsyncDisposable {
   readonly posternUrl: string;
   readonly mcpUrl: string;
@@ -23,10 +23,10 @@ export interface Constellation extends AsyncDisposable {
   readonly pickupDesk: PickupDesk;
 }
 
-export const MCP_SERVER_ID = 'desk-helper';
+const MCP_SERVER_ID = 'desk-helper';
 export const MCP_SERVER_NAME = 'Desk Helper';
 
-/** Keys, secrets and data are made for this run and end with it. */
+/** Starts the demo with new keys and secrets, and without data. Disposing it deletes them. */
 export async function startConstellation(p: { ports: Ports; log: NodeJS.WritableStream }): Promise<Constellation> {
   const { ports } = p;
   const posternUrl = `http://localhost:${ports.postern}`;
@@ -53,8 +53,8 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   const config = parseConfig({
     publicUrl: posternUrl,
     listen: { host: '127.0.0.1', port: ports.postern },
-    // No url: the gateway starts a private Redis here.
-    redis: { directory: join(directory, 'redis'), recordLayout: 2 },
+    // Without a URL, the gateway starts a private Redis in this directory.
+    redis: { directory: join(directory, 'redis') },
     vault: { keys: [{ kid: 'demo', key: randomBytes(32).toString('base64') }] },
     receipts: { keys: [receiptKey.configured] },
     identityProviders: [
@@ -76,6 +76,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         baseScopes: ['openid', 'profile'],
         defaultScopes: ['repo'],
         scopes: { ...forgeScopes },
+        apiHosts: [new URL(codeForge.issuer).host],
         account: { from: 'id_token', nameClaim: 'name' },
       },
     ],
@@ -88,7 +89,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
         kinds: ['authorization', 'payment', 'confirmation', 'credential', 'form'],
         providers: ['forge'],
         issuers: [identityProvider.issuer],
-        // In cents. The shop charges by itself, with the receipt.
+        // In cents. The shop itself charges, and presents the receipt.
         payment: {
           processors: ['none'],
           maxAmount: { EUR: 50_000 },
@@ -118,7 +119,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
       forgeUrl: codeForge.issuer,
       weatherUrl: weatherStation.url,
       gateway: { url: posternUrl, apiKey },
-      // With the key at hand, receipts are verified without any request.
+      // With this key, the MCP server verifies receipts without a request.
       receipts: { issuer: posternUrl, mcpServerId: MCP_SERVER_ID, keys: receiptKey.published },
       ledger,
       pickupDesk,
@@ -138,7 +139,7 @@ export async function startConstellation(p: { ports: Ports; log: NodeJS.Writable
   };
 }
 
-/** The private half for the gateway, which signs receipts with it; the public half for whoever verifies them. */
+/** Creates the key with which the gateway signs receipts, and the public key for their verifiers. */
 async function createReceiptKey() {
   const kid = 'demo';
   const { privateKey, publicKey } = await generateKeyPair('Ed25519', { extractable: true });

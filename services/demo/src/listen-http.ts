@@ -6,7 +6,7 @@ export interface HttpListener extends AsyncDisposable {
   readonly port: number;
 }
 
-/** An HTTP server on loopback. Disposing it breaks open connections off. Port 0 takes a free one. */
+/** Starts an HTTP server on loopback; port 0 selects a free port. Disposing the server aborts open connections. */
 export async function listenHttp(port: number, handle: RequestListener): Promise<HttpListener> {
   const httpServer = createServer(handle).listen(port, '127.0.0.1');
   await once(httpServer, 'listening');
@@ -21,7 +21,7 @@ export async function listenHttp(port: number, handle: RequestListener): Promise
   };
 }
 
-/** `preferred` when nobody listens there, any free port otherwise. */
+/** Returns `preferred` if that port is free, otherwise any free port. */
 export async function choosePort(preferred: number): Promise<number> {
   try {
     return await probe(preferred);

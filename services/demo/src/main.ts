@@ -9,13 +9,13 @@ import { screen } from './screen.ts';
 import { Report } from './unattended/report.ts';
 import { playStory } from './unattended/story.ts';
 
-/** How long the whole story may take before something is wrong, in milliseconds. */
+/** Timeout of the whole story, in milliseconds. */
 const STORY_LIMIT_MS = 180_000;
 
-/** How long stopping may take, in milliseconds. */
+/** Timeout of the shutdown, in milliseconds. */
 const STOP_LIMIT_MS = 10_000;
 
-/** `demo`: everything stays up until Ctrl-C. `demo --unattended`: the story plays by itself. */
+/** `demo` runs until Ctrl-C. `demo --unattended` plays the story without a user. */
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { unattended: { type: 'boolean', default: false } } });
   return values.unattended ? await playUnattended() : await stayUp();
@@ -29,19 +29,19 @@ async function stayUp(): Promise<number> {
   const log = createWriteStream(logPath);
   const world = stack.use(await startConstellation({ ports: await choosePorts(), log }));
   process.stdout.write(screen(world, logPath));
-  await untilToldToStop();
+  await untilSignalled();
   process.stdout.write('\nStopping …\n');
   return 0;
 }
 
 /**
- * One Ctrl-C arrives more than once: from the terminal, and again from every program between it and us that hands it on. The
- * repeats must not cut the cleaning up short, so the handlers stay; the limit is for when it hangs.
+ * One Ctrl-C arrives several times: from the terminal, and from each parent process that forwards it. The repeated signals must
+ * not interrupt the shutdown, so the handlers stay. The timeout ends a shutdown that hangs.
  */
-async function untilToldToStop(): Promise<void> {
+async function untilSignalled(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
-  // After a hang-up there is no terminal to write to, and nobody to tell.
+  // Writing to stdout fails after SIGHUP: the terminal is closed.
   process.stdout.on('error', () => resolve());
   await promise;
   setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
@@ -51,7 +51,7 @@ async function playUnattended(): Promise<number> {
   const report = new Report(text => void process.stdout.write(text));
   const began = performance.now();
   const watchdog = setTimeout(() => {
-    process.stderr.write(`\nThe story is not over after ${STORY_LIMIT_MS / 1000} s.\n`);
+    process.stderr.write(`\nThe story did not finish within ${STORY_LIMIT_MS / 1000} s.\n`);
     process.exit(1);
   }, STORY_LIMIT_MS);
   try {
@@ -68,5 +68,5 @@ async function playUnattended(): Promise<number> {
   }
 }
 
-// What a failed story leaves behind (a tab, a connection) must not keep the process alive.
+// Exits even if a failed story left a tab or a connection open.
 process.exit(await main());

@@ -1,6 +1,6 @@
 import { choosePort } from './listen-http.ts';
 
-/** Where everything of the demo listens when nothing else does. */
+/** The default ports of the demo. */
 export const ports = {
   postern: 4400,
   identityProvider: 4401,
@@ -14,7 +14,7 @@ export type Ports = Readonly<Record<keyof typeof ports, number>>;
 export const mcpUrlAt = (port: number): string => `http://localhost:${port}/mcp`;
 export const MCP_URL = mcpUrlAt(ports.mcpServer);
 
-/** The usual ports, and free ones in place of those that are taken. */
+/** Returns the default ports, replacing each port in use by a free one. */
 export async function choosePorts(): Promise<Ports> {
   return {
     postern: await choosePort(ports.postern),

@@ -4,45 +4,45 @@ import { EXAMPLE_ID, employees } from './identity-provider.ts';
 import { MCP_URL } from './ports.ts';
 import { WEATHER_STATION } from './weather-station/weather-station.ts';
 
-/** Everything a person needs to know to try the demo, on one screen of 80 columns. */
+/** Returns the instructions of the demo: one screen of 80 columns. */
 export function screen(world: Constellation, logPath: string): string {
   const { posternUrl, mcpUrl, issuer, codeForge, weatherStation } = world;
   const url = mcpUrl === MCP_URL ? '' : ` --url ${mcpUrl}`;
   const names = (people: readonly { name: string }[]) => people.map(({ name }) => name.split(' ')[0]).join(', ');
   return `
-Postern demo: tools that need what must not go through MCP: an account, a
-payment, a binding yes, an API key.
+Postern demo: tools that need things which must not pass through MCP: an
+account, a payment, a confirmation, an API key.
 
 ${table([
-  ['Postern', posternUrl, 'the gate between them'],
+  ['Postern', posternUrl, 'the gateway'],
   ['MCP server', mcpUrl, 'seven tools'],
   [EXAMPLE_ID, issuer, `sign-in: ${names(employees)}`],
   [CODE_FORGE, codeForge.issuer, `accounts: ${names(developers)}`],
-  [WEATHER_STATION, weatherStation.url, 'your API key, if you look it up'],
+  [WEATHER_STATION, weatherStation.url, 'shows your API key'],
 ])}
 
-There are no passwords: at both providers you choose who you are.
+There are no passwords: at both providers you choose a user.
 
 Try it in a second terminal
   npx -y pnpm@12 demo:host${url}
   1  Sign in as Alice. Open the link, connect alice-codes, and watch the waiting
-     call go on. Once more: nobody is asked.
-  2  A further permission, a new link. Copy it into a private window and sign in
-     as Bob: he is refused. Then answer it as Alice.
-  3  Deleting needs your yes, and then a permission: two questions in one tool.
-  4  Buy small-doors with a button, first-edition with a passkey.
-  5  Make an API key up, then enter yours. Once more: nobody is asked.
-  6  A form in the terminal.   7  One with a secret, so it is a page.
-  Then open ${posternUrl}/me to see and end what you have given.
+     call complete. A second call does not ask you again.
+  2  Needs another permission, so you get a new link. Open it in a private window
+     and sign in as Bob: Postern refuses him. Then open it as Alice.
+  3  Deleting needs your confirmation, then a permission: two links in one call.
+  4  Approve small-doors with a button, first-edition with a passkey.
+  5  Enter an invalid API key, then yours. A second call does not ask you again.
+  6  Shows a form in the terminal.   7  Its form has a secret, so it is a page.
+  Then open ${posternUrl}/me to see and revoke what you have granted.
 
   npx -y pnpm@12 demo:host --era 2025-11-25${url}
-  The same with an MCP client of the revision before.
+  The same, as an MCP client of the previous revision.
 
-From another MCP client (VS Code, MCP Inspector, …), signed in by OAuth
+From another MCP client (VS Code, MCP Inspector, …), which signs you in by OAuth
   { "type": "http", "url": "${mcpUrl}" }
 
 The gateway logs to ${logPath}
-Ctrl-C stops everything; nothing is kept.
+Ctrl-C stops the demo and deletes its data.
 `;
 }
 

@@ -1,49 +1,48 @@
-import type { Provider } from 'oidc-provider';
-import { type OidcServer, startOidcServer } from '../oidc/oidc-server.ts';
-import type { Person } from '../oidc/person.ts';
+import type { OpenIdUser, Provider } from '@postern/openid-server';
+import { type DemoProvider, startProvider } from '../start-provider.ts';
 import { createForgeApi } from './forge-api.ts';
 
 export const CODE_FORGE = 'Code Forge';
 
-/** What each permission lets an application do, in the words Code Forge and Postern show. */
+/** Texts of the scopes, which Code Forge and Postern show. */
 export const forgeScopes = {
   repo: 'read the list of your repositories',
   issues: 'create issues in your name',
   delete_repo: 'delete your repositories',
 } as const;
 
-/** People have other accounts here than at work, which is why somebody has to connect the two. */
-export const developers: readonly Person[] = [
-  { id: '70001', name: 'alice-codes', email: 'alice@forge.example' },
-  { id: '70002', name: 'bob-builds', email: 'bob@forge.example' },
+/** The accounts differ from those at Example ID, so users must connect them. */
+export const developers: readonly OpenIdUser[] = [
+  { sub: '70001', name: 'alice-codes', email: 'alice@forge.example' },
+  { sub: '70002', name: 'bob-builds', email: 'bob@forge.example' },
 ];
 
 /**
- * Seconds. Short, so that a demo that runs for a while sees Postern renew; and Postern renews after two thirds of it, which is
- * longer than the story without anybody present takes.
+ * In seconds. Short enough that Postern refreshes tokens while a user tries the demo. Postern refreshes after two thirds of
+ * this time, which is longer than the unattended story.
  */
 const ACCESS_TOKEN_TTL = 5 * 60;
 
-export interface CodeForge extends OidcServer {
-  /** Every secret it has issued so far: codes, access tokens, refresh tokens. None of them belongs into MCP. */
+export interface CodeForge extends DemoProvider {
+  /** All codes, access tokens and refresh tokens issued so far. None may appear in MCP messages. */
   readonly issuedSecrets: () => ReadonlySet<string>;
-  /** How many API calls had a valid access token. */
+  /** Number of API calls with a valid access token. */
   readonly authorizedCalls: () => number;
-  /** How many refresh tokens it has exchanged. */
+  /** Number of refreshes. */
   readonly refreshes: () => number;
-  /** Ends every access token of an account before its time; the grants behind them stay. Returns how many there were. */
+  /** Invalidates all access tokens of an account and keeps its grants. Returns the number of tokens. */
   readonly endAccessTokens: (account: string) => Promise<number>;
-  /** How many of the tokens it issued for an account, access and refresh tokens, it would accept now. */
+  /** Number of valid access and refresh tokens of an account. */
   readonly liveTokens: (account: string) => Promise<number>;
 }
 
-/** The third party: an OpenID provider, and an API that accepts its own access tokens only. */
+/** Starts the third party: an OpenID provider, and an API that accepts only access tokens of this provider. */
 export async function startCodeForge(p: {
   port: number;
   postern: { clientId: string; clientSecret: string; redirectUri: string };
 }): Promise<CodeForge> {
   const api = createForgeApi();
-  const forge = await startOidcServer({
+  const forge = await startProvider({
     port: p.port,
     brand: {
       name: CODE_FORGE,
@@ -51,24 +50,26 @@ export async function startCodeForge(p: {
       accent: '#7a3412',
       scopeTexts: { openid: 'know which account is yours', profile: 'see your account name', ...forgeScopes },
     },
-    people: developers,
-    oauthClients: [
-      {
-        client_id: p.postern.clientId,
-        client_secret: p.postern.clientSecret,
-        client_name: 'Desk Helper',
-        redirect_uris: [p.postern.redirectUri],
-        grant_types: ['authorization_code', 'refresh_token'],
-      },
-    ],
-    accessTokenTtl: ACCESS_TOKEN_TTL,
-    handle: api.handle,
+    users: developers,
+    configuration: {
+      clients: [
+        {
+          client_id: p.postern.clientId,
+          client_secret: p.postern.clientSecret,
+          client_name: 'Desk Helper',
+          redirect_uris: [p.postern.redirectUri],
+          grant_types: ['authorization_code', 'refresh_token'],
+        },
+      ],
+      ttl: { AccessToken: ACCESS_TOKEN_TTL },
+    },
+    around: api.around,
   });
 
   const issued = new Set<string>();
   let refreshes = 0;
   const note = (token: { readonly jti: string }) => void issued.add(token.jti);
-  // All three are opaque, and an opaque token is its own identifier.
+  // All three are opaque: their `jti` is the token itself.
   forge.provider.on('authorization_code.saved', note);
   forge.provider.on('access_token.saved', note);
   forge.provider.on('refresh_token.saved', note);
@@ -92,9 +93,9 @@ export async function startCodeForge(p: {
   };
 }
 
-/** The tokens among these that are good for something now and belong to this account. */
+/** Returns those tokens that are valid and belong to this account. */
 async function tokensOf({ AccessToken, RefreshToken }: Provider, issued: Iterable<string>, account: string) {
-  const accountId = developers.find(({ name }) => name === account)?.id;
+  const accountId = developers.find(({ name }) => name === account)?.sub;
   const found = await Promise.all([...issued].flatMap(value => [AccessToken.find(value), RefreshToken.find(value)]));
   return found.filter(token => token !== undefined).filter(token => token.isValid && token.accountId === accountId);
 }

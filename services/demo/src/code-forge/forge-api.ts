@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Provider } from 'oidc-provider';
+import type { IncomingMessage } from 'node:http';
+import type { Middleware, Provider } from '@postern/openid-server';
 import { z } from 'zod';
 
 export interface Repository {
@@ -11,7 +11,7 @@ export interface Repository {
 const repositories: Readonly<Record<string, readonly Repository[]>> = {
   '70001': [
     { name: 'alice-codes/garden-planner', description: 'Plans vegetable beds', isPrivate: false },
-    { name: 'alice-codes/tax-2026', description: 'Spreadsheets nobody else should see', isPrivate: true },
+    { name: 'alice-codes/tax-2026', description: 'Private tax spreadsheets', isPrivate: true },
     { name: 'alice-codes/tiny-parser', description: 'A parser for a tiny language', isPrivate: false },
   ],
   '70002': [
@@ -33,8 +33,8 @@ export function createForgeApi() {
   let authorizedCalls = 0;
   let lastIssue = 0;
 
-  async function accountOf(request: IncomingMessage, provider: Provider, scope: string): Promise<string | number> {
-    const token = /^Bearer ([\w-]+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  async function accountOf(authorization: string, provider: Provider, scope: string): Promise<string | 401 | 403> {
+    const token = /^Bearer ([\w-]+)$/i.exec(authorization)?.[1];
     const accessToken = token === undefined ? undefined : await provider.AccessToken.find(token);
     if (accessToken === undefined || accessToken.isExpired) return 401;
     if (!accessToken.scopes.has(scope)) return 403;
@@ -42,18 +42,30 @@ export function createForgeApi() {
     return accessToken.accountId;
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse, provider: Provider): Promise<void> {
-    const path = request.url ?? '';
-    const route = routes.find(({ method, pattern }) => request.method === method && pattern.test(path));
-    if (route === undefined) return send(response, 404, { error: 'not_found' });
-    const account = await accountOf(request, provider, route.scope);
-    if (typeof account === 'number') {
-      const error = account === 401 ? 'invalid_token' : 'insufficient_scope';
-      return send(response, account, { error }, { 'www-authenticate': `Bearer error="${error}"` });
-    }
-    const { status, body } = await route.run(account, request, route.pattern.exec(path)?.[1]);
-    send(response, status, body);
-  }
+  const around =
+    (provider: Provider): Middleware =>
+    async (context, next) => {
+      const { path, method } = context;
+      if (!path.startsWith('/api/')) return next();
+      context.set('cache-control', 'no-store');
+      const route = routes.find(each => method === each.method && each.pattern.test(path));
+      if (route === undefined) {
+        context.status = 404;
+        context.body = { error: 'not_found' };
+        return;
+      }
+      const account = await accountOf(context.get('authorization'), provider, route.scope);
+      if (typeof account === 'number') {
+        const error = account === 401 ? 'invalid_token' : 'insufficient_scope';
+        context.set('www-authenticate', `Bearer error="${error}"`);
+        context.status = account;
+        context.body = { error };
+        return;
+      }
+      const { status, body } = await route.run(account, context.req, route.pattern.exec(path)?.[1]);
+      context.status = status;
+      context.body = body;
+    };
 
   const routes = [
     {
@@ -88,26 +100,10 @@ export function createForgeApi() {
     },
   ];
 
-  return {
-    authorizedCalls: () => authorizedCalls,
-    handle(request: IncomingMessage, response: ServerResponse, provider: Provider): boolean {
-      if (request.url?.startsWith('/api/') !== true) return false;
-      answer(request, response, provider).catch(() => {
-        if (response.headersSent) response.destroy();
-        else send(response, 500, { error: 'server_error' });
-      });
-      return true;
-    },
-  };
+  return { authorizedCalls: () => authorizedCalls, around };
 }
 
-function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
-  response
-    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
-    .end(JSON.stringify(body));
-}
-
-/** The body as JSON; undefined when it is none, or too long. */
+/** Returns the parsed JSON body, or undefined if it is invalid or too long. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   let text = '';
   for await (const chunk of request.setEncoding('utf8')) {

@@ -23,7 +23,7 @@ async function ask(url: string, answer: string | undefined, canOpen = true) {
 const SIGN_IN = 'https://id.example.com/authorize?client_id=terminal-host';
 
 describe('askToSignIn', () => {
-  it('opens the address after a yes, which was shown whole', async () => {
+  it('shows the whole address and opens it after a yes', async () => {
     const { agreed, opened, shown } = await ask(SIGN_IN, 'y');
     expect({ agreed, opened }).toEqual({ agreed: true, opened: [SIGN_IN] });
     expect(shown).toContain(SIGN_IN);
@@ -33,7 +33,7 @@ describe('askToSignIn', () => {
     expect(await ask(SIGN_IN, answer)).toMatchObject({ agreed: false, opened: [] });
   });
 
-  it('goes on without a browser: the person opens the address', async () => {
+  it('continues without a browser: the user opens the address', async () => {
     expect(await ask(SIGN_IN, 'yes', false)).toMatchObject({ agreed: true });
   });
 

@@ -13,20 +13,20 @@ export type Era = (typeof eras)[number];
 export interface ConnectOptions extends Pick<HostOptions, 'handler' | 'completionPrompt'> {
   readonly mcpUrl: string;
   readonly era: Era;
-  /** Shows the page where one signs in to the MCP server, asks, and opens it. @returns whether the person agreed */
+  /** Shows the sign-in page of the MCP server, asks the user, and opens it. @returns whether the user agreed */
   readonly openSignIn: (url: URL) => Promise<boolean>;
   readonly fetch?: StreamableHTTPClientTransportOptions['fetch'];
 }
 
 export interface HostConnection extends AsyncDisposable {
   readonly mcpServerName: string;
-  /** Revision that was agreed on. */
+  /** The negotiated revision. */
   readonly revision: string;
-  /** Calls a tool; whatever the person has to do happens meanwhile. Returns the text of the result. */
+  /** Calls a tool, elicitations included. Returns the text of the result. */
   callTool(name: string, args?: Record<string, unknown>): Promise<{ text: string; isError: boolean }>;
 }
 
-/** Connects a terminal MCP host to an MCP server and signs its user in where the MCP server wants a token. */
+/** Connects a terminal MCP host to an MCP server, and signs the user in if the MCP server requires a token. */
 export async function connectHost(options: ConnectOptions): Promise<HostConnection> {
   await using stack = new AsyncDisposableStack();
   const signIn = stack.use(
@@ -81,7 +81,7 @@ async function callTool(
   args: Record<string, unknown>,
 ): Promise<{ text: string; isError: boolean }> {
   const { content, isError } = await host.callTool({ name, arguments: args }).catch((error: unknown) => {
-    // A no after −32042 reaches no MCP server; to the model it is a result like any other.
+    // A refusal after −32042 does not reach the MCP server; for the model it is a result.
     if (error instanceof ElicitationRefusedError) return error.toToolResult();
     throw error;
   });

@@ -24,7 +24,7 @@ async function main(): Promise<number> {
       max: 20,
       perMs: 60_000,
       onLimited: () =>
-        terminal.tell('', 'The MCP server asks too often; this time it is cancelled without asking you.'),
+        terminal.tell('', 'The MCP server asks too often. This request was cancelled without asking you.'),
     }),
     completionPrompt: terminal.completionPrompt,
     openSignIn: url => askToSignIn(terminal, url, openUrl),
@@ -49,7 +49,7 @@ async function callTool(
   try {
     const { text, isError } = await host.callTool(tool, args);
     const lines = inertLines(text, { maxLines: 40, maxLength: 500 });
-    terminal.tell('', `${isError ? 'The tool could not do it' : 'The tool answered'}:`, ...lines);
+    terminal.tell('', `${isError ? 'The tool failed' : 'The tool returned'}:`, ...lines);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     terminal.tell('', `The call failed: ${inertLine(error.message)}`);

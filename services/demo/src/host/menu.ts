@@ -1,4 +1,4 @@
-/** What the terminal host offers: tools of the demo's MCP server, and what to ask for their arguments. */
+/** The menu of the terminal host: tools of the demo's MCP server, and the prompts for their arguments. */
 export interface MenuEntry {
   readonly label: string;
   readonly tool: string;
@@ -28,7 +28,7 @@ export const menu: readonly MenuEntry[] = [
   { label: 'reserve a locker (a form with a secret, on a page)', tool: 'reserve_locker', questions: {} },
 ];
 
-/** @returns undefined when the person left something out */
+/** @returns undefined if the user left an argument empty */
 export async function askArguments(
   { questions }: MenuEntry,
   ask: (question: string) => Promise<string | undefined>,

@@ -3,17 +3,17 @@ import type { OAuthClientProvider, OAuthDiscoveryState, StoredOAuthTokens } from
 import { listenHttp } from '../listen-http.ts';
 import { HOST_CLIENT_ID, HOST_REDIRECT_PATH } from './registration.ts';
 
-/** Signing the person in to an MCP server: authorization code with PKCE and a loopback redirect (RFC 8252). */
+/** Signs the user in to an MCP server: authorization code with PKCE and a loopback redirect (RFC 8252). */
 export interface SignIn extends AsyncDisposable {
-  /** What the SDK's transport asks. Keeps tokens in memory only. */
+  /** For the transport of the SDK. Keeps tokens in memory only. */
   readonly provider: OAuthClientProvider;
-  /** Parameters of the redirect, once the browser has brought them. */
+  /** Resolves with the parameters of the redirect. */
   readonly answer: Promise<URLSearchParams>;
 }
 
 const donePage = '<!doctype html><meta charset="utf-8"><title>Signed in</title><p>Signed in. You can close this tab.';
 
-/** @param openUrl asks the person and opens the sign-in page; throws when they do not want to */
+/** @param openUrl asks the user and opens the sign-in page; throws if the user refuses */
 export async function startSignIn(openUrl: (url: URL) => Promise<void>): Promise<SignIn> {
   const expectedState = randomBytes(32).toString('base64url');
   const { promise: answer, resolve } = Promise.withResolvers<URLSearchParams>();
@@ -52,7 +52,7 @@ export async function startSignIn(openUrl: (url: URL) => Promise<void>): Promise
         storedVerifier = codeVerifier;
       },
       codeVerifier() {
-        if (storedVerifier === undefined) throw new TypeError('no authorization was started');
+        if (storedVerifier === undefined) throw new TypeError('no authorization has been started');
         return storedVerifier;
       },
       saveDiscoveryState(found) {

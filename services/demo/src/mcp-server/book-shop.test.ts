@@ -68,7 +68,7 @@ const accepted = (receipt: string) => ({
 });
 
 describe('buy_book', () => {
-  it('charges what the receipt proves, once for the same answer', async () => {
+  it('charges the amount of the receipt, once per approval', async () => {
     const { buy, charges } = await shop(accepted(await sign()));
     const results = [await buy(), await buy()];
     expect(results[1]).toEqual(results[0]);
@@ -101,7 +101,7 @@ describe('buy_book', () => {
     expect(charges()).toEqual([]);
   });
 
-  it('asks for nothing when there is no such book', async () => {
+  it('asks for nothing if the book does not exist', async () => {
     const { buy, charges } = await shop({ action: 'accept' });
     expect(await buy('no-such-book')).toMatchObject({ isError: true });
     expect(charges()).toEqual([]);

@@ -11,7 +11,7 @@ const wishesSchema = z.object({
   budget: z.int().min(5).max(500).default(20).meta({ title: 'Budget in euro' }),
 });
 
-/** Tools of a shop: one that costs money, and one that wants to know a few harmless things. */
+/** Tools of a shop: one that costs money, and one that asks for harmless data. */
 export function registerBookShop(
   mcpServer: McpServer,
   p: { gate: Gate; receiptVerifier: ReceiptVerifier; ledger: Ledger },
@@ -27,14 +27,14 @@ export function registerBookShop(
       const book = books.find(candidate => candidate.id === id);
       if (book === undefined) return failure(`There are: ${books.map(candidate => candidate.id).join(', ')}.`);
 
-      // The handler runs again after the user has decided, and has to ask for exactly the same then.
+      // The handler runs again after the decision, and must then ask for exactly the same payment.
       const amount = { currency: 'EUR', minorUnits: book.price };
       const items = [{ label: book.title, unitMinorUnits: book.price }];
       const reference = `Order of ${book.id}`;
       const payment = await ctx.gate.pay({ payee: { name: BOOK_SHOP }, amount, items, reference });
       if (payment.action !== 'accept') return payment.toToolResult();
 
-      // No money moves on anybody's word: the receipt says that this person approved this, and is signed.
+      // Charges only with a signed receipt that this person approved this payment.
       const subject = subjectOf(ctx.http?.authInfo);
       const { approval } = await p.receiptVerifier.verify(payment.receipt, {
         kind: 'payment',
@@ -45,7 +45,7 @@ export function registerBookShop(
         reference,
         processor: 'none',
       });
-      // A repeated call, and a handler that was broken off below this line, come here again with the same key.
+      // A repeated call, and a retry after a crash below this line, get here with the same key.
       const purchase = { buyer: subject.subject, reference, cents: book.price };
       const number = p.ledger.charge(payment.idempotencyKey, purchase);
       return answer(`Purchase ${number}: “${book.title}” for ${euro(book.price)}, approved by ${approval.method}.`);
@@ -60,7 +60,7 @@ export function registerBookShop(
       annotations: { readOnlyHint: true },
     },
     p.gate.tool(async (_, ctx) => {
-      // Nothing secret in it: the MCP client shows it where it can, a page of Postern otherwise.
+      // The form has no secrets: the MCP client shows it if it can, otherwise Postern does.
       const wishes = await ctx.gate.form(wishesSchema, { title: 'Which book would you like?' });
       if (wishes.action !== 'accept') return wishes.toToolResult();
 

@@ -16,7 +16,7 @@ export interface DeskHelperOptions {
   readonly pickupDesk: PickupDesk;
 }
 
-/** An MCP server whose tools ask their user for all kinds of things. One instance serves one connection. */
+/** Creates an MCP server whose tools elicit every kind. One instance serves one connection. */
 export function createDeskHelper(options: DeskHelperOptions): McpServer {
   const mcpServer = new McpServer({ name: 'desk-helper', title: 'Desk Helper', version: '0.1.0' });
   const gate = options.gate.attach(mcpServer);

@@ -5,9 +5,9 @@ export interface Purchase {
   readonly cents: number;
 }
 
-/** What stands for the shop's payment system: it is told what to charge, and under which name. */
+/** Replaces the shop's payment system. Each purchase has an idempotency key. */
 export interface Ledger {
-  /** The same key charges once, however often it comes. @returns the number of the purchase */
+  /** Charges once per key. @returns the number of the purchase */
   charge(idempotencyKey: string, purchase: Purchase): number;
   purchasesOf(buyer: string): readonly Purchase[];
 }

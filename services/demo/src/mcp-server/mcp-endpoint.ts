@@ -20,8 +20,8 @@ import { createSessions2025 } from './sessions-2025.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 
 /**
- * The example MCP server: streamable HTTP on one endpoint for both eras, bearer tokens verified. An MCP client without a
- * token learns from the challenge and from the metadata (RFC 9728) where its user can sign in.
+ * Starts the example MCP server: streamable HTTP on one endpoint for both eras. It verifies bearer tokens. An MCP client without
+ * a token learns from the challenge and the metadata (RFC 9728) where its user signs in.
  */
 export async function startMcpEndpoint(p: {
   port: number;

@@ -7,9 +7,9 @@ interface Locker {
   readonly hash: Buffer;
 }
 
-/** Lockers from which people fetch what they bought, each opened by a code that its person has chosen. */
+/** Lockers for purchases. Each opens with the code that its user has chosen. */
 export interface PickupDesk {
-  /** The same key reserves once. @returns the number of the locker */
+  /** Reserves once per key. @returns the number of the locker */
   reserve(idempotencyKey: string, reservation: { person: string; day: string; code: string }): number;
   opens(person: string, code: string): boolean;
 }

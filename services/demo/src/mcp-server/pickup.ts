@@ -7,10 +7,14 @@ import { answer } from './tool-results.ts';
 
 const pickupSchema = z.object({
   day: z.iso.date().meta({ title: 'Day' }),
-  code: z.string().min(6).max(20).meta({ title: 'Code for the locker', description: 'Choose one for this time only.' }),
+  code: z
+    .string()
+    .min(6)
+    .max(20)
+    .meta({ title: 'Code for the locker', description: 'Choose a code that you use nowhere else.' }),
 });
 
-/** A tool with a form that has something secret in it, which must not go through the MCP client. */
+/** A tool with a form that contains a secret, which must not pass through the MCP client. */
 export function registerPickup(mcpServer: McpServer, p: { gate: Gate; pickupDesk: PickupDesk }): void {
   mcpServer.registerTool(
     'reserve_locker',
@@ -20,7 +24,7 @@ export function registerPickup(mcpServer: McpServer, p: { gate: Gate; pickupDesk
     },
     p.gate.tool(async (_, ctx) => {
       const form = await ctx.gate.form(pickupSchema, {
-        title: 'When do you fetch your books?',
+        title: 'When will you fetch your books?',
         secretFields: ['code'],
       });
       if (form.action !== 'accept') return form.toToolResult();

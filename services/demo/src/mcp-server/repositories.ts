@@ -67,7 +67,7 @@ export function registerRepositories(mcpServer: McpServer, p: { gate: Gate; forg
       annotations: { destructiveHint: true, openWorldHint: true },
     },
     p.gate.tool(async ({ repository }, ctx) => {
-      // Two questions in one handler: each stays answered while the next one is open.
+      // Two elicitations in one handler: the first keeps its outcome while the second is open.
       const confirmation = await ctx.gate.confirm({
         title: `Delete the repository ${repository}`,
         facts: [

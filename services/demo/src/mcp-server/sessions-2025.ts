@@ -3,11 +3,11 @@ import { type AuthInfo, type McpServer, WebStandardStreamableHTTPServerTransport
 
 interface McpSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Issuer and subject that opened it. A session id alone proves nothing. */
+  /** Issuer and subject of the user who opened it. A session id alone proves nothing. */
   readonly owner: string;
 }
 
-/** Revision 2025-11-25: one `McpServer` and one transport per session, each open to the person who began it. */
+/** Revision 2025-11-25: one `McpServer` and one transport per session, each open only to the user who started it. */
 export function createSessions2025(create: () => McpServer) {
   const sessions = new Map<string, McpSession>();
 
@@ -38,7 +38,7 @@ export function createSessions2025(create: () => McpServer) {
   };
 }
 
-/** Streamable HTTP, session management: 404 tells the MCP client to begin again. */
+/** Streamable HTTP, session management: 404 tells the MCP client to start a new session. */
 function unknownSession(): Response {
   return Response.json(
     { jsonrpc: '2.0', error: { code: -32001, message: 'Session not found' }, id: null },

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const extraSchema = z.object({ iss: z.string(), sub: z.string() });
 
-/** Who the verified access token is about; `createAccessTokenVerifier` puts it there. */
+/** Returns the subject of the verified access token, which `createAccessTokenVerifier` has stored. */
 export function subjectOf(authInfo: AuthInfo | undefined): Subject {
   const { iss, sub } = extraSchema.parse(authInfo?.extra);
   return { issuer: iss, subject: sub };

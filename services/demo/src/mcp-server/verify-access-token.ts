@@ -32,7 +32,7 @@ export function createAccessTokenVerifier(p: {
           scopes: scope.split(' '),
           expiresAt: exp,
           resource: new URL(p.audience),
-          // Where @postern/mcp finds out who the user is.
+          // @postern/mcp reads the user from here.
           extra: { iss: p.issuer, sub },
         };
       } catch (error) {
@@ -44,7 +44,7 @@ export function createAccessTokenVerifier(p: {
   };
 }
 
-/** The key set could not be had, which says nothing about the token. */
+/** Whether fetching the key set failed, which says nothing about the token. */
 function isAboutKeys({ code }: errors.JOSEError): boolean {
   return code === 'ERR_JOSE_GENERIC' || code === 'ERR_JWKS_TIMEOUT' || code === 'ERR_JWKS_INVALID';
 }

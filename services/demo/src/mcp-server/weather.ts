@@ -5,7 +5,7 @@ import { answer, failure } from './tool-results.ts';
 
 const forecastSchema = z.object({ place: z.string(), summary: z.string() });
 
-/** A tool that needs an API key of the user. The model never sees it, and the user types it once. */
+/** A tool that needs an API key of the user, who types it once. The model never sees it. */
 export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUrl: string }): void {
   const requestForecast = (place: string, apiKey: string) =>
     fetch(`${p.weatherUrl}/api/forecast?${new URLSearchParams({ place })}`, {
@@ -32,7 +32,7 @@ export function registerWeather(mcpServer: McpServer, p: { gate: Gate; weatherUr
 
       let response = await requestForecast(place, credential.values.apiKey);
       if (response.status === 401) {
-        // The key was replaced since it was typed. Where Postern has no newer one, this asks for it.
+        // The user has replaced the key. Elicits the new one, unless Postern already has it.
         const renewed = await credential.rejected();
         if (renewed.action !== 'accept') return renewed.toToolResult();
         response = await requestForecast(place, renewed.values.apiKey);

@@ -7,14 +7,14 @@ import { check, checkEqual, within } from './report.ts';
 import { type AskedPage, PATIENCE_MS, RunningCall } from './running-call.ts';
 import { UnattendedUser } from './unattended-user.ts';
 
-/** Who somebody is, at work and at Code Forge. */
+/** A person of the story, with their accounts at Example ID and at Code Forge. */
 export interface Role {
   readonly id: string;
   readonly name: string;
   readonly forgeAccount: string;
 }
 
-/** Somebody of the story: a host of their own, a browser of their own. */
+/** Plays one person of the story, with their own MCP host and browser. */
 export class Actor implements AsyncDisposable {
   readonly role: Role;
   readonly browser: HeadlessPerson;
@@ -36,7 +36,7 @@ export class Actor implements AsyncDisposable {
     this.#world = p.world;
   }
 
-  /** Connects the host; the browser signs the person in to the MCP server on the way. */
+  /** Connects the host, while the person signs in to the MCP server in the browser. */
   static async enter(p: {
     role: Role;
     era: Era;
@@ -63,13 +63,13 @@ export class Actor implements AsyncDisposable {
     return new Actor({ role: p.role, browser, user, host, world: p.world });
   }
 
-  /** Calls a tool that has to ask. */
+  /** Calls a tool that must elicit. */
   start(tool: string, args: Record<string, unknown> = {}): RunningCall {
     const answer = this.#host.callTool(tool, args);
     return new RunningCall({ user: this.#user, answer, posternUrl: this.#world.posternUrl });
   }
 
-  /** Calls a tool that has to ask for a page, and takes the question. The call itself goes on. */
+  /** Calls a tool that must send a URL, and returns that URL. The call keeps running. */
   async startAndBeAsked(
     tool: string,
     args: Record<string, unknown> = {},
@@ -78,15 +78,15 @@ export class Actor implements AsyncDisposable {
     return { call, page: await call.page() };
   }
 
-  /** Calls a tool that must not ask. */
+  /** Calls a tool that must not elicit. */
   async call(tool: string, args: Record<string, unknown> = {}): Promise<string> {
     const { text, isError } = await within(PATIENCE_MS, 'the result of the tool', this.#host.callTool(tool, args));
-    check(!isError, 'the tool answered with an error');
+    check(!isError, 'the tool returned an error');
     checkEqual(this.#user.open, 0, 'questions meanwhile');
     return text;
   }
 
-  /** Opens a link for the first time: signs in at Example ID, which knows this browser already. */
+  /** Opens a link for the first time and signs in at Example ID, where this browser already has a session. */
   async arrive({ url, matchCode }: AskedPage, heading: string | RegExp): Promise<void> {
     const { browser } = this;
     await browser.open(url);
@@ -96,14 +96,14 @@ export class Actor implements AsyncDisposable {
     await browser.read(`${this.role.name} Example`);
   }
 
-  /** Opens a link with a browser that is signed in. */
+  /** Opens a link in a browser that is already signed in. */
   async open({ url, matchCode }: AskedPage, heading: string | RegExp): Promise<void> {
     await this.browser.open(url);
     await this.browser.see(heading);
     await this.browser.read(matchCode);
   }
 
-  /** Accepts, leaves for Code Forge, signs in and allows there, and comes back to the last page. */
+  /** Accepts, signs in and consents at Code Forge, and returns to the last page. */
   async connectForge(p: { isKnownThere: boolean }): Promise<void> {
     const { browser } = this;
     const forgeHost = new URL(this.#world.codeForge.issuer).host;
@@ -112,14 +112,14 @@ export class Actor implements AsyncDisposable {
     await browser.follow(forgeHost);
     if (!p.isKnownThere) await browser.press(`Continue as ${this.role.forgeAccount}`);
     await browser.see('Desk Helper asks for access');
-    checkEqual(browser.host, forgeHost, 'the page that asks to allow');
+    checkEqual(browser.host, forgeHost, 'host of the consent page');
     await browser.press('Allow');
     await browser.see(/Your .*Code Forge.* account is connected/);
     await browser.read(this.role.forgeAccount);
-    checkEqual(browser.host, new URL(this.#world.posternUrl).host, 'the last page');
+    checkEqual(browser.host, new URL(this.#world.posternUrl).host, 'host of the last page');
   }
 
-  /** Says no on the page that asks. */
+  /** Declines on the page. */
   async decline(): Promise<void> {
     await this.browser.press('Decline');
     await this.browser.see('You declined');

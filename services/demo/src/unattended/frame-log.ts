@@ -2,7 +2,7 @@ import type { ConnectOptions } from '../host/connect-host.ts';
 
 type Fetch = NonNullable<ConnectOptions['fetch']>;
 
-/** Everything that went over MCP, both ways, as it was on the wire. Held in memory only. */
+/** Records all MCP messages of both directions as sent, in memory. */
 export class FrameLog {
   readonly #frames: string[] = [];
   readonly #mcpUrl: string;
@@ -16,7 +16,7 @@ export class FrameLog {
     return this.#frames;
   }
 
-  /** A fetch that keeps a copy of what it sends to the MCP server and of what comes back, streams too. */
+  /** Wraps `fetch` to record each request to the MCP server and its response, streams included. */
   readonly fetch: Fetch = async (url, init) => {
     const isMcp = String(url) === this.#mcpUrl;
     if (isMcp && typeof init?.body === 'string') {
@@ -28,9 +28,9 @@ export class FrameLog {
     return response;
   };
 
-  /** Sends the last tool call once more, byte for byte, as a network does that has lost the answer. @returns the answer */
+  /** Repeats the last tool call byte for byte, as after a lost response. @returns the response */
   async repeatLastCall(): Promise<string> {
-    if (this.#lastCall === undefined) throw new TypeError('no tool was called yet');
+    if (this.#lastCall === undefined) throw new TypeError('no tool has been called');
     const [url, { signal: _, ...init } = {}] = this.#lastCall;
     return await (await this.fetch(url, init)).text();
   }
@@ -44,7 +44,7 @@ export class FrameLog {
     try {
       for await (const chunk of copy.body ?? []) append(decoder.decode(chunk, { stream: true }));
     } catch (error) {
-      // The host ends its streams by aborting them; what had arrived by then is kept.
+      // The host closes its streams by aborting them. Keeps the data received before.
       if (!(error instanceof Error && error.name === 'AbortError')) append(`(broken off: ${String(error)})`);
     }
   }

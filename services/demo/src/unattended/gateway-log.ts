@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 
-/** The gateway's log, in memory. */
+/** Keeps the log of the gateway in memory. */
 export interface GatewayLog {
   readonly destination: NodeJS.WritableStream;
   readonly text: () => string;

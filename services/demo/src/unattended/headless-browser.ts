@@ -4,12 +4,12 @@ import { StoryError } from './report.ts';
 
 const CANDIDATES = [process.env['CHROMIUM_PATH'], '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
-/** How long one click or one page may take, in milliseconds. */
+/** Timeout of one click or page load, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
 export async function launchHeadlessBrowser(): Promise<Browser> {
   const executablePath = CANDIDATES.find(path => path !== undefined && existsSync(path));
-  if (executablePath === undefined) throw new StoryError('There is no chromium. Install it, or set CHROMIUM_PATH.');
+  if (executablePath === undefined) throw new StoryError('Cannot find chromium. Install it, or set CHROMIUM_PATH.');
   return await chromium.launch({
     executablePath,
     args: [
@@ -24,7 +24,7 @@ export async function launchHeadlessBrowser(): Promise<Browser> {
   });
 }
 
-/** One tab of a person's own browser. Does what a person does, by what is written on buttons and fields. */
+/** One tab of a person's browser. Finds buttons and fields by their text, as a person does. */
 export class HeadlessPerson implements AsyncDisposable {
   readonly #context: BrowserContext;
   readonly #page: Page;
@@ -36,20 +36,20 @@ export class HeadlessPerson implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** A browser with cookies of its own. */
+  /** Opens a tab in a browser context without cookies. */
   static async sitDown(browser: Browser): Promise<HeadlessPerson> {
     const context = await browser.newContext({ locale: 'en-GB' });
     context.setDefaultTimeout(PATIENCE_MS);
     return new HeadlessPerson(context, await context.newPage(), () => context.close());
   }
 
-  /** Another tab of the same browser. */
+  /** Opens another tab of this browser. */
   async openTab(): Promise<HeadlessPerson> {
     const page = await this.#context.newPage();
     return new HeadlessPerson(this.#context, page, () => page.close());
   }
 
-  /** Puts a device with room for passkeys beside this tab, which recognises its person (WebAuthn level 3, section 11). */
+  /** Adds a virtual authenticator that stores passkeys and verifies its user (WebAuthn level 3, section 11). */
   async addPasskeyDevice(): Promise<void> {
     const devtools = await this.#context.newCDPSession(this.#page);
     await devtools.send('WebAuthn.enable');
@@ -82,7 +82,7 @@ export class HeadlessPerson implements AsyncDisposable {
     await this.#page.getByLabel(label, { exact: true }).fill(value);
   }
 
-  /** What stands in the one element that this CSS selector finds. */
+  /** Returns the text of the only element that matches this CSS selector. */
   async textOf(selector: string): Promise<string> {
     return (await this.#page.locator(selector).textContent())?.trim() ?? '';
   }
@@ -97,7 +97,7 @@ export class HeadlessPerson implements AsyncDisposable {
     await this.#page.getByText(text).first().waitFor();
   }
 
-  /** The whole document as it stands, and the address. */
+  /** Returns the URL, the title and the markup of the page. */
   async everything(): Promise<string> {
     return `${this.#page.url()}\n${await this.#page.title()}\n${await this.#page.content()}`;
   }

@@ -1,4 +1,4 @@
-/** One line per step: a mark, what was done, how long it took. */
+/** Prints one line per step: a mark, the title, the duration. */
 export class Report {
   readonly #write: (text: string) => void;
   #steps = 0;
@@ -11,12 +11,12 @@ export class Report {
     return this.#steps;
   }
 
-  /** Says which part of the story comes now. */
+  /** Prints the title of the next chapter. */
   chapter(title: string): void {
     this.#write(`\n${title}\n`);
   }
 
-  /** Runs one step. A failing step is reported here and ends the story. */
+  /** Runs one step. Prints a failing step and rethrows its error, which ends the story. */
   async step<T>(title: string, run: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {
@@ -35,7 +35,7 @@ function elapsed(began: number): string {
   return `${((performance.now() - began) / 1000).toFixed(1).padStart(5)} s`;
 }
 
-/** The story did not go as it must. The message is for people and holds nothing secret. */
+/** Thrown by a failed check. The message is printed and contains no secrets. */
 export class StoryError extends Error {
   override name = 'StoryError';
 }
@@ -52,7 +52,7 @@ export function checkEqual<T>(actual: T, expected: T, what: string): void {
 /** @throws {StoryError} when the promise takes longer than `ms` */
 export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new StoryError(`${what}: nothing after ${ms / 1000} s`)), ms);
+  const timer = setTimeout(() => reject(new StoryError(`${what}: timed out after ${ms / 1000} s`)), ms);
   try {
     return await Promise.race([promise, late]);
   } finally {

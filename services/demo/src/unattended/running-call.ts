@@ -2,7 +2,7 @@ import { type ElicitationAnswer, type FormElicitation, inspectUrl } from '@poste
 import { check, checkEqual, within } from './report.ts';
 import type { Question, UnattendedUser } from './unattended-user.ts';
 
-/** How long an answer of the machines may take, in milliseconds. */
+/** Timeout of a response, in milliseconds. */
 export const PATIENCE_MS = 20_000;
 
 export interface ToolAnswer {
@@ -10,14 +10,14 @@ export interface ToolAnswer {
   readonly isError: boolean;
 }
 
-/** A page that an MCP server asks to open. */
+/** A page that an MCP server asks the user to open. */
 export interface AskedPage {
   readonly url: string;
-  /** The code in the host, which the page must show as well. */
+  /** Shown by the host; the page must show the same code. */
   readonly matchCode: string;
 }
 
-/** A tool call that has to ask. It goes on while the story plays what is asked. */
+/** A running tool call that elicits. It keeps running while the story plays the user's part. */
 export class RunningCall {
   readonly #user: UnattendedUser;
   readonly #answer: Promise<ToolAnswer>;
@@ -27,27 +27,27 @@ export class RunningCall {
     this.#user = p.user;
     this.#answer = p.answer;
     this.#posternUrl = p.posternUrl;
-    // It may fail before the story comes to await it, and is reported there.
+    // The call may reject before the story awaits it; the await reports the error.
     this.#answer.catch(() => undefined);
   }
 
-  /** The next question is a page of Postern; the host consents. */
+  /** Expects an elicitation by URL from Postern; the host agrees to open it. */
   async page(): Promise<AskedPage> {
     const { request, answer } = await this.#question();
-    check(request.mode === 'url', 'a form was asked for, not a page');
+    check(request.mode === 'url', 'the elicitation is a form, not a URL');
     const inspected = inspectUrl(request.url);
     checkEqual(inspected?.host, new URL(this.#posternUrl).host, 'host of the URL');
     checkEqual(inspected?.warnings.length, 0, 'warnings about the URL');
     const matchCode = /Code on the page: (\S+)/.exec(request.message)?.[1];
-    check(matchCode !== undefined, 'there is no match code in the MCP message');
+    check(matchCode !== undefined, 'the MCP message has no match code');
     answer({ action: 'accept' });
     return { url: request.url, matchCode };
   }
 
-  /** The next question is a form that the host shows itself. */
+  /** Expects an elicitation by a form that the host shows. */
   async form(): Promise<{ form: FormElicitation; answer: (answer: ElicitationAnswer) => void }> {
     const { request, answer } = await this.#question();
-    check(request.mode === 'form', 'a page was asked for, not a form');
+    check(request.mode === 'form', 'the elicitation is a URL, not a form');
     return { form: request, answer };
   }
 
@@ -55,23 +55,23 @@ export class RunningCall {
     return await within(PATIENCE_MS, 'the result of the tool', this.#answer);
   }
 
-  /** The text of a result that is no error. */
+  /** Returns the text of the result. Fails for an error. */
   async success(): Promise<string> {
     const { text, isError } = await this.answer();
-    check(!isError, 'the tool answered with an error');
+    check(!isError, 'the tool returned an error');
     return text;
   }
 
-  /** The result says that the user declined. */
+  /** Expects a result that says the user declined. */
   async declined(): Promise<string> {
     const { text, isError } = await this.answer();
-    check(isError && /declined/.test(text), 'the result does not say that it was declined');
+    check(isError && /declined/.test(text), 'the result does not say that the user declined');
     return text;
   }
 
   async #question(): Promise<Question> {
     const first = await within(PATIENCE_MS, 'a question', Promise.race([this.#user.nextQuestion(), this.#answer]));
-    check('request' in first, 'the tool answered without asking');
+    check('request' in first, 'the tool returned a result without eliciting');
     return first;
   }
 }

@@ -8,18 +8,18 @@ import type { Report } from './report.ts';
 export const ALICE: Role = { id: 'alice', name: 'Alice', forgeAccount: 'alice-codes' };
 export const BOB: Role = { id: 'bob', name: 'Bob', forgeAccount: 'bob-builds' };
 
-/** What every chapter of the story plays on. */
+/** Shared by all chapters of the story. */
 export interface Stage {
   readonly report: Report;
   readonly world: Constellation;
   readonly chromium: Browser;
   readonly frames: FrameLog;
   readonly log: GatewayLog;
-  /** What people typed into pages of Postern, and nobody else may have seen. */
+  /** Secrets that users typed into Postern's pages. They must not appear anywhere else. */
   readonly typed: Set<string>;
 }
 
-/** The chapters after both have come in: Alice's host speaks revision 2026-07-28, Bob's 2025-11-25. */
+/** Both people, connected: Alice's host speaks revision 2026-07-28, Bob's 2025-11-25. */
 export interface Cast {
   readonly alice: Actor;
   readonly bob: Actor;

@@ -19,20 +19,20 @@ import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The whole story with nobody present. Everything is real: providers, gateway, Redis, MCP connections, browsers.
+ * Plays the whole story without a human, with real providers, gateway, Redis, MCP connections and browsers.
  *
- * @throws the first thing that was not as it must be
+ * @throws the first failed check
  */
 export async function playStory(report: Report): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const log = createGatewayLog();
 
-  report.chapter('The stage');
+  report.chapter('Preparation');
   const world = await report.step(
     'Postern, its Redis, Example ID, Code Forge, Weather Station and the MCP server are running',
     async () => stack.use(await startConstellation({ ports: await choosePorts(), log: log.destination })),
   );
-  const chromium = await report.step('A headless browser is there', async () => {
+  const chromium = await report.step('A headless browser is running', async () => {
     const browser = await launchHeadlessBrowser();
     stack.defer(() => browser.close());
     return browser;

@@ -1,18 +1,18 @@
 import type { ElicitationAnswer, ElicitationHandler, ElicitationRequest } from '@postern/host';
 
-/** What a host asks, and how it gets its answer. */
+/** An elicitation at a host, and the function that answers it. */
 export interface Question {
   readonly request: ElicitationRequest;
   answer(answer: ElicitationAnswer): void;
 }
 
-/** Stands before a host in place of a person: hands every question to whoever plays the person. */
+/** Replaces the human at an MCP host: passes every elicitation to the script that plays the user. */
 export class UnattendedUser {
   readonly #asked: Question[] = [];
   readonly #signIn = Promise.withResolvers<URL>();
   #waiting: ((question: Question) => void) | undefined;
 
-  /** Where to sign in to the MCP server. */
+  /** The sign-in URL of the MCP server. */
   get signIn(): Promise<URL> {
     return this.#signIn.promise;
   }
@@ -31,7 +31,7 @@ export class UnattendedUser {
     return await promise;
   };
 
-  /** Questions that nobody has taken yet. */
+  /** Number of unanswered elicitations. */
   get open(): number {
     return this.#asked.length;
   }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startWeatherStation, type WeatherStation } from './weather-station.ts';
 
 const people = [
-  { id: 'alice', name: 'Alice Example' },
-  { id: 'bob', name: 'Bob Example' },
+  { sub: 'alice', name: 'Alice Example' },
+  { sub: 'bob', name: 'Bob Example' },
 ];
 
 let station: WeatherStation;
@@ -21,14 +21,14 @@ async function keyOf(person: string): Promise<string> {
 }
 
 describe('Weather Station', () => {
-  it('knows each person by their own key', async () => {
+  it('identifies each person by their key', async () => {
     const keys = [await keyOf('alice'), await keyOf('bob')];
     expect([...station.issuedKeys()]).toEqual(keys);
     const answers = await Promise.all(keys.map(async key => await (await get('/api/key', key)).json()));
     expect(answers).toEqual([{ person: 'alice' }, { person: 'bob' }]);
   });
 
-  it.each([undefined, '', 'ws_made-up'])('turns the key %j away', async key => {
+  it.each([undefined, '', 'ws_made-up'])('rejects the key %j', async key => {
     for (const path of ['/api/key', '/api/forecast?place=Oslo', '/api/nothing'])
       expect((await get(path, key)).status).toBe(401);
   });
@@ -41,9 +41,9 @@ describe('Weather Station', () => {
     expect(station.forecastsFor('bob')).toBe(before + 1);
   });
 
-  it('no longer accepts a key that was replaced, and remembers that it was one', async () => {
+  it('rejects a replaced key, and still lists it among the issued keys', async () => {
     const [old, other] = [await keyOf('alice'), await keyOf('bob')];
-    expect((await fetch(`${station.url}/keys/nobody`, { method: 'POST' })).status).toBe(404);
+    expect((await fetch(`${station.url}/keys/unknown`, { method: 'POST' })).status).toBe(404);
     expect((await fetch(`${station.url}/keys/alice`)).status).toBe(404);
     expect((await get('/api/key', old)).status).toBe(200);
 

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Brand, brandedPage, pageHeaders } from '@postern/openid-server';
 import { type HttpListener, listenHttp } from '../listen-http.ts';
-import { brandedPage, type ProviderBrand, pageHeaders } from '../oidc/provider-pages.ts';
 
 export const WEATHER_STATION = 'Weather Station';
 
-/** Of the API that needs a key, and of the live check. */
+/** The API and the check of credentials both read the key from this header. */
 export const API_KEY_HEADER = 'X-Api-Key';
 
-const brand: ProviderBrand = {
+const brand: Brand = {
   name: WEATHER_STATION,
   tagline: 'Tomorrow’s weather, by API key',
   accent: '#1d5f63',
@@ -17,21 +17,21 @@ const brand: ProviderBrand = {
 
 export interface WeatherStation extends HttpListener {
   readonly url: string;
-  /** Every key that was ever good for something. None of them belongs into MCP. */
+  /** All keys issued so far. None may appear in MCP messages. */
   readonly issuedKeys: () => ReadonlySet<string>;
-  /** How many forecasts were given to this person. */
+  /** Number of forecasts that this person received. */
   readonly forecastsFor: (person: string) => number;
 }
 
-/** An API that knows one key per person, and a page where people find theirs. */
+/** Starts an API with one key per person, and a page that shows the keys. */
 export async function startWeatherStation(p: {
   port: number;
-  people: readonly { readonly id: string; readonly name: string }[];
+  people: readonly { readonly sub: string; readonly name: string }[];
 }): Promise<WeatherStation> {
   const issued = new Set<string>();
   const keys = new Map<string, string>();
   const forecasts = new Map<string, number>();
-  for (const { id } of p.people) replaceKey(id);
+  for (const { sub } of p.people) replaceKey(sub);
 
   function replaceKey(person: string): void {
     const key = `ws_${randomBytes(24).toString('base64url')}`;
@@ -41,7 +41,7 @@ export async function startWeatherStation(p: {
 
   function personOf({ headers }: IncomingMessage): string | undefined {
     const key = headers[API_KEY_HEADER.toLowerCase()];
-    return p.people.find(({ id }) => keys.get(id) === key)?.id;
+    return p.people.find(({ sub }) => keys.get(sub) === key)?.sub;
   }
 
   function answerApi(request: IncomingMessage, response: ServerResponse, target: URL): void {
@@ -61,24 +61,24 @@ export async function startWeatherStation(p: {
 
   function keysPage(): string {
     const people = p.people.map(
-      ({ id, name }) =>
-        `<h2>${name}</h2>\n<p><code id="key-${id}">${keys.get(id)}</code></p>\n` +
-        `<form method="post" action="/keys/${id}"><button>Replace the key of ${name}</button></form>`,
+      ({ sub, name }) =>
+        `<h2>${name}</h2>\n<p><code id="key-${sub}">${keys.get(sub)}</code></p>\n` +
+        `<form method="post" action="/keys/${sub}"><button>Replace the key of ${name}</button></form>`,
     );
     return brandedPage(
       brand,
       'API keys',
-      `${people.join('\n')}\n<p class="muted">This is a demo: everybody sees every key.</p>`,
+      `${people.join('\n')}\n<p class="muted">In this demo, everyone sees all keys.</p>`,
     );
   }
 
   const listener = await listenHttp(p.port, (request, response) => {
     const target = new URL(request.url ?? '/', 'http://localhost');
-    const replaced = p.people.find(({ id }) => target.pathname === `/keys/${id}`);
+    const replaced = p.people.find(({ sub }) => target.pathname === `/keys/${sub}`);
     if (target.pathname.startsWith('/api/') && request.method === 'GET') {
       answerApi(request, response, target);
     } else if (replaced !== undefined && request.method === 'POST') {
-      replaceKey(replaced.id);
+      replaceKey(replaced.sub);
       response.writeHead(303, { location: '/' }).end();
     } else if (target.pathname === '/' && request.method === 'GET') {
       response.writeHead(200, pageHeaders(brand)).end(keysPage());

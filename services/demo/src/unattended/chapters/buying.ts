@@ -6,7 +6,7 @@ const APPROVE = /Desk Helper asks you to approve a payment of €/;
 const APPROVED = /You approved a payment of €/;
 
 export async function tellOfBuying(stage: Stage, { alice, bob }: Cast): Promise<void> {
-  stage.report.chapter('Buying books: what was approved is charged, once');
+  stage.report.chapter('Buying books: each approval is charged once');
   await aliceBuys(stage, alice);
   await aliceBuysWithPasskey(stage, alice);
   await aliceDeclines(stage, alice);
@@ -15,10 +15,10 @@ export async function tellOfBuying(stage: Stage, { alice, bob }: Cast): Promise<
 
 async function aliceBuys({ report, world, frames }: Stage, alice: Actor): Promise<void> {
   const { browser } = alice;
-  const { call, page } = await report.step('Alice’s host calls buy_book; a URL arrives where to approve €12.50', () =>
+  const { call, page } = await report.step('Alice’s host calls buy_book and gets a URL to approve €12.50', () =>
     alice.startAndBeAsked('buy_book', { book: 'small-doors' }),
   );
-  await report.step('The page names payee, item, amount and reference; she approves in two tabs at once', async () => {
+  await report.step('The page names payee, item, amount and reference; she approves in two tabs', async () => {
     await alice.open(page, APPROVE);
     for (const fact of ['Corner Bookshop', 'An Atlas of Small Doors', '€12.50', 'Order of small-doors'])
       await browser.read(fact);
@@ -34,23 +34,20 @@ async function aliceBuys({ report, world, frames }: Stage, alice: Actor): Promis
     checkCharges(world, alice, [1250]);
     return answer;
   });
-  await report.step(
-    'The network repeats the call: it gets the same answer, and there is still one charge',
-    async () => {
-      const repeated = await frames.repeatLastCall();
-      check(repeated.includes(JSON.stringify(text)), 'the repeated call had another answer');
-      checkCharges(world, alice, [1250]);
-    },
-  );
+  await report.step('The network repeats the call, which returns the same result without a second charge', async () => {
+    const repeated = await frames.repeatLastCall();
+    check(repeated.includes(JSON.stringify(text)), 'the repeated call had another result');
+    checkCharges(world, alice, [1250]);
+  });
 }
 
 async function aliceBuysWithPasskey({ report, world }: Stage, alice: Actor): Promise<void> {
   const { browser } = alice;
   const { call, page } = await report.step(
-    'She orders a first edition for €240.00, which is more than a button may',
+    'She orders a first edition for €240.00, too much to approve with a button',
     () => alice.startAndBeAsked('buy_book', { book: 'first-edition' }),
   );
-  await report.step('The page wants a passkey; she signs in anew for it, adds one and approves with it', async () => {
+  await report.step('The page requires a passkey; she signs in again, adds one and approves with it', async () => {
     await browser.addPasskeyDevice();
     await alice.open(page, APPROVE);
     await browser.press('Approve with passkey');
@@ -64,18 +61,18 @@ async function aliceBuysWithPasskey({ report, world }: Stage, alice: Actor): Pro
     await browser.press('Use passkey');
     await browser.see(APPROVED);
   });
-  await report.step('The receipt says so, and the ledger has the charge', async () => {
-    check((await call.success()).includes('approved by passkey'), 'it was approved in another way');
+  await report.step('The receipt names the passkey, and the ledger has the charge', async () => {
+    check((await call.success()).includes('approved by passkey'), 'the receipt does not name the passkey');
     checkCharges(world, alice, [1250, 24_000]);
   });
 }
 
 async function aliceDeclines({ report, world }: Stage, alice: Actor): Promise<void> {
   const { call, page } = await report.step(
-    'The same book once more: what was approved is used up, a new URL arrives',
+    'She orders the first book again: its approval is used up, so she gets a new URL',
     () => alice.startAndBeAsked('buy_book', { book: 'small-doors' }),
   );
-  await report.step('She declines; the call says so, and nothing is charged', async () => {
+  await report.step('She declines; the call returns that, without a charge', async () => {
     await alice.open(page, APPROVE);
     await alice.decline();
     await call.declined();
@@ -84,10 +81,10 @@ async function aliceDeclines({ report, world }: Stage, alice: Actor): Promise<vo
 }
 
 async function bobBuys({ report, world }: Stage, bob: Actor): Promise<void> {
-  const { call, page } = await report.step('Bob’s host calls buy_book, and is answered −32042', () =>
+  const { call, page } = await report.step('Bob’s host calls buy_book and gets −32042', () =>
     bob.startAndBeAsked('buy_book', { book: 'wrong-keys' }),
   );
-  await report.step('He approves €9.90; his host calls again, and is charged once', async () => {
+  await report.step('He approves €9.90; his host repeats the call, and the shop charges once', async () => {
     await bob.open(page, APPROVE);
     await bob.browser.press('Approve');
     await bob.browser.see(APPROVED);

@@ -16,20 +16,19 @@ export async function aliceConnects({ report, world, chromium, frames }: Stage):
     ),
   );
   const { call, page } = await report.step(
-    'It calls list_repositories and is asked to open a URL of Postern (input_required)',
+    'It calls list_repositories and gets a URL of Postern (input_required)',
     () => alice.startAndBeAsked('list_repositories'),
   );
-  await report.step(`She opens it, is recognised, and sees the same code as in her host: ${page.matchCode}`, () =>
+  await report.step(`She opens it, signed in already, and sees the match code of her host: ${page.matchCode}`, () =>
     alice.arrive(page, CONNECT),
   );
-  await report.step(
-    'She accepts, leaves for Code Forge, signs in and allows there, and comes back to “connected”',
-    () => alice.connectForge({ isKnownThere: false }),
+  await report.step('She accepts, signs in and consents at Code Forge, and returns to “connected”', () =>
+    alice.connectForge({ isKnownThere: false }),
   );
-  await report.step('The call that was held all the while returns her repositories', async () => {
+  await report.step('The waiting call returns her repositories', async () => {
     checkRepositories(await call.success(), ALICE, BOB);
   });
-  await report.step('A second call answers at once; nobody is asked', async () => {
+  await report.step('A second call returns immediately without asking', async () => {
     checkRepositories(await alice.call('list_repositories'), ALICE, BOB);
   });
   stack.move();
@@ -45,36 +44,41 @@ export async function bobConnects({ report, world, chromium, frames }: Stage): P
     ),
   );
   const { call, page } = await report.step(
-    'It calls list_repositories and is answered −32042 with a URL: Alice’s connection is not his',
+    'It calls list_repositories and gets −32042 with a URL: he cannot use Alice’s connection',
     async () => {
       const asked = await bob.startAndBeAsked('list_repositories');
       check(
         frames.frames.some(frame => frame.includes('"code":-32042')),
-        'there was no −32042',
+        'the host got no −32042',
       );
       return asked;
     },
   );
-  await report.step(`He opens it, is recognised, and sees the code ${page.matchCode}`, () => bob.arrive(page, CONNECT));
+  await report.step(`He opens it, signed in already, and sees the match code ${page.matchCode}`, () =>
+    bob.arrive(page, CONNECT),
+  );
   await report.step('He accepts and connects his own account at Code Forge', () =>
     bob.connectForge({ isKnownThere: false }),
   );
-  await report.step('The completion notice arrives, the host calls again, and lists Bob’s repositories', async () => {
-    checkRepositories(await call.success(), BOB, ALICE);
-    const notice = '"method":"notifications/elicitation/complete"';
-    check(
-      frames.frames.some(frame => frame.includes(notice)),
-      'there was no completion notice',
-    );
-  });
+  await report.step(
+    'The completion notification arrives, the host repeats the call and lists Bob’s repositories',
+    async () => {
+      checkRepositories(await call.success(), BOB, ALICE);
+      const notice = '"method":"notifications/elicitation/complete"';
+      check(
+        frames.frames.some(frame => frame.includes(notice)),
+        'the host got no completion notification',
+      );
+    },
+  );
   stack.move();
   return bob;
 }
 
 export async function bobOpensAliceLink({ report, world, chromium, log }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Bob opens a link that was meant for Alice');
+  report.chapter('Bob opens Alice’s link');
   const { call, page } = await report.step(
-    'Alice’s host calls create_issue, which needs a further permission; a new URL arrives',
+    'Alice’s host calls create_issue, which needs another permission, and gets a new URL',
     () =>
       alice.startAndBeAsked('create_issue', {
         repository: 'alice-codes/garden-planner',
@@ -83,17 +87,17 @@ export async function bobOpensAliceLink({ report, world, chromium, log }: Stage,
   );
   const elicitationId = new URL(page.url).pathname.split('/').at(-1) ?? '';
   await report.step(
-    'Bob’s browser opens it and is refused (403); the page says nothing about Alice or the request',
+    'Bob’s browser opens it and gets a 403; the page does not mention Alice or the request',
     async () => {
       checkEqual(await bob.browser.open(page.url), 403, 'status');
       await bob.browser.see('This request is for another account');
       const forgeHost = new URL(world.codeForge.issuer).host;
       const traces = ['alice', 'codes', MCP_SERVER_NAME, 'Code Forge', forgeHost, page.matchCode, 'issue'];
       await checkSilent(bob.browser, traces);
-      check(log.text().includes('wrong_person'), 'there is no audit event of it');
+      check(log.text().includes('wrong_person'), 'the audit event is missing');
     },
   );
-  await report.step('Somebody who is not signed in is shown nothing but the way to sign in', async () => {
+  await report.step('A browser without a session sees only the sign-in page', async () => {
     await using stranger = await HeadlessPerson.sitDown(chromium);
     checkEqual(await stranger.open(page.url), 200, 'status');
     await checkSilent(stranger, ['alice', MCP_SERVER_NAME, 'Code Forge', page.matchCode]);
@@ -102,57 +106,57 @@ export async function bobOpensAliceLink({ report, world, chromium, log }: Stage,
     await alice.open(page, CONNECT);
     await alice.decline();
   });
-  await report.step('The held call reports that she declined; no issue was created', async () => {
+  await report.step('The waiting call returns that she declined; no issue was created', async () => {
     check(!(await call.declined()).includes(elicitationId), 'the result repeats the link');
     checkEqual(world.codeForge.authorizedCalls(), 3, 'API calls at Code Forge');
   });
 }
 
 export async function aliceStaysConnected({ report, world: { codeForge } }: Stage, { alice }: Cast): Promise<void> {
-  report.chapter('Alice’s access token comes to its end');
-  await report.step('Code Forge no longer accepts it, as when its time is over', async () => {
-    check((await codeForge.endAccessTokens(ALICE.forgeAccount)) > 0, 'there was no access token');
+  report.chapter('Alice’s access token expires');
+  await report.step('Code Forge rejects it, as after its expiry', async () => {
+    check((await codeForge.endAccessTokens(ALICE.forgeAccount)) > 0, 'Code Forge had no access token of Alice');
   });
   const before = codeForge.refreshes();
-  await report.step('Two calls at once still list her repositories; nobody is asked', async () => {
+  await report.step('Two concurrent calls still list her repositories without asking', async () => {
     for (const text of await Promise.all([alice.call('list_repositories'), alice.call('list_repositories')]))
       checkRepositories(text, ALICE, BOB);
   });
-  await report.step('Code Forge was asked for new tokens exactly once', async () => {
+  await report.step('Postern refreshed the tokens exactly once', async () => {
     checkEqual(codeForge.refreshes() - before, 1, 'refreshes');
   });
 }
 
 export async function aliceDisconnects({ report, world, log }: Stage, { alice }: Cast): Promise<void> {
-  report.chapter('Alice looks after her connections');
+  report.chapter('Alice manages her connections');
   const { codeForge } = world;
   const { browser } = alice;
-  await report.step('At /me she sees her account at Code Forge, who may use it, and which tool did last', async () => {
-    checkEqual(await browser.open(`${world.posternUrl}/me`), 200, 'status');
-    await browser.see('Your connections');
-    const document = await browser.everything();
-    for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo, 'list_repositories'])
-      check(document.includes(trace), `the page does not say “${trace}”`);
-    check(!document.includes(BOB.forgeAccount), 'the page tells about Bob');
-  });
   await report.step(
-    'She disconnects it; from then on Code Forge accepts none of her tokens, and still Bob’s',
+    'At /me she sees her account at Code Forge, who may use it, and the tool that used it last',
     async () => {
-      check((await codeForge.liveTokens(ALICE.forgeAccount)) > 0, 'there was nothing to end');
-      await browser.follow('Disconnect');
-      await browser.see(/Disconnect your .*Code Forge/);
-      await browser.press('Disconnect');
-      await browser.see(/Your .*Code Forge.* account is disconnected/);
-      await browser.read('ended the access as well');
-      checkEqual(await codeForge.liveTokens(ALICE.forgeAccount), 0, 'tokens of Alice that Code Forge accepts');
-      check((await codeForge.liveTokens(BOB.forgeAccount)) > 0, 'Bob’s tokens have ended as well');
-      check(log.text().includes('connection.disconnected'), 'there is no audit event of it');
+      checkEqual(await browser.open(`${world.posternUrl}/me`), 200, 'status');
+      await browser.see('Your connections');
+      const document = await browser.everything();
+      for (const trace of [ALICE.forgeAccount, MCP_SERVER_NAME, forgeScopes.repo, 'list_repositories'])
+        check(document.includes(trace), `the page does not say “${trace}”`);
+      check(!document.includes(BOB.forgeAccount), 'the page mentions Bob');
     },
   );
-  const { call, page } = await report.step('Her next call asks her again, with a new URL', () =>
+  await report.step('She disconnects it; Code Forge then rejects all her tokens and still accepts Bob’s', async () => {
+    check((await codeForge.liveTokens(ALICE.forgeAccount)) > 0, 'Code Forge had no tokens of Alice');
+    await browser.follow('Disconnect');
+    await browser.see(/Disconnect your .*Code Forge/);
+    await browser.press('Disconnect');
+    await browser.see(/Your .*Code Forge.* account is disconnected/);
+    await browser.read('the access has ended there too');
+    checkEqual(await codeForge.liveTokens(ALICE.forgeAccount), 0, 'tokens of Alice that Code Forge accepts');
+    check((await codeForge.liveTokens(BOB.forgeAccount)) > 0, 'Code Forge rejects Bob’s tokens too');
+    check(log.text().includes('connection.disconnected'), 'the audit event is missing');
+  });
+  const { call, page } = await report.step('Her next call gets a new URL', () =>
     alice.startAndBeAsked('list_repositories'),
   );
-  await report.step('This time she declines, and the call says so', async () => {
+  await report.step('This time she declines, and the call returns that', async () => {
     await alice.open(page, CONNECT);
     await alice.decline();
     await call.declined();
@@ -160,8 +164,8 @@ export async function aliceDisconnects({ report, world, log }: Stage, { alice }:
 }
 
 function checkRepositories(text: string, owner: Role, other: Role): void {
-  check(text.includes(`${owner.forgeAccount}/`), `there are no repositories of ${owner.name}`);
-  check(!text.includes(`${other.forgeAccount}/`), `there are repositories of ${other.name}`);
+  check(text.includes(`${owner.forgeAccount}/`), `the repositories of ${owner.name} are missing`);
+  check(!text.includes(`${other.forgeAccount}/`), `the list has repositories of ${other.name}`);
 }
 
 async function checkSilent(browser: HeadlessPerson, traces: readonly string[]): Promise<void> {

@@ -6,31 +6,34 @@ const CONFIRM = 'Desk Helper asks you to confirm a step';
 const CONNECT = /Desk Helper .* Code Forge/;
 
 export async function tellOfDeleting({ report }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Deleting repositories: a step that needs a yes, and two questions in one handler');
-  const asked = await report.step('Alice’s host calls delete_repository; a URL arrives where to confirm it', () =>
+  report.chapter('Deleting repositories: a confirmation, then a connection, in one handler');
+  const asked = await report.step('Alice’s host calls delete_repository and gets a URL to confirm it', () =>
     alice.startAndBeAsked('delete_repository', { repository: 'alice-codes/tiny-parser' }),
   );
   await report.step('The page names the repository and says that this cannot be undone; she confirms', () =>
     confirm(alice, asked.page, 'alice-codes/tiny-parser'),
   );
-  await report.step('The second question: she connects Code Forge, with the permission to delete', async () => {
+  await report.step('A second URL arrives; she connects Code Forge with the permission to delete', async () => {
     await alice.open(await asked.call.page(), CONNECT);
     await alice.browser.read('delete your repositories');
     await alice.connectForge({ isKnownThere: true });
   });
-  await report.step('The repository is gone, the others are not', async () => {
-    check((await asked.call.success()).includes('tiny-parser is deleted'), 'it was not deleted');
+  await report.step('The repository is deleted, and only this one', async () => {
+    check((await asked.call.success()).includes('tiny-parser is deleted'), 'the repository was not deleted');
     await checkRest(alice, { gone: 'tiny-parser', stays: 'garden-planner' });
   });
 
-  await report.step('Bob does the same: −32042, a completion notice and another call for either question', async () => {
-    const { call, page } = await bob.startAndBeAsked('delete_repository', { repository: 'bob-builds/tree-house' });
-    await confirm(bob, page, 'bob-builds/tree-house');
-    await bob.open(await call.page(), CONNECT);
-    await bob.connectForge({ isKnownThere: true });
-    check((await call.success()).includes('tree-house is deleted'), 'it was not deleted');
-    await checkRest(bob, { gone: 'tree-house', stays: 'birthday-surprise' });
-  });
+  await report.step(
+    'Bob does the same: −32042, a completion notification and a repeated call for each URL',
+    async () => {
+      const { call, page } = await bob.startAndBeAsked('delete_repository', { repository: 'bob-builds/tree-house' });
+      await confirm(bob, page, 'bob-builds/tree-house');
+      await bob.open(await call.page(), CONNECT);
+      await bob.connectForge({ isKnownThere: true });
+      check((await call.success()).includes('tree-house is deleted'), 'the repository was not deleted');
+      await checkRest(bob, { gone: 'tree-house', stays: 'birthday-surprise' });
+    },
+  );
 }
 
 async function confirm(actor: Actor, page: Parameters<Actor['open']>[0], repository: string): Promise<void> {
@@ -43,6 +46,6 @@ async function confirm(actor: Actor, page: Parameters<Actor['open']>[0], reposit
 
 async function checkRest(actor: Actor, { gone, stays }: { gone: string; stays: string }): Promise<void> {
   const list = await actor.call('list_repositories');
-  check(!list.includes(gone), `${gone} is still there`);
-  check(list.includes(stays), `${stays} is gone too`);
+  check(!list.includes(gone), `${gone} was not deleted`);
+  check(list.includes(stays), `${stays} was deleted too`);
 }

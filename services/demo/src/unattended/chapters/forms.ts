@@ -4,7 +4,7 @@ import { check, checkEqual } from '../report.ts';
 import type { Cast, Stage } from '../stage.ts';
 
 export async function tellOfForms({ report, world, frames, typed }: Stage, { alice, bob }: Cast): Promise<void> {
-  report.chapter('Forms: in the host where nothing is secret, on a page otherwise');
+  report.chapter('Forms: in the host without secrets, on a page with secrets');
   await report.step(
     'Alice’s host calls recommend_book, shows the form itself, and gets a book (input_required)',
     async () => {
@@ -19,10 +19,10 @@ export async function tellOfForms({ report, world, frames, typed }: Stage, { ali
     );
   });
 
-  const { call, page } = await report.step('reserve_locker asks for a secret as well: a URL arrives instead', () =>
+  const { call, page } = await report.step('reserve_locker also asks for a secret, so Alice gets a URL', () =>
     alice.startAndBeAsked('reserve_locker'),
   );
-  await report.step('Alice chooses day and code on the page; the locker is hers, and opens with the code', async () => {
+  await report.step('Alice enters day and code on the page; the code opens her locker', async () => {
     const { browser } = alice;
     const code = randomBytes(9).toString('base64url');
     typed.add(code);
@@ -33,11 +33,11 @@ export async function tellOfForms({ report, world, frames, typed }: Stage, { ali
     await browser.see('You answered');
     check((await call.success()).includes('2030-05-17'), 'the day did not arrive');
     check(world.pickupDesk.opens('alice', code), 'the code did not arrive');
-    check(!world.pickupDesk.opens('alice', `${code}x`), 'any code opens it');
+    check(!world.pickupDesk.opens('alice', `${code}x`), 'a wrong code opens the locker');
   });
 }
 
-/** Answers the form in the host, as its person would. */
+/** Answers the form in the host as the user. */
 async function beRecommended(actor: Actor, mood: string, budget: number): Promise<string> {
   const call = actor.start('recommend_book');
   const { form, answer } = await call.form();

@@ -1,7 +1,7 @@
 import { check } from '../report.ts';
 import type { Stage } from '../stage.ts';
 
-/** Canaries: who issued or typed a secret knows it, and none of them may have been seen anywhere else. */
+/** Searches MCP messages and the log for every secret that Code Forge issued or a user typed. */
 export async function tellOfLeaks({ report, world, frames, log, typed }: Stage): Promise<void> {
   report.chapter('What the MCP clients and the model have seen');
   const { codeForge, weatherStation } = world;
@@ -10,15 +10,18 @@ export async function tellOfLeaks({ report, world, frames, log, typed }: Stage):
   await report.step(
     `Code Forge issued ${codeForge.issuedSecrets().size} codes and tokens, and its API was called with them`,
     async () => {
-      // Two people, who connected twice each: a code, an access token and a refresh token every time. A refresh besides.
-      check(codeForge.issuedSecrets().size >= 14, 'too few for this to prove anything');
+      // Two people connected twice each, with a code, an access token and a refresh token per connection; one refresh.
+      check(codeForge.issuedSecrets().size >= 14, 'too few secrets');
       check(codeForge.authorizedCalls() >= 9, 'too few API calls');
     },
   );
   await report.step(`People typed ${typed.size} secrets into pages of Postern, and the tools used them`, async () => {
-    // Alice's keys, a wrong one among them, Bob's key, and the code of the locker.
-    check(typed.size === 5, 'there must be five');
-    check(weatherStation.forecastsFor('alice') + weatherStation.forecastsFor('bob') === 4, 'they were not used');
+    // Alice's three keys (one was wrong), Bob's key, and the code of the locker.
+    check(typed.size === 5, 'expected five secrets');
+    check(
+      weatherStation.forecastsFor('alice') + weatherStation.forecastsFor('bob') === 4,
+      'the tools did not use them',
+    );
   });
   await report.step(
     `None of them is in the ${frames.frames.length} MCP messages of both hosts (${kib(seen)} KiB)`,

@@ -10,7 +10,7 @@ const SAVED = 'Your access details are saved';
 const OSLO = { place: 'Oslo' };
 
 export async function tellOfWeather(stage: Stage, { alice, bob }: Cast): Promise<void> {
-  stage.report.chapter('The weather: an API key that only Postern and the MCP server get to know');
+  stage.report.chapter('The weather: an API key that only Postern and the MCP server see');
   await aliceEntersKey(stage, alice);
   await aliceReplacesKey(stage, alice);
   await bobEntersKey(stage, bob);
@@ -20,26 +20,25 @@ export async function tellOfWeather(stage: Stage, { alice, bob }: Cast): Promise
 async function aliceEntersKey(stage: Stage, alice: Actor): Promise<void> {
   const { report, world, typed } = stage;
   const { browser } = alice;
-  const { call, page } = await report.step(
-    'Alice’s host calls get_forecast; a URL arrives where to enter an API key',
-    () => alice.startAndBeAsked('get_forecast', OSLO),
+  const { call, page } = await report.step('Alice’s host calls get_forecast and gets a URL to enter an API key', () =>
+    alice.startAndBeAsked('get_forecast', OSLO),
   );
-  await report.step('She makes one up: Weather Station says no, and so does the page', async () => {
+  await report.step('She makes one up: Weather Station rejects it, and the page says so', async () => {
     const wrong = `ws_${randomBytes(24).toString('base64url')}`;
     typed.add(wrong);
     await alice.open(page, ENTER);
     await browser.fill('API key', wrong);
     await browser.press('Save');
     await browser.read(/did not accept what you entered/);
-    check(!(await browser.everything()).includes(wrong), 'the page repeats what was typed');
+    check(!(await browser.everything()).includes(wrong), 'the page repeats the key');
   });
   await report.step('She fetches hers from Weather Station and enters it; the call returns the forecast', async () => {
     await enterKey(stage, alice, page.url);
-    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+    check((await call.success()).startsWith('Oslo: '), 'the result has no forecast');
     checkEqual(world.weatherStation.forecastsFor('alice'), 1, 'forecasts');
   });
-  await report.step('Another call uses it again; nobody is asked', async () => {
-    check((await alice.call('get_forecast', { place: 'Turin' })).startsWith('Turin: '), 'there is no forecast');
+  await report.step('Another call reuses it without asking', async () => {
+    check((await alice.call('get_forecast', { place: 'Turin' })).startsWith('Turin: '), 'the result has no forecast');
     checkEqual(world.weatherStation.forecastsFor('alice'), 2, 'forecasts');
   });
 }
@@ -48,47 +47,47 @@ async function aliceReplacesKey(stage: Stage, alice: Actor): Promise<void> {
   const { report, world } = stage;
   const { browser } = alice;
   const { call, page } = await report.step(
-    'She replaces her key at Weather Station: the next call is turned away there, and she is asked',
+    'She replaces her key at Weather Station, which rejects the next call; she gets a URL',
     async () => {
       await browser.open(world.weatherStation.url);
       await browser.press('Replace the key of Alice');
       return await alice.startAndBeAsked('get_forecast', OSLO);
     },
   );
-  await report.step('She enters the new one, and the call goes on', async () => {
+  await report.step('She enters the new key, and the call returns the forecast', async () => {
     await enterKey(stage, alice, page.url);
-    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+    check((await call.success()).startsWith('Oslo: '), 'the result has no forecast');
   });
 }
 
 async function bobEntersKey(stage: Stage, bob: Actor): Promise<void> {
-  await stage.report.step('Bob’s host is answered −32042: Alice’s key is not his. He enters his own', async () => {
+  await stage.report.step('Bob’s host gets −32042: he cannot use Alice’s key. He enters his own', async () => {
     const { call, page } = await bob.startAndBeAsked('get_forecast', OSLO);
     await enterKey(stage, bob, page.url);
-    check((await call.success()).startsWith('Oslo: '), 'there is no forecast');
+    check((await call.success()).startsWith('Oslo: '), 'the result has no forecast');
     checkEqual(stage.world.weatherStation.forecastsFor('bob'), 1, 'forecasts');
   });
 }
 
 async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): Promise<void> {
   const { browser } = alice;
-  await report.step('At /me Alice sees a fingerprint of it, who may use it and which tool did last', async () => {
+  await report.step('At /me Alice sees its fingerprint, who may use it, and the tool that used it last', async () => {
     await browser.open(`${world.posternUrl}/me`);
     await browser.see('Your connections');
-    check((await browser.textOf('code.fingerprint')).length > 3, 'there is no fingerprint');
+    check((await browser.textOf('code.fingerprint')).length > 3, 'the page has no fingerprint');
     const document = await browser.everything();
     for (const trace of [TITLE, MCP_SERVER_NAME, 'get_forecast', 'Passkeys'])
       check(document.includes(trace), `the page does not say “${trace}”`);
     check(![...typed].some(key => document.includes(key)), 'the page shows a key');
   });
-  const { call, page } = await report.step('She deletes it there; her next call asks her again', async () => {
+  const { call, page } = await report.step('She deletes it there; her next call gets a URL', async () => {
     await browser.follow(`Delete ${TITLE}`);
     await browser.see('Delete these access details?');
     await browser.press('Delete');
     await browser.see('Your access details are deleted');
     return await alice.startAndBeAsked('get_forecast', OSLO);
   });
-  await report.step('This time she declines, and no forecast is given', async () => {
+  await report.step('This time she declines, and gets no forecast', async () => {
     const before = world.weatherStation.forecastsFor('alice');
     await alice.open(page, ENTER);
     await alice.decline();
@@ -97,7 +96,7 @@ async function aliceDeletesKey({ report, world, typed }: Stage, alice: Actor): P
   });
 }
 
-/** Reads the person's key where they find it, and types it on the page that asks. */
+/** Copies the person's key from Weather Station to the page of Postern. */
 async function enterKey({ world, typed }: Stage, { browser, role }: Actor, url: string): Promise<void> {
   await browser.open(world.weatherStation.url);
   const key = await browser.textOf(`#key-${role.id}`);

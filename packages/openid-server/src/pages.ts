@@ -1,15 +1,15 @@
-/** The pages of the demo's providers. Without scripts and without a single thing from another origin. */
+/** The pages of an OpenID provider. They have no scripts and load nothing. */
 import { createHash } from 'node:crypto';
-import type { Person } from './person.ts';
+import type { OpenIdUser } from './openid-user.ts';
 
-/** How one provider looks and what it calls its permissions. */
-export interface ProviderBrand {
+/** The look of one provider, and the names of its scopes. */
+export interface Brand {
   readonly name: string;
   /** One line under the name. */
   readonly tagline: string;
   /** `#rrggbb`, dark enough for white text. */
   readonly accent: string;
-  /** What a scope lets an application do. Scopes without a text are not listed. */
+  /** What a scope lets an application do. The consent page shows other scopes by their name. */
   readonly scopeTexts: Readonly<Record<string, string>>;
 }
 
@@ -31,7 +31,7 @@ header { background: var(--accent); color: #fff; padding: 1rem; text-align: cent
 header strong { font-size: 1.25rem } header span { display: block; font-size: .9rem }
 main { max-width: 26rem; margin: 2rem auto; padding: 1.5rem; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
 @media (max-width: 28rem) { main { margin: 0; border: 0; border-radius: 0 } }
-h1 { font-size: 1.35rem; line-height: 1.3; margin: 0 0 .75rem } p { margin: .5rem 0 } ul { padding-inline-start: 1.25rem }
+h1 { font-size: 1.35rem; line-height: 1.3; margin: 0 0 .75rem } p { margin: .5rem 0 } label { display: block; margin: .25rem 0 }
 .muted { color: var(--muted); font-size: .95rem }
 button { font: inherit; width: 100%; padding: .75rem 1rem; border-radius: .5rem; border: 1px solid var(--line); background: transparent; color: inherit; cursor: pointer; text-align: start; margin-top: .5rem }
 button:hover { border-color: var(--accent) } button:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
@@ -40,8 +40,8 @@ button small { display: block; color: var(--muted) }
 button.primary { background: var(--accent); border-color: var(--accent); color: #fff }
 `;
 
-/** @param body markup, escaped already */
-export function brandedPage(brand: ProviderBrand, title: string, body: string): string {
+/** @param body HTML */
+export function brandedPage(brand: Brand, title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -61,8 +61,8 @@ ${body}
 `;
 }
 
-/** Headers of every page; no `form-action`, because consent ends in a redirect to the application. */
-export function pageHeaders(brand: ProviderBrand): Record<string, string> {
+/** Headers of every page. Without `form-action`, because consent ends in a redirect to the application. */
+export function pageHeaders(brand: Brand): Record<string, string> {
   const hash = createHash('sha256').update(stylesheet(brand.accent)).digest('base64');
   return {
     'content-type': 'text/html; charset=utf-8',
@@ -74,49 +74,60 @@ export function pageHeaders(brand: ProviderBrand): Record<string, string> {
 }
 
 export function loginPage(
-  brand: ProviderBrand,
-  p: { action: string; oauthClientName: string; people: readonly Person[] },
+  brand: Brand,
+  p: { action: string; clientName: string; users: readonly OpenIdUser[] },
 ): string {
-  const buttons = p.people.map(
-    ({ id, name, email }) =>
-      `<button name="person" value="${escapeHtml(id)}">Continue as ${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
+  const buttons = p.users.map(
+    ({ sub, name, email }) =>
+      `<button name="user" value="${escapeHtml(sub)}">Continue as ${escapeHtml(name)}<small>${escapeHtml(email)}</small></button>`,
   );
   return brandedPage(
     brand,
     `Sign in to ${brand.name}`,
-    `<p>to continue to <b>${escapeHtml(p.oauthClientName)}</b></p>
+    `<p>to continue to <b>${escapeHtml(p.clientName)}</b></p>
 <form method="post" action="${escapeHtml(p.action)}">
 ${buttons.join('\n')}
-<button name="decision" value="deny">Cancel</button>
+<button id="deny" name="decision" value="deny">Cancel</button>
 </form>
-<p class="muted">This is a demo: choosing a person is all it takes, there is no password.</p>`,
+<p class="muted">Choose a user. There are no passwords here.</p>`,
   );
 }
 
 export function consentPage(
-  brand: ProviderBrand,
-  p: { action: string; oauthClientName: string; redirectHost: string; personName: string; scopes: readonly string[] },
+  brand: Brand,
+  p: {
+    action: string;
+    clientName: string;
+    /** Undefined in the device flow. */
+    redirectHost: string | undefined;
+    userName: string;
+    scopes: readonly { scope: string; isGranted: boolean }[];
+  },
 ): string {
-  const items = p.scopes.flatMap(scope => brand.scopeTexts[scope] ?? []).map(text => `<li>${escapeHtml(text)}</li>`);
+  const boxes = p.scopes.map(
+    ({ scope, isGranted }) =>
+      `<label><input type="checkbox" name="scope" value="${escapeHtml(scope)}" checked${isGranted ? ' disabled' : ''}> ${escapeHtml(brand.scopeTexts[scope] ?? scope)}</label>`,
+  );
+  const next = p.redirectHost === undefined ? '' : ` You will continue at <b>${escapeHtml(p.redirectHost)}</b>.`;
   return brandedPage(
     brand,
-    `${p.oauthClientName} asks for access`,
-    `<p class="muted">Signed in as <b>${escapeHtml(p.personName)}</b>. It will continue at <b>${escapeHtml(p.redirectHost)}</b>.</p>
-<p>It would be allowed to:</p>
-<ul>
-${items.join('\n')}
-</ul>
-<form method="post" action="${escapeHtml(p.action)}" class="pair">
-<button name="decision" value="deny">Deny</button>
-<button name="decision" value="allow" class="primary">Allow</button>
+    `${p.clientName} asks for access`,
+    `<p class="muted">Signed in as <b id="account">${escapeHtml(p.userName)}</b>.${next}</p>
+<form method="post" action="${escapeHtml(p.action)}">
+<p>You would allow it to:</p>
+${boxes.join('\n')}
+<div class="pair">
+<button id="deny" name="decision" value="deny">Deny</button>
+<button id="allow" name="decision" value="allow" class="primary">Allow</button>
+</div>
 </form>`,
   );
 }
 
-export function faultPage(brand: ProviderBrand, code: string): string {
+export function errorPage(brand: Brand, code: string): string {
   return brandedPage(
     brand,
-    'That did not work',
-    `<p>Please go back to the application and start again.</p><p class="muted">${escapeHtml(code)}</p>`,
+    'Something went wrong',
+    `<p>Go back to the application and start again.</p><p id="error" class="muted">${escapeHtml(code)}</p>`,
   );
 }

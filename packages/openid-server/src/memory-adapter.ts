@@ -4,10 +4,10 @@ interface Entry {
   readonly model: string;
   readonly payload: AdapterPayload;
   /** Milliseconds since the epoch. */
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
-/** Keeps everything a provider stores in this process: a demo forgets when it stops. */
+/** Stores the state of one OpenID provider in memory. Expired entries are not found. */
 export function createMemoryAdapter(): AdapterFactory {
   const entries = new Map<string, Entry>();
 
@@ -15,19 +15,20 @@ export function createMemoryAdapter(): AdapterFactory {
     const keyOf = (id: string) => `${model}/${id}`;
     const find = (id: string): AdapterPayload | undefined => {
       const entry = entries.get(keyOf(id));
-      return entry !== undefined && entry.until > Date.now() ? entry.payload : undefined;
+      return entry !== undefined && entry.expiresAt > Date.now() ? entry.payload : undefined;
     };
     const findBy = (member: 'uid' | 'userCode', value: string): AdapterPayload | undefined => {
       for (const entry of entries.values()) {
-        if (entry.model === model && entry.until > Date.now() && entry.payload[member] === value) return entry.payload;
+        if (entry.model === model && entry.expiresAt > Date.now() && entry.payload[member] === value)
+          return entry.payload;
       }
       return undefined;
     };
 
     return {
       async upsert(id, payload, expiresIn) {
-        const until = expiresIn ? Date.now() + expiresIn * 1000 : Number.POSITIVE_INFINITY;
-        entries.set(keyOf(id), { model, payload, until });
+        const expiresAt = expiresIn === undefined ? Number.POSITIVE_INFINITY : Date.now() + expiresIn * 1000;
+        entries.set(keyOf(id), { model, payload, expiresAt });
       },
       find: async id => find(id),
       findByUid: async uid => findBy('uid', uid),
