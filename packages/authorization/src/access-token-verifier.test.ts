@@ -7,11 +7,12 @@ import {
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createAccessTokenVerifier } from './access-token-verifier.ts';
-import { failureCodeOf, failureOf } from './failure-of.ts';
 import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
-import { providerConfigSchema } from './provider-config.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { providerConfigSchema } from './presets/expand-preset.ts';
 import { createProviderRegistry } from './provider-registry.ts';
+import { failureCodeOf, failureOf } from './testing/failure-of.ts';
+import { finish } from './testing/finish.ts';
 
 const audience = 'https://mcp.example/issues';
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -36,7 +37,7 @@ function verifier(issuers: string[], changes: Partial<IdentityProviderConfigInpu
 describe('access tokens of a real provider', () => {
   const redirectUri = new URL('http://127.0.0.1:2/mcp-client/callback');
 
-  /** The access token an MCP client gets for the MCP server, and the issuer it comes from. */
+  /** Returns an access token of an MCP client for the MCP server, and the OpenID provider that issued it. */
   async function issued(p: { pairwise?: boolean; accessTokenFormat?: 'jwt' | 'opaque' } = {}) {
     const op = await startOpenIdProvider({
       clients: [{ clientId: 'mcp-client', redirectUris: [redirectUri.href] }],
@@ -56,18 +57,18 @@ describe('access tokens of a real provider', () => {
     const request = { redirectUri, state: 'state', scopes: ['issues'], resource: audience };
     const start = await mcpClient.start(request);
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-    const { accessToken } = await mcpClient.finish({ ...request, ...start, callbackUrl });
+    const { accessToken } = await finish(mcpClient, { ...request, ...start, callbackUrl });
     return { op, accessToken };
   }
 
-  it('a JWT access token says who it is for', async () => {
+  it('returns issuer and subject of a JWT access token', async () => {
     const { op, accessToken } = await issued();
     await using _ = op;
     const verified = await verifier([op.issuer]).verify(accessToken, { allowedIssuers: [op.issuer] });
     expect(verified).toEqual({ issuer: op.issuer, subject: 'alice' });
   });
 
-  it('S05: with pairwise subjects, the claim that is the same everywhere', async () => {
+  it('S05: with pairwise subjects, reads the configured claim that every client receives', async () => {
     const { op, accessToken } = await issued({ pairwise: true });
     await using _ = op;
     const allowedIssuers = [op.issuer];
@@ -80,7 +81,7 @@ describe('access tokens of a real provider', () => {
     expect((await own.verify(accessToken, { allowedIssuers })).subject).toBe('oid-alice');
   });
 
-  it('an opaque access token is refused', async () => {
+  it('rejects an opaque access token', async () => {
     const { op, accessToken } = await issued({ accessTokenFormat: 'opaque' });
     await using _ = op;
     const verify = verifier([op.issuer]).verify(accessToken, { allowedIssuers: [op.issuer] });
@@ -108,12 +109,12 @@ describe('access tokens of any kind', () => {
 
   const verify = (token: string, at = verifier([evil.issuer])) => at.verify(token, { allowedIssuers: [evil.issuer] });
 
-  it.each([undefined, 'at+jwt', 'application/at+jwt', 'JWT'])('typ %s → accepted', async typ => {
+  it.each([undefined, 'at+jwt', 'application/at+jwt', 'JWT'])('accepts the typ %s', async typ => {
     const token = await evil.sign(honest(), typ === undefined ? {} : { typ });
     expect(await verify(token)).toEqual({ issuer: evil.issuer, subject: 'alice' });
   });
 
-  it.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', 'oauth-authz-req+jwt'])('typ %s → refused', async typ => {
+  it.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', 'oauth-authz-req+jwt'])('rejects the typ %s', async typ => {
     const token = await evil.sign(honest(), { typ });
     expect(await failureCodeOf(verify(token), [token])).toBe('invalid_access_token');
   });
@@ -122,56 +123,56 @@ describe('access tokens of any kind', () => {
     ['another audience', () => ({ aud: 'https://other.example' })],
     ['the audience of ID tokens', () => ({ aud: 'postern' })],
     ['no audience', () => ({ aud: undefined })],
-    ['expired', () => ({ exp: seconds() - 60 })],
+    ['an expiry in the past', () => ({ exp: seconds() - 60 })],
     ['no expiry', () => ({ exp: undefined })],
-    ['not valid yet', () => ({ nbf: seconds() + 60 })],
+    ['an nbf in the future', () => ({ nbf: seconds() + 60 })],
     ['no subject', () => ({ sub: undefined })],
     ['a number as subject', () => ({ sub: 7 as never })],
-  ])('%s → refused', async (_, changes) => {
+  ])('rejects claims with %s', async (_, changes) => {
     const token = await evil.sign(honest(changes() as JWTPayload));
     expect(await failureCodeOf(verify(token), [token])).toBe('invalid_access_token');
   });
 
   it.each([
-    ['alg none', async () => `${encode({ alg: 'none' })}.${encode(honest())}.`],
-    ['alg NONE', async () => `${encode({ alg: 'NONE' })}.${encode(honest())}.`],
+    ['a token with alg none', async () => `${encode({ alg: 'none' })}.${encode(honest())}.`],
+    ['a token with alg NONE', async () => `${encode({ alg: 'NONE' })}.${encode(honest())}.`],
     [
-      'HS256 with the public key as PEM',
+      'a token signed with HS256 and the public key as PEM',
       async () => {
         const pem = await exportSPKI((await importJWK(evil.publicJwk, 'ES256')) as CryptoKey);
         return evil.sign(honest(), { alg: 'HS256' }, Buffer.from(pem));
       },
     ],
     [
-      'HS256 with the public key as JWK',
+      'a token signed with HS256 and the public key as JWK',
       async () => evil.sign(honest(), { alg: 'HS256' }, Buffer.from(JSON.stringify(evil.publicJwk))),
     ],
     [
-      'another key under the known kid',
+      'a token signed with another key under the known kid',
       async () => {
         await using other = await startEvilProvider({ clientId: 'x' });
         return other.sign(honest());
       },
     ],
-    ['an unknown kid', async () => evil.sign(honest(), { kid: 'unknown' })],
-    ['no signature', async () => (await evil.sign(honest())).replace(/[^.]+$/, '')],
+    ['a token with an unknown kid', async () => evil.sign(honest(), { kid: 'unknown' })],
+    ['a token without signature', async () => (await evil.sign(honest())).replace(/[^.]+$/, '')],
     [
-      'changed after signing',
+      'a token that was changed after signing',
       async () => {
         const [header, , signature] = (await evil.sign(honest())).split('.');
         return `${header}.${encode(honest({ sub: 'bob' }))}.${signature}`;
       },
     ],
-    ['no JWT', async () => 'canary-token'],
-    ['nothing', async () => ''],
+    ['text that is not a JWT', async () => 'canary-token'],
+    ['an empty text', async () => ''],
     ['a JWE', async () => `${encode({ alg: 'dir', enc: 'A256GCM' })}.a.b.c.d`],
-    ['one that is too long', async () => evil.sign(honest({ padding: 'x'.repeat(20_000) }))],
-  ])('%s → refused', async (_, make) => {
+    ['a token that is too long', async () => evil.sign(honest({ padding: 'x'.repeat(20_000) }))],
+  ])('rejects %s', async (_, make) => {
     const token = await make();
     expect(await failureCodeOf(verify(token), token === '' ? [] : [token])).toBe('invalid_access_token');
   });
 
-  it('a key in the header of the token is not used', async () => {
+  it('ignores keys in the header of the token', async () => {
     await using other = await startEvilProvider({ clientId: 'x' });
     const header: object = { jwk: other.publicJwk, jku: `${other.issuer}/jwks` };
     const token = await other.sign(honest(), header);
@@ -179,7 +180,7 @@ describe('access tokens of any kind', () => {
     expect(other.requests()).toHaveLength(0);
   });
 
-  it('an issuer that the MCP server may not name, or that nobody configured → refused before any request', async () => {
+  it('refuses an issuer that is not configured, or not allowed for the MCP server, before any request', async () => {
     const token = await evil.sign(honest());
     const other = await evil.sign(honest({ iss: `${evil.issuer}/` }));
     const at = verifier([evil.issuer]);
@@ -193,18 +194,18 @@ describe('access tokens of any kind', () => {
     expect(evil.requests()).toHaveLength(0);
   });
 
-  it('an issuer whose access tokens are not configured → refused', async () => {
+  it('rejects an issuer without configured access tokens', async () => {
     const at = verifier([evil.issuer], { accessTokens: undefined });
     expect(await failureCodeOf(verify(await evil.sign(honest()), at))).toBe('issuer_not_allowed');
   });
 
-  it('T9: an ID token is none, whatever the MCP server calls its audience', async () => {
+  it('T9: rejects an ID token, even if the MCP server names its audience', async () => {
     const token = await evil.sign(honest({ aud: 'postern' }));
     const verified = verifier([evil.issuer]).verify(token, { allowedIssuers: [evil.issuer], audience: 'postern' });
     expect(await failureCodeOf(verified)).toBe('invalid_access_token');
   });
 
-  it('T9: without any audience nothing is accepted; the MCP server can bring its own', async () => {
+  it('T9: accepts no token without an audience, from the configuration or from the MCP server', async () => {
     const at = verifier([evil.issuer], { accessTokens: {} });
     const token = await evil.sign(honest());
     const allowedIssuers = [evil.issuer];
@@ -214,7 +215,7 @@ describe('access tokens of any kind', () => {
     expect(await failureCodeOf(other)).toBe('invalid_access_token');
   });
 
-  it('one issuer cannot speak for another', async () => {
+  it('rejects a token of one issuer that is signed by another', async () => {
     await using other = await startEvilProvider({ clientId: 'x' });
     const at = verifier([evil.issuer, other.issuer]);
     const forged = await other.sign(honest({ iss: evil.issuer }));
@@ -222,13 +223,13 @@ describe('access tokens of any kind', () => {
     expect(await failureCodeOf(verifyForged)).toBe('invalid_access_token');
   });
 
-  it('a configured key set needs no discovery', async () => {
+  it('uses a configured key set without discovery', async () => {
     const at = verifier([evil.issuer], { accessTokens: { audience, jwksUri: `${evil.issuer}/jwks` } });
     expect(await verify(await evil.sign(honest()), at)).toMatchObject({ subject: 'alice' });
     expect(evil.requests('metadata')).toHaveLength(0);
   });
 
-  it('N11: our clock decides, with 30 seconds of tolerance', async () => {
+  it('N11: checks the expiry by our clock, with a tolerance of 30 seconds', async () => {
     const token = await evil.sign(honest());
     const at = (ahead: number) => verifier([evil.issuer], {}, () => Date.now() + ahead * 1000);
     expect(await verify(token, at(315))).toMatchObject({ subject: 'alice' });
@@ -236,11 +237,11 @@ describe('access tokens of any kind', () => {
   });
 
   it.each([
-    ['503', { status: 503, body: '' }],
+    ['a 503', { status: 503, body: '' }],
     ['a 404', { status: 404, body: '' }],
     ['HTML', { body: '<html>' }],
-    ['no key set', { body: '{}' }],
-  ])('keys that answer %s say nothing about the token', async (_, answer) => {
+    ['JSON without keys', { body: '{}' }],
+  ])('is retryable if the key set URL returns %s', async (_, answer) => {
     evil.jwksAnswer = () => answer;
     const error = await failureOf(verify(await evil.sign(honest())));
     expect(error).toMatchObject({ code: 'provider_unavailable', retryable: true });

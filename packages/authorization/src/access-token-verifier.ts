@@ -1,31 +1,30 @@
 import { createRemoteJWKSet, customFetch, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
-import { fromLibraryError } from './library-error.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { createMetadataCache } from './server-metadata.ts';
-import { subjectFromClaims } from './subject-claims.ts';
+import { subjectFromClaims } from './user-claims.ts';
 
 export interface AccessTokenVerifier {
   /**
-   * Verifies a JWT access token (RFC 9068, also without its `typ`) that an MCP server received and says who it is for:
-   * issuer, signature, `aud`, `exp`, `nbf`.
+   * Verifies a JWT access token (RFC 9068, also without its `typ`) that an MCP server received, and returns its subject.
+   * Checks issuer, signature, `aud`, `exp` and `nbf`.
    *
-   * @throws {AuthorizationError} `invalid_access_token`, `issuer_not_allowed`, or `provider_unavailable` and the like
-   *   when the keys of the issuer could not be read.
+   * @throws {AuthorizationError} `invalid_access_token`, `issuer_not_allowed`, or `provider_unavailable` and similar codes
+   *   if the keys of the issuer cannot be fetched.
    */
   verify(
     token: string,
     p: {
       /** Issuers that the calling MCP server may name. */
       allowedIssuers: readonly string[];
-      /** Audiences of the calling MCP server, beside those configured for the issuer. */
+      /** Audiences of the calling MCP server, in addition to those configured for the issuer. */
       audience?: string | readonly string[];
     },
   ): Promise<{ issuer: string; subject: string }>;
 }
 
-/** Signatures that only the holder of a private key can make. Never `none`, never HMAC with a public key as secret. */
+/** Asymmetric signatures only. Never `none`, and never HMAC, which would take a public key as secret. */
 const algorithms = [
   'RS256',
   'RS384',
@@ -51,7 +50,7 @@ export function createAccessTokenVerifier(p: {
   fetchFor: (identityProvider: IdentityProviderConfig) => OutboundFetch;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Wraps what may ask an identity provider for its keys. */
+  /** Wraps verifications that may fetch the keys of an identity provider. */
   around?: <T>(identityProvider: IdentityProviderConfig, work: () => Promise<T>) => Promise<T>;
 }): AccessTokenVerifier {
   const { around = (_identityProvider, work) => work() } = p;
@@ -71,7 +70,7 @@ export function createAccessTokenVerifier(p: {
       if (config?.accessTokens === undefined || !allowedIssuers.includes(config.issuer)) {
         throw new AuthorizationError('issuer_not_allowed');
       }
-      // Whoever names it: the client id is the audience of ID tokens, and those are no access tokens.
+      // Never accept the client id, whether configured or passed in: it is the audience of ID tokens, not of access tokens.
       const audiences = [config.accessTokens.audience ?? [], audience].flat().filter(name => name !== config.clientId);
       if (audiences.length === 0) throw new AuthorizationError('invalid_access_token');
 
@@ -98,7 +97,7 @@ export function createAccessTokenVerifier(p: {
   };
 }
 
-/** Who the token says issued it: only a key for looking up the configuration, verified afterwards. */
+/** Returns the unverified `iss` of the token, only to look up the configuration. It is verified afterwards. */
 function claimedIssuer(token: string): string | undefined {
   if (token.length > maxTokenLength) throw new AuthorizationError('invalid_access_token');
   try {
@@ -108,7 +107,7 @@ function claimedIssuer(token: string): string | undefined {
   }
 }
 
-/** The keys of an identity provider, of the place where they were last. */
+/** Returns the keys of an identity provider, from its latest `jwks_uri`. */
 function keysOf(config: IdentityProviderConfig, p: { fetch: OutboundFetch; now: () => number }) {
   const metadata = createMetadataCache(p);
   let last: { readonly uri: string; readonly keys: JWTVerifyGetKey } | undefined;
@@ -127,7 +126,7 @@ function remoteKeys(uri: string, fetch: OutboundFetch): JWTVerifyGetKey {
   });
 }
 
-/** jose reports a key set that cannot be had with the bare `JOSEError`, everything about the token with a subclass. */
+/** jose reports an unavailable key set as a bare `JOSEError`, and faults of the token as a subclass. */
 function isAboutToken(error: unknown): boolean {
   if (!(error instanceof errors.JOSEError)) return error instanceof TypeError;
   return error.code !== 'ERR_JOSE_GENERIC' && error.code !== 'ERR_JWKS_TIMEOUT' && error.code !== 'ERR_JWKS_INVALID';

@@ -1,25 +1,27 @@
-import type { OutboundError } from './outbound-error.ts';
+import * as client from 'openid-client';
+import { OutboundError } from './outbound/outbound-error.ts';
 
 /**
- * Every stable error code of this package.
+ * The stable error codes of this package.
  *
- * - `access_denied`: the user said no at the provider.
- * - `provider_error`: the provider answered with an OAuth error; see `providerError`.
- * - `grant_refused`: the provider no longer accepts the refresh token; only its user can begin anew.
+ * - `access_denied`: the user refused at the provider.
+ * - `provider_error`: the provider returned an OAuth error; see `providerError`.
+ * - `grant_refused`: the provider no longer accepts the refresh token, and the user must authorize again.
  * - `provider_unavailable`: the provider was unreachable, too slow, or answered 429 or 5xx.
- * - `invalid_callback`: the callback is not one a provider sends (missing, repeated or contradicting parameters).
+ * - `invalid_callback`: the callback has missing, repeated or contradicting parameters.
  * - `state_mismatch`, `issuer_mismatch`: the callback belongs to another transaction or another issuer (RFC 9207).
  * - `invalid_token_response`, `invalid_id_token`, `invalid_userinfo`, `invalid_pushed_authorization`,
- *   `invalid_revocation_response`: the provider's answer broke its contract.
+ *   `invalid_revocation_response`: the provider's response is invalid.
  * - `invalid_metadata`, `metadata_mismatch`, `pkce_unsupported`: the provider's metadata cannot be used, names another
  *   issuer, or does not offer PKCE with S256.
- * - `par_unsupported`, `dpop_unsupported`: pushed authorization requests are required and not offered; DPoP is required and
+ * - `par_unsupported`, `dpop_unsupported`: pushed authorization requests are required but not offered; DPoP is required but
  *   offered for other algorithms only.
- * - `resource_mismatch`: the metadata of a remote MCP server speaks of another resource (RFC 9728).
- * - `registration_unavailable`, `registration_refused`, `invalid_registration`: Postern has no client at the authorization
- *   server and there is no way to get one, it was refused one, or was given one that is not what it asked for (RFC 7591).
- * - `invalid_device_authorization`: the answer of the device authorization endpoint broke its contract (RFC 8628).
- * - `scope_not_allowed`, `resource_not_allowed`: not among what the configuration allows to ask for.
+ * - `resource_mismatch`: the metadata of a remote MCP server names another resource (RFC 9728).
+ * - `resource_not_listed`: the authorization server of a remote MCP server lists its resources, but not this one.
+ * - `registration_unavailable`, `registration_refused`, `invalid_registration`: the authorization server offers no usable
+ *   registration, refused to register a client, or registered a client that differs from the request (RFC 7591).
+ * - `invalid_device_authorization`: the response of the device authorization endpoint is invalid (RFC 8628).
+ * - `scope_not_allowed`, `resource_not_allowed`: the configuration does not allow this scope or resource.
  * - `invalid_access_token`, `issuer_not_allowed`: an MCP access token was refused.
  * - `outbound_…`: the outbound policy stopped the request.
  */
@@ -51,12 +53,13 @@ export type AuthorizationErrorCode =
   | 'registration_unavailable'
   | 'resource_mismatch'
   | 'resource_not_allowed'
+  | 'resource_not_listed'
   | 'scope_not_allowed'
   | 'state_mismatch';
 
 interface Meaning {
   readonly message: string;
-  /** Whether the same person starting again may succeed without anybody changing the configuration. */
+  /** Whether the same user can succeed by starting again, without a change of configuration. */
   readonly retryable: boolean;
 }
 
@@ -67,57 +70,67 @@ const meanings: Record<AuthorizationErrorCode, Meaning> = {
   invalid_access_token: { message: 'The access token is not valid', retryable: false },
   invalid_callback: { message: 'The callback is not a valid authorization response', retryable: false },
   invalid_device_authorization: {
-    message: 'The device authorization endpoint gave an invalid answer',
+    message: 'The device authorization endpoint returned an invalid response',
     retryable: true,
   },
   invalid_id_token: { message: 'The ID token is not valid', retryable: false },
-  invalid_metadata: { message: 'The metadata of the authorization server cannot be used', retryable: false },
+  invalid_metadata: { message: 'The metadata of the authorization server is missing or invalid', retryable: false },
   invalid_pushed_authorization: {
-    message: 'The pushed authorization request endpoint gave an invalid answer',
+    message: 'The pushed authorization request endpoint returned an invalid response',
     retryable: true,
   },
-  invalid_registration: { message: 'The registration endpoint gave an invalid answer', retryable: false },
-  invalid_revocation_response: { message: 'The revocation endpoint gave an invalid answer', retryable: true },
-  invalid_token_response: { message: 'The token endpoint gave an invalid answer', retryable: true },
-  invalid_userinfo: { message: 'The userinfo endpoint gave an invalid answer', retryable: true },
+  invalid_registration: { message: 'The registration endpoint returned an invalid response', retryable: false },
+  invalid_revocation_response: { message: 'The revocation endpoint returned an invalid response', retryable: true },
+  invalid_token_response: { message: 'The token endpoint returned an invalid response', retryable: true },
+  invalid_userinfo: { message: 'The userinfo endpoint returned an invalid response', retryable: true },
   issuer_mismatch: { message: 'The authorization response comes from another issuer', retryable: false },
   issuer_not_allowed: { message: 'The issuer of the access token is not allowed', retryable: false },
   metadata_mismatch: { message: 'The metadata names another issuer than the configuration', retryable: false },
   outbound_blocked: { message: 'The outbound policy does not allow this request', retryable: false },
-  outbound_redirect: { message: 'The provider answered with a redirect', retryable: false },
-  outbound_too_large: { message: 'The answer of the provider is too large', retryable: false },
-  par_unsupported: { message: 'The authorization server takes no pushed authorization requests', retryable: false },
+  outbound_redirect: { message: 'The provider returned a redirect', retryable: false },
+  outbound_too_large: { message: 'The response of the provider is too large', retryable: false },
+  par_unsupported: {
+    message: 'The authorization server does not support pushed authorization requests',
+    retryable: false,
+  },
   pkce_unsupported: { message: 'The authorization server does not offer PKCE with S256', retryable: false },
-  provider_error: { message: 'The provider answered with an error', retryable: true },
+  provider_error: { message: 'The provider returned an error', retryable: true },
   provider_unavailable: { message: 'The provider is not available', retryable: true },
   registration_refused: { message: 'The authorization server refused to register Postern', retryable: false },
-  registration_unavailable: { message: 'The authorization server offers no way to register Postern', retryable: false },
-  resource_mismatch: { message: 'The metadata of the resource speaks of another resource', retryable: false },
-  resource_not_allowed: { message: 'The resource is not among the configured ones', retryable: false },
-  scope_not_allowed: { message: 'A scope is not among the configured ones', retryable: false },
+  registration_unavailable: {
+    message: 'The authorization server does not support a registration that Postern can use',
+    retryable: false,
+  },
+  resource_mismatch: { message: 'The metadata of the resource describes another resource', retryable: false },
+  resource_not_allowed: { message: 'The configuration does not allow this resource', retryable: false },
+  resource_not_listed: {
+    message: 'The resource names an authorization server that does not list the resource',
+    retryable: false,
+  },
+  scope_not_allowed: { message: 'The configuration does not allow a requested scope', retryable: false },
   state_mismatch: { message: 'The authorization response belongs to another transaction', retryable: false },
 };
 
-export const authorizationErrorCodes = Object.keys(meanings) as readonly AuthorizationErrorCode[];
-
 export type AuthorizationErrorDetails = Partial<
-  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim'>
+  Pick<AuthorizationError, 'retryable' | 'providerError' | 'outbound' | 'claim' | 'confirmed'>
 >;
 
 /**
- * The error of this package. Its text is fixed per code and it never has a `cause`: the errors of the libraries below
- * carry codes, states, verifiers and tokens in their own fields and causes.
+ * The error of this package. Its message is fixed per code, and it never has a `cause`: errors of the underlying libraries
+ * contain codes, states, verifiers and tokens in their fields and causes.
  */
 export class AuthorizationError extends Error {
   override readonly name = 'AuthorizationError';
   readonly code: AuthorizationErrorCode;
   readonly retryable: boolean;
-  /** The registered OAuth error code the provider sent; `unregistered` for any other text. */
+  /** The OAuth error code of the provider if it is registered, otherwise `unregistered`. */
   readonly providerError?: string;
-  /** The outbound failure behind it. */
+  /** The outbound failure that caused this error. */
   readonly outbound?: OutboundError;
-  /** Name of the claim at fault, from the configuration or from the specification of ID tokens; never its value. */
+  /** Name of the invalid claim, from the configuration or from the specification of ID tokens; never its value. */
   readonly claim?: string;
+  /** The token that the provider revoked before the revocation of the other token failed. */
+  readonly confirmed?: 'refresh_token' | 'access_token';
 
   constructor(code: AuthorizationErrorCode, details: AuthorizationErrorDetails = {}) {
     super(meanings[code].message);
@@ -126,5 +139,102 @@ export class AuthorizationError extends Error {
     if (details.providerError !== undefined) this.providerError = details.providerError;
     if (details.outbound !== undefined) this.outbound = details.outbound;
     if (details.claim !== undefined) this.claim = details.claim;
+    if (details.confirmed !== undefined) this.confirmed = details.confirmed;
   }
+}
+
+/**
+ * Errors at the authorization, token and revocation endpoints (RFC 6749 4.1.2.1 and 5.2, RFC 7009 2.2.1, RFC 8628 3.5,
+ * RFC 8707 2, RFC 9449 5 and 8, OpenID Connect Core 3.1.2.6).
+ */
+const registered: Record<string, { retryable: boolean }> = {
+  account_selection_required: { retryable: true },
+  authorization_pending: { retryable: true },
+  consent_required: { retryable: true },
+  expired_token: { retryable: true },
+  interaction_required: { retryable: true },
+  invalid_client: { retryable: false },
+  invalid_dpop_proof: { retryable: false },
+  // The code has expired or was used: a new authorization yields a new code.
+  invalid_grant: { retryable: true },
+  invalid_request: { retryable: false },
+  invalid_scope: { retryable: false },
+  invalid_target: { retryable: false },
+  login_required: { retryable: true },
+  request_not_supported: { retryable: false },
+  request_uri_not_supported: { retryable: false },
+  slow_down: { retryable: true },
+  unauthorized_client: { retryable: false },
+  unsupported_grant_type: { retryable: false },
+  unsupported_response_type: { retryable: false },
+  unsupported_token_type: { retryable: false },
+  use_dpop_nonce: { retryable: true },
+};
+
+/**
+ * Converts an OAuth error code of a provider to an error. Only registered codes are kept. Descriptions and URIs are free text
+ * of the provider (or an attacker) and are dropped.
+ */
+export function errorFromProvider(error: string): AuthorizationError {
+  if (error === 'access_denied') return new AuthorizationError('access_denied', { providerError: error });
+  if (error === 'server_error' || error === 'temporarily_unavailable') {
+    return new AuthorizationError('provider_unavailable', { providerError: error });
+  }
+  const known = Object.hasOwn(registered, error) ? registered[error] : undefined;
+  return known
+    ? new AuthorizationError('provider_error', { providerError: error, retryable: known.retryable })
+    : new AuthorizationError('provider_error', { providerError: 'unregistered' });
+}
+
+/**
+ * Converts a response that has neither the expected content nor an error code. A 401 with a challenge refuses the client (RFC 6749
+ * section 5.2).
+ */
+export function errorFromUnreadable(
+  { status, headers }: Response,
+  fallback: AuthorizationErrorCode,
+): AuthorizationError {
+  const isChallenge = status === 401 && headers.has('www-authenticate');
+  return isChallenge ? errorFromProvider('invalid_client') : new AuthorizationError(fallback);
+}
+
+/**
+ * Converts errors of openid-client, oauth4webapi, jose and the guarded fetch to an `AuthorizationError`, which contains
+ * nothing of the original (parameters, bodies, tokens, responses).
+ *
+ * @param fallback the code if the library itself rejected the response
+ */
+export function fromLibraryError(error: unknown, fallback: AuthorizationErrorCode): AuthorizationError {
+  for (let link: unknown = error; link instanceof Error; link = link.cause) {
+    if (link instanceof AuthorizationError) return link;
+    if (link instanceof OutboundError) return fromOutboundError(link);
+  }
+  if (error instanceof client.ResponseBodyError) return errorFromProvider(error.error);
+  if (error instanceof client.WWWAuthenticateChallengeError) return errorFromProvider('invalid_client');
+  const claim = fallback === 'invalid_id_token' ? claimIn(error) : undefined;
+  return new AuthorizationError(fallback, claim === undefined ? {} : { claim });
+}
+
+function fromOutboundError(error: OutboundError): AuthorizationError {
+  switch (error.code) {
+    case 'outbound_timeout':
+    case 'outbound_unreachable':
+      return new AuthorizationError('provider_unavailable', { outbound: error });
+    default:
+      return new AuthorizationError(error.code, { outbound: error });
+  }
+}
+
+/** Claims of an ID token that oauth4webapi checks. */
+const checkedClaims = ['iss', 'sub', 'aud', 'exp', 'iat', 'nbf', 'auth_time', 'nonce', 'azp'];
+
+/** Reads the invalid claim from the message of oauth4webapi, which quotes it there, and sometimes only there. */
+function claimIn(error: unknown): string | undefined {
+  for (let link: unknown = error; link instanceof Error; link = link.cause) {
+    const { message } = link;
+    const claim = checkedClaims.find(name => message.includes(`"${name}"`));
+    if (claim !== undefined) return claim;
+    if (message.startsWith('too much time has elapsed since the last End-User')) return 'auth_time';
+  }
+  return undefined;
 }

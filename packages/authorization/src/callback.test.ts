@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { validateCallback } from './callback.ts';
-import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
+import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
 
 const redirectUri = new URL('https://postern.example/callback/issues/tracker');
 const issuer = 'https://as.example';
@@ -17,11 +17,11 @@ const check = (callbackUrl: URL, issuerKnown: { expectedIssuer?: string | undefi
   validateCallback({ callbackUrl, redirectUri, state, expectedIssuer: issuer, issRequired: true, ...issuerKnown });
 
 describe('validateCallback', () => {
-  it('gives the code of a response that belongs here', () => {
+  it('returns the code of a response that belongs to this transaction', () => {
     expect(check(callback({ code, state, iss: issuer }))).toEqual({ code });
   });
 
-  it('accepts parameters it does not know', () => {
+  it('accepts unknown parameters', () => {
     expect(check(callback({ code, state, iss: issuer, session_state: 'x', scope: 'repo' }))).toEqual({ code });
   });
 
@@ -41,7 +41,7 @@ describe('validateCallback', () => {
     expect(await failureCodeOf(() => check(callback(parameters as Record<string, string>)))).toBe('invalid_callback');
   });
 
-  it.each(['code', 'state', 'iss', 'error', 'anything'])('refuses %s twice', async name => {
+  it.each(['code', 'state', 'iss', 'error', 'anything'])('refuses a repeated %s parameter', async name => {
     const parameters = Object.entries({ code, state, iss: issuer, [name]: 'x' });
     const url = callback([...parameters, [name, 'x']]);
     expect(await failureCodeOf(() => check(url))).toBe('invalid_callback');
@@ -52,7 +52,7 @@ describe('validateCallback', () => {
     expect(await failureCodeOf(() => check(url))).toBe('invalid_callback');
   });
 
-  it('S16: refuses another origin', async () => {
+  it('S16: refuses a callback at another origin', async () => {
     const url = new URL(callback({ code, state, iss: issuer }).href.replace('postern.example', 'evil.example'));
     expect(await failureCodeOf(() => check(url))).toBe('invalid_callback');
   });
@@ -66,40 +66,48 @@ describe('validateCallback', () => {
 
 describe('S15: iss (RFC 9207)', () => {
   const wrongIssuers = {
-    wrong: 'https://other.example',
+    'another issuer': 'https://other.example',
     'trailing slash': `${issuer}/`,
-    'case differs': 'https://AS.example',
+    'another case': 'https://AS.example',
     'default port': `${issuer}:443`,
     empty: '',
   };
 
-  it.each(Object.entries(wrongIssuers))('N5: %s → refused, required or not', async (_, iss) => {
-    for (const issRequired of [true, false]) {
-      expect(await failureCodeOf(() => check(callback({ code, state, iss }), { issRequired }))).toBe('issuer_mismatch');
-    }
-  });
+  it.each(Object.entries(wrongIssuers))(
+    'N5: refuses a wrong iss, whether or not it is required: %s',
+    async (_, iss) => {
+      for (const issRequired of [true, false]) {
+        expect(await failureCodeOf(() => check(callback({ code, state, iss }), { issRequired }))).toBe(
+          'issuer_mismatch',
+        );
+      }
+    },
+  );
 
-  it.each(Object.entries(wrongIssuers))('N5: %s on an error response → nothing of it is shown', async (_, iss) => {
-    const response = { error: 'access_denied', error_description: description, state, iss };
-    const error = await failureOf(() => check(callback(response)));
-    expect(error).toMatchObject({ code: 'issuer_mismatch', retryable: false });
-    expect(error.providerError).toBeUndefined();
-  });
+  it.each(Object.entries(wrongIssuers))(
+    'N5: exposes nothing of an error response with a wrong iss: %s',
+    async (_, iss) => {
+      const response = { error: 'access_denied', error_description: description, state, iss };
+      const error = await failureOf(() => check(callback(response)));
+      expect(error).toMatchObject({ code: 'issuer_mismatch', retryable: false });
+      expect(error.providerError).toBeUndefined();
+    },
+  );
 
-  it('N5: missing though advertised → refused, on success and on error', async () => {
+  it('N5: refuses a response without iss if it is required, on success and on error', async () => {
     expect(await failureCodeOf(() => check(callback({ code, state })))).toBe('issuer_mismatch');
     expect(await failureCodeOf(() => check(callback({ error: 'access_denied', state })))).toBe('issuer_mismatch');
   });
 
-  it('missing and not advertised → accepted', () => {
+  it('accepts a response without iss if it is not required', () => {
     expect(check(callback({ code, state }), { issRequired: false })).toEqual({ code });
   });
 
-  it('present and not advertised → compared', async () => {
+  it('accepts the expected iss if it is not required', async () => {
     expect(check(callback({ code, state, iss: issuer }), { issRequired: false })).toEqual({ code });
   });
 
-  it('without a configured issuer there is nothing to compare with', () => {
+  it('ignores iss if no issuer is expected', () => {
     const url = callback({ code, state, iss: 'https://as.example' });
     expect(check(url, { expectedIssuer: undefined, issRequired: false })).toEqual({ code });
   });
@@ -116,7 +124,7 @@ describe('errors of the provider', () => {
     [canaries.description, { code: 'provider_error', retryable: true, providerError: 'unregistered' }],
     ['<script>', { code: 'provider_error', providerError: 'unregistered' }],
     ['__proto__', { code: 'provider_error', providerError: 'unregistered' }],
-  ])('%s', async (error, expected) => {
+  ])('maps the error %s', async (error, expected) => {
     const response = { error, error_description: description, error_uri: 'https://evil.example', state, iss: issuer };
     expect(await failureOf(() => check(callback(response)))).toMatchObject(expected);
   });

@@ -1,14 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { AuthorizationError } from './authorization-error.ts';
-import { errorFromProvider } from './provider-error.ts';
+import { AuthorizationError, errorFromProvider } from './authorization-error.ts';
 
-/** What was recorded when the browser was sent away, and what it came back with. */
+/** The recorded values of the start, and the callback to check against them. */
 export interface CallbackExpectations {
   /** The URL the browser requested, with the public origin (never taken from `Host`). */
   readonly callbackUrl: URL;
   readonly redirectUri: URL;
   readonly state: string;
-  /** Issuer of the authorization server; undefined only where the operator configured endpoints without one. */
+  /** Issuer of the authorization server; undefined only if the operator configured endpoints without an issuer. */
   readonly expectedIssuer: string | undefined;
   /** Whether an absent `iss` is an error: the authorization server advertises it, or the operator requires it. */
   readonly issRequired: boolean;
@@ -19,13 +18,13 @@ const visibleAscii = /^[\x20-\x7e]+$/;
 const maxCodeLength = 8192;
 
 /**
- * Checks an authorization response without any network and gives back the code, which is still to be exchanged.
+ * Checks an authorization response without network access and returns its code, which is not exchanged yet.
  *
- * The order matters: first that the response belongs to this transaction and this issuer, only then is anything it says
- * looked at. After a mismatch nothing of an error response is exposed (RFC 9207 section 2.4).
+ * The order matters: check that the response belongs to this transaction and this issuer before reading anything else. After
+ * a mismatch, expose nothing of an error response (RFC 9207 section 2.4).
  *
- * Without a known issuer there is nothing to compare `iss` with; the redirect URI, which belongs to one provider only,
- * is then what prevents a mix-up (RFC 9700 section 4.4.2.2).
+ * Without a known issuer, `iss` cannot be compared. The redirect URI, which belongs to one provider only, then prevents a
+ * mix-up (RFC 9700 section 4.4.2.2).
  *
  * @throws {AuthorizationError} `invalid_callback`, `state_mismatch`, `issuer_mismatch`, `access_denied`,
  *   `provider_error`, `provider_unavailable`.
@@ -54,7 +53,7 @@ export function validateCallback(p: CallbackExpectations): { code: string } {
   return { code };
 }
 
-/** RFC 6749 section 3.1: no parameter more than once. Responses of flows that we did not ask for are refused. */
+/** Parses the query. Refuses duplicate parameters (RFC 6749 section 3.1) and parameters of other flows. */
 function singleParameters(query: URLSearchParams): Partial<Record<string, string>> {
   const parameters = new Map<string, string>();
   for (const [name, value] of query) {
@@ -67,7 +66,7 @@ function singleParameters(query: URLSearchParams): Partial<Record<string, string
   return Object.fromEntries(parameters);
 }
 
-/** Equality in a time that says nothing about where two texts differ. */
+/** Compares two texts in constant time. */
 function sameText(left: string, right: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));

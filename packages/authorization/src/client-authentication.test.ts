@@ -7,19 +7,19 @@ import {
 } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ClientKey, type ClientKeyAlgorithm, clientKeySchema } from './client-key.ts';
-import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
-import { canaries, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
-import { recorder } from './outbound-fetch-fixture.ts';
+import { type ClientKey, type ClientKeyAlgorithm, clientKeySchema } from './client-authentication.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
+import { connectBy, held, providerFrom, redirectUri } from './testing/connect-fixture.ts';
+import { canaries, failureOf } from './testing/failure-of.ts';
+import { recorder } from './testing/outbound-fetch-fixture.ts';
 
 const clientSecret = `${canaries.clientSecret}-of-32-bytes-or-more`;
 const fetch = createOutboundFetch({ allowLoopback: true });
 const connect = connectBy(driveAuthorization);
 afterAll(() => fetch.close());
 
-/** Those that oidc-provider verifies. */
+/** The algorithms that oidc-provider verifies. */
 const algorithms: readonly ClientKeyAlgorithm[] = ['ES256', 'RS256', 'PS256', 'EdDSA'];
 
 /** Private JWK as the operator writes it, and the public one that the provider has. */
@@ -65,7 +65,7 @@ describe('S21, T11: client assertions at a real provider', () => {
     providerFrom({ issuer: op.issuer, clientId, clientKey: keys.get(clientId)?.clientKey, ...changes }, { fetch });
 
   it.each(algorithms)(
-    '%s: the issuer is the only audience, at every endpoint, each time with a new id',
+    '%s: every assertion has the issuer as its only audience and a new id, at every endpoint',
     async algorithm => {
       const grant = await connect(provider(algorithm));
       const { refreshToken = '' } = await provider(algorithm).refresh(held(grant));
@@ -77,18 +77,19 @@ describe('S21, T11: client assertions at a real provider', () => {
         'token',
         'token',
         'revocation',
+        'revocation',
       ]);
       for (const assertion of assertions) {
         expect(assertion).toMatchObject({ aud: op.issuer, iss: algorithm, sub: algorithm });
         expect(assertion).toMatchObject({ alg: algorithm, kid: `key-${algorithm}`, lifetimeSeconds: 60 });
         expect(assertion.status).toBeLessThan(300);
       }
-      expect(new Set(assertions.map(({ jti }) => jti)).size).toBe(4);
+      expect(new Set(assertions.map(({ jti }) => jti)).size).toBe(5);
       expect(op.secretsInQueries()).toEqual([]);
     },
   );
 
-  it('client_secret_jwt: likewise', async () => {
+  it('client_secret_jwt: every assertion has the issuer as audience, and no request contains the secret', async () => {
     const at = provider('hmac', { clientSecret, clientAuthentication: 'client_secret_jwt' });
     await connect(at);
     expect(op.assertions()).toMatchObject([
@@ -98,13 +99,13 @@ describe('S21, T11: client assertions at a real provider', () => {
     expect(op.requests().some(({ form }) => Object.values(form).includes(clientSecret))).toBe(false);
   });
 
-  it('another key → refused, without a word about it', async () => {
+  it('a key that the provider does not know is rejected, and the error does not contain it', async () => {
     const other = await newKey('ES256');
     const error = await failureOf(connect(provider('ES256', { clientKey: other.clientKey })), [other.clientKey]);
     expect(error).toMatchObject({ code: 'provider_error', providerError: 'invalid_client' });
   });
 
-  it.each(['ES384', 'ES512', 'Ed25519'] as const)('%s: signed so that its public key verifies it', async algorithm => {
+  it.each(['ES384', 'ES512', 'Ed25519'] as const)('%s: the public key verifies the assertion', async algorithm => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     const { clientKey, publicJwk } = await newKey(algorithm);
     await connect(provider('postern', { issuer: evil.issuer, clientKey }));
@@ -114,7 +115,7 @@ describe('S21, T11: client assertions at a real provider', () => {
     expect(protectedHeader).toEqual({ alg: algorithm, kid: publicJwk.kid });
   });
 
-  it('T11: a hostile server gets nothing that is good elsewhere', async () => {
+  it('T11: an honest provider rejects the assertions that a hostile server received', async () => {
     await using evil = await startEvilProvider({ clientId: 'ES256' });
     evil.offer('pushed_authorization_request_endpoint');
     await connect(provider('ES256', { issuer: evil.issuer }));
@@ -144,8 +145,8 @@ describe('S21, T11: client assertions at a real provider', () => {
 
 describe('client_secret_basic (RFC 6749 section 2.3.1)', () => {
   it.each([
-    ['usual ids stay as they are', 'Iv1.8a-61_f9', 'a-b_c.d*E9', 'Iv1.8a-61_f9:a-b_c.d*E9'],
-    ['what has a meaning is encoded', 'a:b', '%2B+ &=/ü', 'a%3Ab:%252B%2B+%26%3D%2F%C3%BC'],
+    ['leaves typical ids and secrets unchanged', 'Iv1.8a-61_f9', 'a-b_c.d*E9', 'Iv1.8a-61_f9:a-b_c.d*E9'],
+    ['encodes characters with a meaning', 'a:b', '%2B+ &=/ü', 'a%3Ab:%252B%2B+%26%3D%2F%C3%BC'],
   ])('%s', async (_, clientId, clientSecret, credentials) => {
     const { asked, fetch } = recorder(200, { access_token: 'a', token_type: 'bearer' });
     const endpoints = { authorizationEndpoint: 'https://as.example/a', tokenEndpoint: 'https://as.example/t' };
@@ -174,23 +175,23 @@ describe('clientKeySchema', () => {
     ['ES512', 'ES512'],
     ['RS256', 'RS256'],
     ['EdDSA', 'EdDSA'],
-  ])('the algorithm of a key for %s that names none is %s', async (algorithm, expected) => {
+  ])('for a %s key without alg, the algorithm is %s', async (algorithm, expected) => {
     expect(parse(await jwkOf(algorithm))).toMatchObject({ algorithm: expected });
   });
 
   it.each([
-    ['no JSON', () => '{"kty":"EC","d":"canary-of-key'],
+    ['text that is not JSON', () => '{"kty":"EC","d":"canary-of-key'],
     ['a list', () => []],
     ['a public key', async () => ({ ...(await jwkOf('ES256')), d: undefined })],
     ['a secret', () => ({ kty: 'oct', k: 'canary-of-key' })],
     ['a key for encryption', async () => ({ ...(await jwkOf('ES256')), use: 'enc' })],
     ['an algorithm of another type', async () => ({ ...(await jwkOf('ES256')), alg: 'RS256' })],
-    ['HS256', async () => ({ ...(await jwkOf('ES256')), alg: 'HS256' })],
+    ['the algorithm HS256', async () => ({ ...(await jwkOf('ES256')), alg: 'HS256' })],
     ['a number as kid', async () => ({ ...(await jwkOf('ES256')), kid: 7 })],
     ['a key for another purpose', () => jwkOf('ECDH-ES', { crv: 'X25519' })],
     ['the halves of two keys', async () => ({ ...(await jwkOf('ES256')), d: (await jwkOf('ES256')).d })],
-    ['nonsense', () => ({ kty: 'EC', crv: 'P-256', x: 'a', y: 'b', d: 'canary-of-key' })],
-  ])('refuses %s, without repeating it', async (_, key) => {
+    ['malformed members', () => ({ kty: 'EC', crv: 'P-256', x: 'a', y: 'b', d: 'canary-of-key' })],
+  ])('refuses %s, without quoting it', async (_, key) => {
     const jwk = await key();
     const faults = parse(jwk);
     expect(faults).toHaveLength(1);

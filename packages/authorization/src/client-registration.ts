@@ -1,49 +1,49 @@
-import type { ClientCredentials } from './client-authentication-config.ts';
+import type { ClientRegistration } from './client-authentication.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { assertPkceSupport, type MetadataCache, type ServerMetadata } from './server-metadata.ts';
 
-/** How we are registered at an authorization server. */
-export interface ClientRegistration extends ClientCredentials {
-  readonly clientId: string;
-}
-
 /**
- * Metadata as used for requests: explicit endpoints may come without an issuer, and a device flow without an
+ * Metadata for requests: explicit endpoints may lack an issuer, and a device flow may lack an
  * authorization endpoint.
  */
 export type EndpointMetadata = Omit<ServerMetadata, 'issuer' | 'authorization_endpoint'> &
   Partial<Pick<ServerMetadata, 'issuer' | 'authorization_endpoint'>>;
 
-/** Who we are at an authorization server, and where that server is. */
+/** A client at an authorization server, with the metadata of that server. */
 export interface ResolvedClient {
   readonly registration: ClientRegistration;
-  /** Its `issuer` is what callbacks and ID tokens are compared with. */
+  /** Callbacks and ID tokens must match its `issuer`. */
   readonly metadata: EndpointMetadata;
-  /** Resource (RFC 8707) that every token is for, unless a request names another. */
+  /** Default resource (RFC 8707) of every token. */
   readonly resource?: string;
 }
 
 /**
- * Where a provider's registration comes from: the configuration, or discovery and registration at run time. Keeps answers
- * itself as long as they may be kept; a failure is not kept.
+ * The source of a provider's registration: the configuration, or discovery and registration at run time. Caches results, but
+ * never failures.
  */
 export interface ClientRegistrationSource {
-  /** The issuer, where it is known without asking anybody. */
+  /** The issuer, if it is known without a request. */
   readonly issuer: string | undefined;
   /**
-   * The metadata alone; nothing is registered for it.
+   * Returns the metadata without registering a client.
    * @throws {AuthorizationError}
    */
   metadata(): Promise<EndpointMetadata>;
   /**
-   * The registration that has this redirect URI. Tokens issued to one registration are of no use with another, so it is the
-   * same for the same redirect URI as long as there are such tokens.
+   * Returns the registration for a new grant. Checks the authorization server before it registers a client.
+   * @throws {AuthorizationError} also `resource_not_listed`
+   */
+  resolveForNewGrant(redirectUri: URL): Promise<ResolvedClient>;
+  /**
+   * Returns the registration of this redirect URI. It stays the same while tokens issued to it exist, because they are
+   * useless to another registration.
    * @throws {AuthorizationError}
    */
   resolve(redirectUri: URL): Promise<ResolvedClient>;
 }
 
-/** The registration that the operator made at the provider. */
+/** Returns the registration that the operator configured. */
 export function configuredRegistration(config: ProviderConfig, cache: MetadataCache): ClientRegistrationSource {
   const { clientId, issuer, discovery = 'oidc' } = config;
   if (clientId === undefined) throw new TypeError(`provider ${config.name} has no clientId`);
@@ -58,14 +58,11 @@ export function configuredRegistration(config: ProviderConfig, cache: MetadataCa
     return { ...found, ...configuredEndpoints(config) };
   }
 
-  return {
-    issuer,
-    metadata,
-    resolve: async () => ({ registration, metadata: await metadata() }),
-  };
+  const resolve = async () => ({ registration, metadata: await metadata() });
+  return { issuer, metadata, resolve, resolveForNewGrant: resolve };
 }
 
-/** Endpoints out of the configuration; whoever writes them down has decided that PKCE is understood there. */
+/** Returns the configured endpoints. Configuring them states that the authorization server supports PKCE. */
 export function explicitEndpoints(config: ProviderConfig): EndpointMetadata | undefined {
   const { authorizationEndpoint, tokenEndpoint, jwksUri, issuer } = config;
   if (tokenEndpoint === undefined) return undefined;
@@ -78,7 +75,7 @@ export function explicitEndpoints(config: ProviderConfig): EndpointMetadata | un
   };
 }
 
-/** Endpoints that are used whether or not discovery names them. */
+/** Returns the configured endpoints that override discovery. */
 export function configuredEndpoints(config: ProviderConfig): Partial<EndpointMetadata> {
   const { userinfoEndpoint, deviceAuthorizationEndpoint, pushedAuthorizationEndpoint } = config;
   return {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { isLoopbackHost } from './outbound-address.ts';
+import { isLoopbackHost } from './outbound/outbound-policy.ts';
 
-/** Whether a URL may be talked to: https, or http where the host is this machine (development). */
+/** Whether a URL is allowed as endpoint: https, or http on loopback (development). */
 export function isEndpointUrl(value: string): boolean {
   const url = URL.parse(value);
   if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') return false;
@@ -11,7 +11,7 @@ export function isEndpointUrl(value: string): boolean {
 const loopbackHost = String.raw`(?:(?:[^\s@\/?#:]+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])`;
 const authority = String.raw`(?:https:\/\/[^\s@\/?#{}]+|http:\/\/${loopbackHost}(?::\d+)?)`;
 
-/** What JSON Schema can say of an endpoint URL: authority as {@link isEndpointUrl} wants it, then the path given. */
+/** Returns a JSON Schema pattern of endpoint URLs: an authority allowed by {@link isEndpointUrl}, then the given path. */
 export const endpointUrlPattern = (path: string): string => `^${authority}(?:${path})?$`;
 
 export const endpointUrlSchema = z
@@ -20,7 +20,7 @@ export const endpointUrlSchema = z
   .refine(isEndpointUrl, 'must be an https URL without credentials and fragment (http only for loopback hosts)')
   .meta({ pattern: endpointUrlPattern(String.raw`[\/?][^#]*`) });
 
-/** RFC 8414 section 2: no query, no fragment. Kept exactly as written, because issuers are compared as strings. */
+/** RFC 8414 section 2: no query, no fragment. Never normalised, because issuers are compared as strings. */
 export const issuerSchema = endpointUrlSchema
   .refine(value => !value.includes('?'), 'must not have a query')
   .meta({ pattern: endpointUrlPattern(String.raw`\/[^?#]*`) });
@@ -33,7 +33,24 @@ export const scopeTokenSchema = z
 
 export const nameSchema = z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -');
 
-/** One text for everybody, or one per locale; `en` is the one that is fallen back to. */
+const apiHostPattern =
+  /^(?:\*\.(?:[A-Za-z0-9_-]+\.)+[A-Za-z][A-Za-z0-9-]*|[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:]+\](?::[0-9]{1,5})?)$/;
+
+/**
+ * A host of an API in the form of `URL.host`, with a port unless it is 443. `*.` and a domain of at least two labels matches
+ * all hosts below that domain.
+ */
+export const apiHostSchema = z
+  .string()
+  .max(260)
+  .regex(apiHostPattern)
+  .toLowerCase()
+  .refine(
+    value => URL.parse(`https://${value.replace('*.', '')}`)?.host === value.replace('*.', ''),
+    'must be a host name without scheme and path, such as api.example.com or *.example.com',
+  );
+
+/** One text for all locales, or one per locale with `en` as fallback. */
 export const localizedTextSchema = z.union([
   z.string().min(1).max(300),
   z
@@ -42,3 +59,49 @@ export const localizedTextSchema = z.union([
     .meta({ required: ['en'] }),
 ]);
 export type LocalizedText = z.infer<typeof localizedTextSchema>;
+
+/**
+ * The canonical URI of an MCP server (MCP authorization, "Canonical Server URI"; RFC 8707 section 2). It is sent unchanged and
+ * compared as a string with the server's metadata. So it must equal the output of a URL parser, except that a URI without a
+ * path may omit the slash.
+ */
+export const mcpResourceSchema = endpointUrlSchema.refine(value => {
+  const href = URL.parse(value)?.href;
+  return value === href || `${value}/` === href;
+}, 'must be the canonical form, e.g. with its host in lower case');
+
+/** Parameters of the authorization request that only Postern sets. */
+export const protocolParameters: ReadonlySet<string> = new Set([
+  'client_assertion',
+  'client_assertion_type',
+  'client_id',
+  'client_secret',
+  'code_challenge',
+  'code_challenge_method',
+  'dpop_jkt',
+  'login_hint',
+  'nonce',
+  'redirect_uri',
+  'request',
+  'request_uri',
+  'resource',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+]);
+
+/** Parameters of token requests that only Postern sets. */
+export const tokenProtocolParameters: ReadonlySet<string> = new Set([
+  'client_assertion',
+  'client_assertion_type',
+  'client_id',
+  'client_secret',
+  'code',
+  'code_verifier',
+  'device_code',
+  'grant_type',
+  'redirect_uri',
+  'refresh_token',
+  'resource',
+]);

@@ -1,5 +1,4 @@
 import * as client from 'openid-client';
-import { accountFrom } from './account.ts';
 import { AuthorizationError } from './authorization-error.ts';
 import { validateCallback } from './callback.ts';
 import {
@@ -8,16 +7,19 @@ import {
   explicitEndpoints,
   type ResolvedClient,
 } from './client-registration.ts';
+import { pollDevice, startDevice } from './device-flow.ts';
 import { type DpopKey, dpopAlgorithm, dpopProof, dpopThumbprint, newDpopKey } from './dpop.ts';
 import { createOauthClient } from './oauth-client.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import type { Grant, Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
-import { pushesAuthorization } from './pushed-authorization.ts';
+import { pushAuthorization, pushesAuthorization } from './pushed-authorization.ts';
+import { revokeTokens } from './revocation.ts';
 import { scopePolicy } from './scope-policy.ts';
-import { canVerifyIdTokens, type TokenGrant } from './token-request.ts';
+import { canVerifyIdTokens, exchangeCode, requestTokens, type TokenGrant } from './token-request.ts';
+import { connectedAccount } from './user-claims.ts';
 
-/** Every method of the provider throws `AuthorizationError`, and `TypeError` only for a call that breaks its contract. */
+/** Creates a provider. Its methods throw `AuthorizationError`, and `TypeError` only for invalid arguments. */
 export function createProvider(p: {
   config: ProviderConfig;
   registrations: ClientRegistrationSource;
@@ -39,7 +41,7 @@ export function createProvider(p: {
 
   const currentIssuer = async () => registrations.issuer ?? (await registrations.metadata()).issuer;
 
-  /** Resolves the client for codes and tokens of `issuer`. They go to the authorization server that issued them and to no other. */
+  /** Resolves the client for codes and tokens of `issuer`, which are sent only to the authorization server that issued them. */
   async function resolveAt(issuer: string | undefined, redirectUri: URL): Promise<ResolvedClient> {
     // First check, so that Postern registers no client at an authorization server that replaced the recorded one.
     assertUnchanged(issuer, await currentIssuer());
@@ -49,7 +51,7 @@ export function createProvider(p: {
     return at;
   }
 
-  /** The resource that tokens are for. That of a remote MCP server is named always, whether or not anybody asks for it. */
+  /** Returns the resource of the tokens. A remote MCP server's resource is always sent. */
   function resourceFor(at: ResolvedClient, asked: string | undefined): string | undefined {
     const resource = asked ?? at.resource;
     if (resource !== undefined && resource !== at.resource && !config.resources.includes(resource)) {
@@ -58,21 +60,7 @@ export function createProvider(p: {
     return resource;
   }
 
-  async function account(at: ResolvedClient, { response, members, claims }: TokenGrant, dpopKey: DpopKey | undefined) {
-    if (config.account === undefined) return undefined;
-    if (config.account.from === 'token_response') return accountFrom(members, config.account);
-    if (config.account.from === 'id_token') {
-      if (claims === undefined) throw new AuthorizationError('invalid_id_token');
-      return accountFrom(claims, config.account);
-    }
-    const userinfo = await oauthClient.userinfo(at, response.access_token, dpopKey);
-    // OpenID Connect Core 5.3.2: both must speak of the same person.
-    if (claims !== undefined && userinfo['sub'] !== claims.sub)
-      throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
-    return accountFrom(userinfo, config.account);
-  }
-
-  /** @throws {AuthorizationError} `dpop_unsupported` when the authorization server takes keys of other kinds only. */
+  /** @throws {AuthorizationError} `dpop_unsupported` if the authorization server does not support our key type. */
   async function dpopKeyFor(metadata: EndpointMetadata): Promise<DpopKey | undefined> {
     if (config.dpop === 'off') return undefined;
     if (metadata.dpop_signing_alg_values_supported?.includes(dpopAlgorithm) === false) {
@@ -82,10 +70,10 @@ export function createProvider(p: {
   }
 
   function assertDpopKey(dpopKey: DpopKey | undefined): void {
-    if (config.dpop === 'required' && dpopKey === undefined) throw new TypeError('the key of the start is missing');
+    if (config.dpop === 'required' && dpopKey === undefined) throw new TypeError('the DPoP key is missing');
   }
 
-  /** Before a request its time is taken: a lifetime runs from when a token was issued, not from when the answer arrived. */
+  /** Takes the time before the request, because a lifetime starts when the token is issued, not when the response arrives. */
   function issued({ response }: TokenGrant, asked: readonly string[], issuedAfter: number) {
     const { access_token, token_type, expires_in, refresh_token, scope } = response;
     return {
@@ -97,14 +85,14 @@ export function createProvider(p: {
     };
   }
 
-  /** What was issued for a code, by whichever way it came. */
+  /** Builds the grant of an authorization code or a device code. */
   async function granted(
     at: ResolvedClient,
     grant: TokenGrant,
     p: { asked: readonly string[]; heldScopes?: readonly string[]; dpopKey?: DpopKey | undefined; issuedAfter: number },
   ): Promise<Grant> {
     const { dpopKey, issuedAfter } = p;
-    const connected = await account(at, grant, dpopKey);
+    const connected = await connectedAccount(oauthClient, at, { config: config.account, grant, dpopKey });
     const { id_token } = grant.response;
     const held = config.incrementalScopes ? (p.heldScopes ?? []) : [];
     return {
@@ -123,7 +111,7 @@ export function createProvider(p: {
     flow: config.flow,
     incremental: config.incrementalScopes,
     revocationReach: config.revocation?.reach ?? 'token',
-    isRevocable: config.revocation?.endpoint !== undefined || explicit === undefined,
+    apiHosts: config.apiHosts,
     requestedScopes: scopes.requested,
     scopesToRequest: scopes.toRequest,
 
@@ -135,7 +123,7 @@ export function createProvider(p: {
     async start({ redirectUri, state, scopes: asked, resource, expectedAccount }) {
       assertPlain(redirectUri);
       const requested = scopes.requested(asked);
-      const at = await registrations.resolve(redirectUri);
+      const at = await registrations.resolveForNewGrant(redirectUri);
       const { metadata } = at;
       if (metadata.authorization_endpoint === undefined) throw new TypeError('a device flow has no redirect');
       const indicator = resourceFor(at, resource);
@@ -159,7 +147,7 @@ export function createProvider(p: {
         ...(dpopKey !== undefined && { dpop_jkt: await dpopThumbprint(dpopKey) }),
       };
       const authorizationUrl = pushesAuthorization(metadata, config.pushedAuthorization)
-        ? await oauthClient.pushedAuthorizationUrl(at, parameters, dpopKey)
+        ? await pushAuthorization(oauthClient, at, parameters, dpopKey)
         : oauthClient.authorizationUrl(at, parameters);
       return {
         authorizationUrl,
@@ -185,7 +173,7 @@ export function createProvider(p: {
       assertDpopKey(dpopKey);
 
       const issuedAfter = p.now();
-      const grant = await oauthClient.exchange(at, {
+      const grant = await exchangeCode(oauthClient, at, {
         ...{ code, redirectUri, nonce, dpopKey, tokenResponse },
         ...(usesPkce && { codeVerifier }),
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
@@ -193,17 +181,12 @@ export function createProvider(p: {
       return granted(at, grant, { ...request, asked: requested, dpopKey, issuedAfter });
     },
 
-    async finish(request) {
-      const { code } = await provider.validateCallback(request);
-      return provider.exchange({ ...request, code });
-    },
-
     async startDevice({ redirectUri, scopes: asked, resource }) {
       const requested = scopes.requested(asked);
-      const at = await registrations.resolve(redirectUri);
+      const at = await registrations.resolveForNewGrant(redirectUri);
       const indicator = resourceFor(at, resource);
       const dpopKey = await dpopKeyFor(at.metadata);
-      const device = await oauthClient.startDevice(at, {
+      const device = await startDevice(oauthClient, at, {
         ...scopeParameter(requested),
         ...(indicator !== undefined && { resource: indicator }),
       });
@@ -222,7 +205,7 @@ export function createProvider(p: {
       const indicator = resourceFor(at, resource);
       assertDpopKey(dpopKey);
       const issuedAfter = p.now();
-      const poll = await oauthClient.pollDevice(at, {
+      const poll = await pollDevice(oauthClient, at, {
         ...{ deviceCode, dpopKey, tokenResponse },
         parameters: { ...tokenParameters, ...(indicator !== undefined && { resource: indicator }) },
       });
@@ -238,7 +221,7 @@ export function createProvider(p: {
       const elsewhere = endpoint === undefined ? at : { ...at, metadata: { ...at.metadata, token_endpoint: endpoint } };
 
       const issuedAfter = p.now();
-      const grant = await oauthClient.requestTokens(elsewhere, {
+      const grant = await requestTokens(oauthClient, elsewhere, {
         grantType: 'refresh_token',
         ...{ dpopKey, tokenResponse: differing ?? tokenResponse },
         parameters: {
@@ -251,9 +234,20 @@ export function createProvider(p: {
       return issued(grant, held, issuedAfter);
     },
 
+    async isRevocable() {
+      if (config.revocation?.endpoint !== undefined) return true;
+      if (explicit) return false;
+      try {
+        return (await registrations.metadata()).revocation_endpoint !== undefined;
+      } catch (error) {
+        if (!(error instanceof AuthorizationError)) throw error;
+        return true;
+      }
+    },
+
     async revoke({ accessToken, refreshToken, redirectUri, issuer, dpopKey }) {
       const at = await resolveAt(issuer, redirectUri);
-      return oauthClient.revoke(at, { config: config.revocation, accessToken, refreshToken, dpopKey });
+      return revokeTokens(oauthClient, at, { config: config.revocation, accessToken, refreshToken, dpopKey });
     },
 
     dpopProof: request => dpopProof(request, p.now()),
@@ -261,7 +255,7 @@ export function createProvider(p: {
   return provider;
 }
 
-/** Where the browser goes. At a device flow it is the server that has issued the code. */
+/** Returns a URL on the server to which the browser goes. In a device flow, the verification URI is not known yet. */
 function destinationOf(metadata: EndpointMetadata): URL {
   return new URL(metadata.authorization_endpoint ?? metadata.device_authorization_endpoint ?? metadata.token_endpoint);
 }
@@ -272,8 +266,8 @@ function assertPlain(redirectUri: URL): void {
 }
 
 /**
- * Throws unless the recorded issuer is the current one. A record without an issuer is good only where the provider has no
- * issuer either: it never means the current issuer.
+ * Throws unless the recorded issuer is the current one. A record without an issuer matches only a provider without an issuer.
+ * It never counts as the current issuer.
  */
 function assertUnchanged(recorded: string | undefined, current: string | undefined): void {
   if (recorded !== current) throw new AuthorizationError('issuer_mismatch');

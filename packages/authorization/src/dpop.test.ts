@@ -8,11 +8,12 @@ import {
 } from '@postern/testkit/providers';
 import { calculateJwkThumbprint, decodeJwt, decodeProtectedHeader, EmbeddedJWK, jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
 import { dpopThumbprint, newDpopKey } from './dpop.ts';
-import { canaries, failureCodeOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
+import { connectBy, held, providerFrom, redirectUri } from './testing/connect-fixture.ts';
+import { canaries, failureCodeOf } from './testing/failure-of.ts';
+import { finish } from './testing/finish.ts';
 
 const { state, clientSecret } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -72,22 +73,22 @@ describe.each([
     },
   );
 
-  it('each authorization has its own key', async () => {
+  it('each authorization creates its own key', async () => {
     const at = provider();
     const request = { redirectUri, state, scopes: ['repo'] };
     const [one, other] = [await at.start(request), await at.start(request)];
     expect(one.dpopKey).not.toEqual(other.dpopKey);
   });
 
-  it('the key of another authorization gets nothing', async () => {
+  it('the exchange fails with the key of another authorization', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
     const stolen = { ...start, dpopKey: await newDpopKey(), callbackUrl, redirectUri, state, scopes: ['repo'] };
-    expect(await failureCodeOf(at.finish(stolen), [String(start.dpopKey?.['d'])])).toBe('provider_error');
+    expect(await failureCodeOf(finish(at, stolen), [String(start.dpopKey?.['d'])])).toBe('provider_error');
   });
 
-  it('a refresh token of a public client is worth nothing without its key', async () => {
+  it('the refresh of a public client fails without its key', async () => {
     const at = provider({ clientId: 'public' });
     const { dpopKey: _key, ...grant } = await connect(at);
     for (const attempt of [held(grant), { ...held(grant), dpopKey: await newDpopKey() }]) {
@@ -95,12 +96,12 @@ describe.each([
     }
   });
 
-  it('the account is read with the bound token', async () => {
+  it('the userinfo request carries a proof for the bound token', async () => {
     const at = provider({ account: { from: 'userinfo' }, baseScopes: ['openid'] });
     expect((await connect(at)).account).toEqual({ id: 'alice' });
   });
 
-  it('our proof opens the API', async () => {
+  it('the API accepts our proof', async () => {
     const at = provider({ baseScopes: ['openid'] });
     const { accessToken, dpopKey = {} } = await connect(at);
     const ask = async (nonce?: string) => {
@@ -113,7 +114,7 @@ describe.each([
     expect([answer.status, await answer.json()]).toMatchObject([200, { sub: 'alice' }]);
   });
 
-  it('bound tokens by the device flow', async () => {
+  it('the device flow issues bound tokens', async () => {
     const at = provider({ clientId: 'public', flow: 'device' });
     const { dpopKey = {}, ...device } = await at.startDevice({ redirectUri, scopes: ['repo'] });
     expect(await driveDevice(device, 'alice')).toBe('approved');
@@ -122,7 +123,7 @@ describe.each([
     expect(poll.grant).toMatchObject({ tokenType: 'dpop', scopes: ['repo'], dpopKey, issuer: op.issuer });
   });
 
-  it('revocation ends the grant', async () => {
+  it('a revocation ends the grant', async () => {
     const at = provider();
     const grant = await connect(at);
     expect(await at.revoke(held(grant))).toBe('revoked');
@@ -130,9 +131,9 @@ describe.each([
   });
 });
 
-describe('S23: a provider that does not bind', () => {
+describe('S23: a provider without working DPoP', () => {
   it.each([
-    ['a bearer answer', { body: { access_token: 'x', token_type: 'Bearer' } }],
+    ['a bearer token type', { body: { access_token: 'x', token_type: 'Bearer' } }],
     ['no token type', { body: { access_token: 'x' } }],
   ])('%s → refused at exchange and refresh', async (_, answer) => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
@@ -143,7 +144,7 @@ describe('S23: a provider that does not bind', () => {
     expect(await failureCodeOf(at.refresh(refresh))).toBe('invalid_token_response');
   });
 
-  it('a nonce that is never the right one → one repeat and no more', async () => {
+  it('the gateway repeats a request only once if every nonce is rejected', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
     let nonce = 0;
@@ -157,14 +158,14 @@ describe('S23: a provider that does not bind', () => {
     expect(proofs).toEqual([undefined, 'nonce-1']);
   });
 
-  it('that takes keys of other kinds only → no start', async () => {
+  it('start fails if the provider accepts only keys of other types', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     evil.metadata['dpop_signing_alg_values_supported'] = ['RS256'];
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
     expect(await failureCodeOf(at.start({ redirectUri, state, scopes: [] }))).toBe('dpop_unsupported');
   });
 
-  it('an exchange without the key of the start is a broken call', async () => {
+  it('an exchange without the key of the start throws a TypeError', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     const at = providerFrom({ issuer: evil.issuer, clientSecret, dpop: 'required' }, { fetch });
     await expect(at.exchange({ ...canaries, redirectUri, scopes: [], expectedIssuer: evil.issuer })).rejects.toThrow(
@@ -181,7 +182,7 @@ describe('dpopProof', () => {
     { fetch, now: () => now },
   );
 
-  it('says what RFC 9449 section 4.2 asks for, by our clock', async () => {
+  it('contains the claims of RFC 9449 section 4.2, with the time of our clock', async () => {
     const dpopKey = await newDpopKey();
     const proof = { dpopKey, accessToken: canaries.accessToken, method: 'post', url: 'https://api.example/a?b=c#d' };
     const one = await at.dpopProof({ ...proof, nonce: 'n' });
@@ -197,7 +198,7 @@ describe('dpopProof', () => {
     expect(decodeJwt(await at.dpopProof(proof)).jti).not.toBe(jti);
   });
 
-  it('is not made with anything else than a key of ours', async () => {
+  it('refuses keys that newDpopKey did not create', async () => {
     const { d: _, ...publicKey } = await newDpopKey();
     for (const dpopKey of [publicKey, {}, { kty: 'oct', k: 'x' }]) {
       const proof = { dpopKey, accessToken: 'x', method: 'GET', url: 'https://api.example' };

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose';
 import * as z from 'zod';
 
-/** A private JWK that tokens are bound to (RFC 9449). Secret; kept beside the tokens, which are worth nothing without it. */
+/** A private JWK that tokens are bound to (RFC 9449). Secret; stored with the tokens, which are useless without it. */
 export type DpopKey = Readonly<Record<string, unknown>>;
 
 export const dpopAlgorithm = 'ES256';
@@ -28,7 +28,7 @@ export interface DpopKeyPair {
   readonly publicKey: CryptoKey;
 }
 
-/** The key as the library takes it. @throws {TypeError} for what `newDpopKey` has not made. */
+/** Imports a key for the library. @throws {TypeError} for keys that `newDpopKey` did not create */
 export async function dpopKeyPair(dpopKey: DpopKey): Promise<DpopKeyPair> {
   const { d, ...publicJwk } = parseDpopKey(dpopKey);
   const options = { extractable: true };
@@ -49,17 +49,17 @@ export function dpopThumbprint(dpopKey: DpopKey): Promise<string> {
 export interface DpopProofRequest {
   readonly dpopKey: DpopKey;
   readonly accessToken: string;
-  /** HTTP method of the request that the proof is for. */
+  /** HTTP method of the request. */
   readonly method: string;
-  /** Its URL; query and fragment are not part of the proof. */
+  /** URL of the request; query and fragment are not part of the proof. */
   readonly url: string | URL;
-  /** What the resource server sent as `DPoP-Nonce` before. */
+  /** The last `DPoP-Nonce` of the resource server. */
   readonly nonce?: string | undefined;
 }
 
 /**
- * The `DPoP` header of one request with a bound token (RFC 9449 sections 4.2 and 7). Good for that request alone, and for
- * the short time that a resource server allows.
+ * Builds the `DPoP` header of one request with a bound token (RFC 9449 sections 4.2 and 7). Valid for that request only, and
+ * for the short time that the resource server allows.
  *
  * @param now milliseconds since the epoch.
  */
@@ -83,4 +83,10 @@ function parseDpopKey(dpopKey: DpopKey): z.output<typeof dpopKeySchema> {
   const parsed = dpopKeySchema.safeParse(dpopKey);
   if (!parsed.success) throw new TypeError('not a DPoP key');
   return parsed.data;
+}
+
+/** Whether the authorization server requires a nonce (RFC 9449 section 8). */
+export function isNonceChallenge({ status, headers }: Response, errorCode: string): boolean {
+  if ((status !== 400 && status !== 401) || !headers.has('dpop-nonce')) return false;
+  return errorCode === 'use_dpop_nonce' || /\berror="?use_dpop_nonce\b/.test(headers.get('www-authenticate') ?? '');
 }

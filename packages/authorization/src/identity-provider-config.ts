@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { clientAuthenticationSchema, clientCredentialFaults } from './client-authentication-config.ts';
-import { clientKeySchema } from './client-key.ts';
+import { clientAuthenticationSchema, clientCredentialFaults, clientKeySchema } from './client-authentication.ts';
 import { endpointUrlSchema, issuerSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
 import { clientCredentialRules } from './json-schema-rules.ts';
 
-/** Claims that people can change or that are given to somebody else later. None of them may identify a person. */
+/** Claims that users can change, or that may be reassigned to another user. None of them may identify a user. */
 const mutableClaims = new Set([
   'email',
   'family_name',
@@ -18,13 +17,13 @@ const mutableClaims = new Set([
   'upn',
 ]);
 
-/** Also in another case and behind a namespace, as in `https://idp.example/claims/email`. */
+/** Ignores case and namespaces such as `https://idp.example/claims/email`. */
 const isMutable = (claim: string): boolean => mutableClaims.has(claim.toLowerCase().replace(/^.*[/:]/, ''));
 
 const claimNameSchema = z.string().min(1).max(200);
 
-/** `sub`, or several claims joined by `+` where only together they are unique and immutable (`tid+oid` at Entra ID). */
-export const subjectClaimSchema = z
+/** `sub`, or several claims joined by `+` that are unique and immutable only together (`tid+oid` at Entra ID). */
+const subjectClaimSchema = z
   .string()
   .max(400)
   .regex(/^[^+\s]+(\+[^+\s]+)*$/, 'must be claim names joined by +')
@@ -38,12 +37,12 @@ const accessTokensSchema = z.strictObject({
   audience: z
     .union([z.string().min(1), z.array(z.string().min(1)).min(1).max(50)])
     .optional()
-    .describe('Values of aud that are accepted beside those of the calling MCP server'),
+    .describe('Accepted values of aud, in addition to those of the calling MCP server'),
   subjectClaim: subjectClaimSchema.optional().describe('Default: the subjectClaim of the identity provider'),
   jwksUri: endpointUrlSchema.optional().describe('Default: jwks_uri of the discovered metadata'),
 });
 
-/** An OpenID provider at which people sign in, and whose JWT access tokens MCP servers may present. */
+/** An OpenID provider at which users sign in, and whose JWT access tokens MCP servers may present. */
 export const identityProviderConfigSchema = z
   .strictObject({
     name: nameSchema,
@@ -55,7 +54,9 @@ export const identityProviderConfigSchema = z
     clientAuthentication: clientAuthenticationSchema
       .optional()
       .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
-    subjectClaim: subjectClaimSchema.default('sub').describe('Immutable claim of the ID token that is the subject'),
+    subjectClaim: subjectClaimSchema
+      .default('sub')
+      .describe('Immutable claim of the ID token that identifies the user'),
     scopes: z
       .array(scopeTokenSchema)
       .max(50)
@@ -63,8 +64,8 @@ export const identityProviderConfigSchema = z
       .meta({ contains: { type: 'string', const: 'openid' } })
       .default(['openid', 'profile', 'email']),
     displayNameClaims: z.array(claimNameSchema).min(1).max(10).default(['name', 'preferred_username', 'email']),
-    accessTokens: accessTokensSchema.optional().describe('Absent: access tokens of this issuer are refused'),
-    maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Oldest accepted authentication at sign-in'),
+    accessTokens: accessTokensSchema.optional().describe('If absent, access tokens of this issuer are refused'),
+    maxAgeSeconds: z.int().min(0).max(31_536_000).optional().describe('Maximum age of the authentication at sign-in'),
     allowMissingPkceMetadata: z
       .boolean()
       .default(false)
@@ -73,8 +74,8 @@ export const identityProviderConfigSchema = z
   .superRefine((config, context) => {
     const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
     for (const { member, message } of clientCredentialFaults(config)) fault([member], message);
-    // An ID token has the client id as audience. Were it accepted as audience of access tokens too, an ID token could
-    // be presented as one.
+    // An ID token has the client id as audience. If access tokens could have it too, an ID token could
+    // pass as an access token.
     if ([config.accessTokens?.audience ?? []].flat().includes(config.clientId)) {
       fault(['accessTokens', 'audience'], 'must not be the clientId, which is the audience of ID tokens');
     }
@@ -82,5 +83,5 @@ export const identityProviderConfigSchema = z
   .meta({ allOf: clientCredentialRules });
 
 export type IdentityProviderConfig = z.output<typeof identityProviderConfigSchema>;
-/** As the operator writes it, before defaults. */
+/** The operator's configuration, before defaults. */
 export type IdentityProviderConfigInput = z.input<typeof identityProviderConfigSchema>;

@@ -1,5 +1,5 @@
 /**
- * JSON Schema keywords for rules that zod checks by code, and therefore leaves out of its JSON Schema. A rule here may be
+ * JSON Schema keywords for rules that zod checks in code and so omits from its JSON Schema. A rule here may be
  * weaker than the check, never stricter. References such as `${env:NAME}` count as any value.
  */
 
@@ -11,7 +11,7 @@ export const isOneOf = (name: string, values: readonly string[]): Keywords => ({
   required: [name],
   properties: { [name]: { enum: values } },
 });
-/** Also true where the member is absent and the default is one of the values. */
+/** Also matches an absent member if the default is one of the values. */
 export const isDefaultOrOneOf = (name: string, values: readonly string[]): Keywords => ({
   anyOf: [hasNone(name), isOneOf(name, values)],
 });

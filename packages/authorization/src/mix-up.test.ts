@@ -5,9 +5,10 @@ import {
   type TestProvider,
 } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectBy, providerFrom, redirectUri } from './connect-fixture.ts';
-import { canaries, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { connectBy, providerFrom, redirectUri } from './testing/connect-fixture.ts';
+import { canaries, failureOf } from './testing/failure-of.ts';
+import { finish } from './testing/finish.ts';
 
 const { clientSecret, state } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -19,7 +20,7 @@ const honestRedirectUri = new URL('http://127.0.0.1:1/callback/issues/honest');
 describe.each([
   ['with iss', true],
   ['without iss', false],
-])('A6, T4: a provider that sends the browser to an honest one, %s', (_, issParameter) => {
+])('A6, T4: a hostile provider that sends the browser to an honest one, %s', (_, issParameter) => {
   let honest: TestProvider;
   beforeAll(async () => {
     honest = await startOpenIdProvider({
@@ -27,7 +28,7 @@ describe.each([
       scopes: ['repo'],
       clients: [
         { clientId: 'postern', clientSecret, redirectUris: [honestRedirectUri.href] },
-        // Registered so that both callbacks are good, which no operator should do.
+        // A mistake of the operator: one client with the redirect URIs of two providers.
         { clientId: 'shared', clientSecret, redirectUris: [honestRedirectUri.href, redirectUri.href] },
       ],
     });
@@ -41,7 +42,7 @@ describe.each([
     return { evil, provider: providerFrom({ issuer: evil.issuer, clientId, clientSecret }, { fetch }) };
   }
 
-  it('gets no code: its redirect URI is its own', async () => {
+  it('receives no code, because its redirect URI is not registered there', async () => {
     const { evil, provider } = await hostile('postern');
     await using _evil = evil;
     await expect(connect(provider)).rejects.toThrow();
@@ -49,7 +50,7 @@ describe.each([
     expect(evil.requests('token')).toHaveLength(0);
   });
 
-  it('gets no code where even the redirect URI is shared: iss is another, or missing though promised', async () => {
+  it('receives no code even with a shared redirect URI, because iss differs or is missing', async () => {
     const { evil, provider } = await hostile('shared');
     await using _evil = evil;
     const error = await failureOf(connect(provider));
@@ -57,19 +58,19 @@ describe.each([
     expect(evil.requests('token')).toHaveLength(0);
   });
 
-  it('gets no code of a transaction with the honest one', async () => {
+  it('receives no code of a transaction with the honest provider', async () => {
     const { evil, provider } = await hostile('shared');
     await using _evil = evil;
     const atHonest = providerFrom({ issuer: honest.issuer, clientId: 'shared', clientSecret }, { fetch });
     const start = await atHonest.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-    const finish = provider.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
-    expect((await failureOf(finish, [start.codeVerifier])).code).toBe('issuer_mismatch');
+    const finished = finish(provider, { ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+    expect((await failureOf(finished, [start.codeVerifier])).code).toBe('issuer_mismatch');
     expect(evil.requests('token')).toHaveLength(0);
   });
 });
 
-describe('A6: two clients at one issuer, which iss cannot tell apart', () => {
+describe('A6: two clients at one issuer, which iss cannot distinguish', () => {
   const otherRedirectUri = new URL('http://127.0.0.1:1/callback/issues/other');
   let op: TestProvider;
   beforeAll(async () => {
@@ -96,15 +97,15 @@ describe('A6: two clients at one issuer, which iss cannot tell apart', () => {
     };
   }
 
-  it('the callback of one is none of the other: the path is', async () => {
-    const finish = by('other').finish({ ...(await comeBack()), redirectUri: otherRedirectUri });
-    expect((await failureOf(finish)).code).toBe('invalid_callback');
+  it('one client refuses the callback of the other by its path', async () => {
+    const finished = finish(by('other'), { ...(await comeBack()), redirectUri: otherRedirectUri });
+    expect((await failureOf(finished)).code).toBe('invalid_callback');
     expect(op.requests('token')).toHaveLength(0);
   });
 
-  it('neither code nor refresh token of one is good with the other', async () => {
-    const finish = by('other').finish({ ...(await comeBack()), redirectUri });
-    expect(await failureOf(finish)).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant' });
+  it('the provider rejects the code and the refresh token of another client', async () => {
+    const finished = finish(by('other'), { ...(await comeBack()), redirectUri });
+    expect(await failureOf(finished)).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant' });
     const { refreshToken = '' } = await connect(by('postern'));
     const refresh = by('other').refresh({ refreshToken, scopes: ['repo'], redirectUri, issuer: op.issuer });
     expect((await failureOf(refresh, [refreshToken])).code).toBe('grant_refused');

@@ -1,77 +1,100 @@
 import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
+import { createClientAuthentication } from './client-authentication.ts';
 import type { ResolvedClient } from './client-registration.ts';
-import { type CodeGrantRequest, exchangeCode } from './code-exchange.ts';
-import { type DeviceAuthorization, startDevice } from './device/device-authorization.ts';
-import { type DeviceGrantRequest, type DevicePoll, pollDevice } from './device/device-poll.ts';
-import { type DpopKey, dpopKeyPair } from './dpop.ts';
-import { fromLibraryError } from './library-error.ts';
-import { createOauthConfigurations } from './oauth-configuration.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
-import { pushAuthorization } from './pushed-authorization.ts';
-import { type RevocationRequest, type RevocationResult, revokeToken } from './revocation.ts';
-import { jsonMembers, type TokenMembers } from './token-answer.ts';
-import { type GrantRequest, requestTokens, type TokenGrant } from './token-request.ts';
+import type { DpopKeyPair } from './dpop.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
+import { isInsecure } from './server-metadata.ts';
 
-/** The part of Postern that speaks OAuth with authorization servers. Every method throws `AuthorizationError`. */
-export interface OauthClient {
-  /** The URL of an authorization request with these parameters. No network. */
-  authorizationUrl(at: ResolvedClient, parameters: Record<string, string>): URL;
-  /** The same request, handed over behind the browser's back (RFC 9126): the URL names it and nothing of it. */
-  pushedAuthorizationUrl(at: ResolvedClient, parameters: Record<string, string>, dpopKey?: DpopKey): Promise<URL>;
-  /**
-   * Exchanges an authorization code. One request, never repeated except for a DPoP nonce: a code can be used once, and an
-   * answer that was lost is not known to have been a failure.
-   */
-  exchange(at: ResolvedClient, request: CodeGrantRequest): Promise<TokenGrant>;
-  /** Any other token request: refresh. One request, as above. */
-  requestTokens(at: ResolvedClient, request: GrantRequest): Promise<TokenGrant>;
-  /** Begins a device flow (RFC 8628). */
-  startDevice(at: ResolvedClient, parameters: Readonly<Record<string, string>>): Promise<DeviceAuthorization>;
-  /** Asks once whether the person has decided. */
-  pollDevice(at: ResolvedClient, request: DeviceGrantRequest): Promise<DevicePoll>;
-  revoke(at: ResolvedClient, request: RevocationRequest): Promise<RevocationResult>;
-  /** Reads a JSON object with an access token. */
-  userinfo(at: ResolvedClient, accessToken: string, dpopKey?: DpopKey): Promise<TokenMembers>;
+/** An issuer that no ID token can have. */
+const noIssuer = 'urn:postern:no-issuer-configured';
+
+/** One operation of openid-client: its configuration, and its DPoP key, if any. */
+export interface OauthOperation {
+  readonly configuration: client.Configuration;
+  /** Options of the operation, to be spread. */
+  readonly dpop: { DPoP?: client.DPoPHandle };
 }
 
+/**
+ * Postern as OAuth client. Every request to an authorization server goes through `run` or `fetch`, and so through the guarded
+ * fetch, where a 429 or 5xx response counts as unavailable.
+ */
+export interface OauthClient {
+  /** Builds the URL of an authorization request, without network access. */
+  authorizationUrl(at: ResolvedClient, parameters: Record<string, string>): URL;
+  /** Returns a configuration without DPoP and network. */
+  configuration(at: ResolvedClient): client.Configuration;
+  /**
+   * Runs an operation of openid-client.
+   * @param keyPair the DPoP key
+   * @param wrap wraps the guarded fetch
+   */
+  run<T>(
+    at: ResolvedClient,
+    p: { keyPair?: DpopKeyPair | undefined; wrap?: (fetch: client.CustomFetch) => client.CustomFetch },
+    operation: (p: OauthOperation) => Promise<T>,
+  ): Promise<T>;
+  readonly fetch: client.CustomFetch;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Seconds by which our clock is ahead of the system clock, which the library reads. */
+  clockLead(): number;
+}
+
+/** Creates configurations of openid-client. Caches only the public keys of authorization servers. */
 export function createOauthClient(p: { fetch: OutboundFetch; now: () => number }): OauthClient {
-  const configurations = createOauthConfigurations(p);
-  const tools = { configurations, now: p.now };
+  const guardedFetch = unlessUnavailable(p.fetch);
+  /** Keys of one URI only, so an issuer that keeps moving its keys cannot exhaust memory. `uat` is by our clock. */
+  let known: { readonly uri: string | undefined; readonly keys: client.ExportedJWKSCache } | undefined;
+  const clockLead = () => Math.round((p.now() - Date.now()) / 1000);
+
+  /** Builds a configuration per operation, because openid-client takes its clock as a fixed offset to the system clock. */
+  function configure({ registration, metadata }: ResolvedClient, fetch: client.CustomFetch): client.Configuration {
+    // validateCallback has checked `iss` of the callback, with recorded values that openid-client does not have.
+    const { authorization_response_iss_parameter_supported: _, ...server } = metadata;
+    const configuration = new client.Configuration(
+      { ...server, issuer: metadata.issuer ?? noIssuer },
+      registration.clientId,
+      { [client.clockSkew]: clockLead() },
+      createClientAuthentication(registration),
+    );
+    configuration.timeout = 0;
+    configuration[client.customFetch] = fetch;
+    if (isInsecure(metadata.token_endpoint)) client.allowInsecureRequests(configuration);
+    if (known && known.uri === metadata.jwks_uri) {
+      client.setJwksCache(configuration, { ...known.keys, uat: known.keys.uat - clockLead() });
+    }
+    return configuration;
+  }
 
   return {
-    authorizationUrl: (at, parameters) => client.buildAuthorizationUrl(configurations.plain(at), parameters),
-    pushedAuthorizationUrl: (at, parameters, dpopKey) => pushAuthorization(tools, at, parameters, dpopKey),
-    exchange: (at, request) => exchangeCode(tools, at, request),
-    requestTokens: (at, request) => requestTokens(tools, at, request),
-    startDevice: (at, parameters) => startDevice(tools, at, parameters),
-    pollDevice: (at, request) => pollDevice(tools, at, request),
-    revoke: (at, request) => revokeToken(tools, at, request),
+    authorizationUrl: (at, parameters) => client.buildAuthorizationUrl(configure(at, guardedFetch), parameters),
+    configuration: at => configure(at, guardedFetch),
+    fetch: guardedFetch,
+    now: p.now,
+    clockLead,
 
-    async userinfo(at, accessToken, dpopKey) {
-      const endpoint = at.metadata.userinfo_endpoint;
-      if (endpoint === undefined) throw new AuthorizationError('invalid_userinfo');
-      const keyPair = dpopKey && (await dpopKeyPair(dpopKey));
+    async run(at, { keyPair, wrap }, operation) {
+      const configuration = configure(at, wrap ? wrap(guardedFetch) : guardedFetch);
+      const dpop = keyPair && { DPoP: client.getDPoPHandle(configuration, keyPair) };
       try {
-        return await configurations.run(at, { keyPair }, async ({ configuration, dpop }) => {
-          const answer = await client.fetchProtectedResource(
-            configuration,
-            accessToken,
-            new URL(endpoint),
-            'GET',
-            undefined,
-            undefined,
-            dpop,
-          );
-          const members = answer.status === 200 ? jsonMembers(await answer.text()) : undefined;
-          if (members === undefined) throw new AuthorizationError('invalid_userinfo');
-          return members;
-        });
-      } catch (error) {
-        // What is refused here is the access token, not the client.
-        if (error instanceof client.WWWAuthenticateChallengeError) throw new AuthorizationError('invalid_userinfo');
-        throw fromLibraryError(error, 'invalid_userinfo');
+        return await operation({ configuration, dpop: dpop ?? {} });
+      } finally {
+        const read = client.getJwksCache(configuration);
+        if (read) known = { uri: at.metadata.jwks_uri, keys: { ...read, uat: read.uat + clockLead() } };
       }
     },
+  };
+}
+
+/** Wraps a fetch to treat 429 and 5xx as unavailable. */
+function unlessUnavailable(fetch: OutboundFetch): client.CustomFetch {
+  return async (url, { body, headers, method, signal }) => {
+    if (body instanceof ReadableStream || body instanceof ArrayBuffer)
+      throw new TypeError('unexpected type of request body');
+    const response = await fetch(url, { body: body ?? null, headers, method, ...(signal && { signal }) });
+    if (response.status >= 500 || response.status === 429) throw new AuthorizationError('provider_unavailable');
+    return response;
   };
 }

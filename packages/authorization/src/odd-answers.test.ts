@@ -1,10 +1,10 @@
 import { driveAuthorization, type OddProvider, type OddStyleName, startOddProvider } from '@postern/testkit/providers';
 import { afterAll, describe, expect, it } from 'vitest';
-import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
-import { canaries, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
+import { connectBy, held, providerFrom, redirectUri } from './testing/connect-fixture.ts';
+import { canaries, failureOf } from './testing/failure-of.ts';
 
 const { clientSecret } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -23,7 +23,7 @@ function providerAt({ endpoints }: OddProvider, changes: Partial<ProviderConfigI
   return providerFrom({ ...members, ...changes }, { fetch, now: () => now });
 }
 
-describe('forms, errors with 200, commas (GitHub)', () => {
+describe('a provider with form-encoded responses, errors with status 200 and comma-separated scopes (GitHub)', () => {
   const github = (odd: OddProvider, changes: Partial<ProviderConfigInput> = {}) =>
     providerAt(odd, {
       userinfoEndpoint: odd.endpoints.account,
@@ -44,7 +44,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
       ...changes,
     });
 
-  it('are a grant without an end', async () => {
+  it('yields a grant without expiry', async () => {
     await using odd = await start('github');
     const grant = await connect(github(odd), { scopes: ['repo', 'user'] });
     expect(grant).toEqual({
@@ -56,7 +56,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
     });
   });
 
-  it('an error with 200 is one, at the exchange and at a refresh', async () => {
+  it('reports an error with status 200, at the exchange and at a refresh', async () => {
     await using odd = await start('github');
     const wrong = connect(github(odd, { clientSecret: 'another secret' }));
     expect(await failureOf(wrong)).toMatchObject({ code: 'provider_error', providerError: 'unregistered' });
@@ -65,11 +65,11 @@ describe('forms, errors with 200, commas (GitHub)', () => {
     expect(await failureOf(refresh)).toMatchObject({ code: 'grant_refused' });
   });
 
-  it('S24: revoked in its own way, and again', async () => {
+  it('S24: revokes with a custom request, and a second revocation succeeds', async () => {
     await using odd = await start('github');
     const at = github(odd);
     const { accessToken } = await connect(at);
-    expect([at.revocationReach, at.isRevocable]).toEqual(['grant', true]);
+    expect([at.revocationReach, await at.isRevocable()]).toEqual(['grant', true]);
     expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
     expect(odd.tokens.isLive(accessToken)).toBe(false);
     expect(odd.requests('revocation')).toMatchObject([
@@ -83,7 +83,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
     expect(await at.revoke({ accessToken, redirectUri, issuer: undefined })).toBe('revoked');
   });
 
-  it('S24: a wrong secret is no revocation', async () => {
+  it('S24: reports a failed revocation with a wrong secret', async () => {
     await using odd = await start('github');
     const { accessToken } = await connect(github(odd));
     const attempt = github(odd, { clientSecret: 'another secret' }).revoke({
@@ -96,7 +96,7 @@ describe('forms, errors with 200, commas (GitHub)', () => {
   });
 });
 
-describe('a user token inside another object, ok instead of a status (Slack)', () => {
+describe('a provider with the token in a nested object, and ok instead of a status (Slack)', () => {
   const answers = { tokenType: 'bearer', success: { member: 'ok', equals: true } } as const;
   const slack = (odd: OddProvider, changes: Partial<ProviderConfigInput> = {}) =>
     providerAt(odd, {
@@ -127,7 +127,7 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
       ...changes,
     });
 
-  it('is the grant; refreshes answer differently', async () => {
+  it('yields a grant, and a refresh with other member names', async () => {
     await using odd = await start('slack', 43_200);
     const at = slack(odd);
     const grant = await connect(at, { scopes: ['chat:write', 'users:read'] });
@@ -145,7 +145,7 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
     expect(await failureOf(again, [grant.refreshToken ?? ''])).toMatchObject({ code: 'grant_refused' });
   });
 
-  it('ok: false is an error', async () => {
+  it('reports ok: false as an error', async () => {
     await using odd = await start('slack');
     expect(await failureOf(connect(slack(odd, { clientSecret: 'another secret' })))).toMatchObject({
       code: 'provider_error',
@@ -153,7 +153,7 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
     });
   });
 
-  it('a provider that knows no PKCE gets none', async () => {
+  it('receives no code challenge if it does not support PKCE', async () => {
     await using odd = await start('slack');
     const grant = await connect(slack(odd, { pkce: 'unsupported' }));
     expect(grant.accessToken).toMatch(/^xoxp-/);
@@ -161,7 +161,7 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
     expect(odd.requests('token')[0]?.form).not.toHaveProperty('code_verifier');
   });
 
-  it('S24: revoked by its bearer, and again', async () => {
+  it('S24: revokes with the access token as bearer, and a second revocation succeeds', async () => {
     await using odd = await start('slack');
     const at = slack(odd);
     const { accessToken } = await connect(at);
@@ -175,8 +175,8 @@ describe('a user token inside another object, ok instead of a status (Slack)', (
   });
 });
 
-describe('no lifetime, though there is one (Salesforce)', () => {
-  it('is assumed', async () => {
+describe('a provider that does not report the lifetime of its tokens (Salesforce)', () => {
+  it('yields tokens with the configured lifetime', async () => {
     await using odd = await start('salesforce');
     const at = providerAt(odd, { tokenResponse: { lifetimeSeconds: 7200 } });
     const grant = await connect(at, { scopes: ['api', 'refresh_token'] });

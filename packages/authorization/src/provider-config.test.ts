@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { protocolParameters, tokenProtocolParameters } from './config-values.ts';
 import { identityProviderConfigSchema } from './identity-provider-config.ts';
-import { protocolParameters, tokenProtocolParameters } from './protocol-parameters.ts';
-import { providerConfigSchema } from './provider-config.ts';
+import { providerConfigSchema } from './presets/expand-preset.ts';
 
 const discovered = { name: 'tracker', displayName: 'Tracker', issuer: 'https://as.example', clientId: 'postern' };
 const explicit = {
@@ -21,7 +21,7 @@ const clientKey = JSON.stringify(
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
 );
 
-/** Paths of the faults, empty when the configuration is accepted. */
+/** Returns the paths of the faults; empty for a valid configuration. */
 function faults(schema: z.ZodType, config: unknown): string[] {
   const result = schema.safeParse(config);
   return result.success ? [] : result.error.issues.map(({ path }) => path.join('.'));
@@ -30,7 +30,7 @@ function faults(schema: z.ZodType, config: unknown): string[] {
 describe('providerConfigSchema', () => {
   it.each([
     ['an issuer alone', discovered],
-    ['RFC 8414', { ...discovered, discovery: 'oauth2' }],
+    ['discovery by RFC 8414', { ...discovered, discovery: 'oauth2' }],
     ['endpoints alone', explicit],
     ['endpoints and issuer', { ...explicit, issuer: 'https://as.example', requireIss: true }],
     ['loopback in development', { ...discovered, issuer: 'http://localhost:3000' }],
@@ -44,9 +44,13 @@ describe('providerConfigSchema', () => {
     ],
     ['a client key', { ...discovered, clientKey }],
     ['a remote MCP server', { name: 'remote', displayName: 'Remote', mcpResource: 'https://remote.example/mcp' }],
-    ['another way to revoke', { ...explicit, revocation: { endpoint: 'https://api.example/apps/{clientId}/grant' } }],
+    [
+      'a custom revocation endpoint',
+      { ...explicit, revocation: { endpoint: 'https://api.example/apps/{clientId}/grant' } },
+    ],
     ['PAR with endpoints', { ...explicit, pushedAuthorizationEndpoint: 'https://as.example/par' }],
     ['no PKCE with a secret', { ...explicit, pkce: 'unsupported', clientSecret: 'x' }],
+    ['API hosts', { ...discovered, apiHosts: ['api.example', 'localhost:3000', '[::1]:3000', '*.api.example'] }],
     ['texts per locale', { ...discovered, scopes: { repo: { en: 'Code', 'zh-Hans': '代码' }, gist: 'Snippets' } }],
   ])('accepts %s', (_, config) => {
     expect(faults(providerConfigSchema, config)).toEqual([]);
@@ -54,57 +58,85 @@ describe('providerConfigSchema', () => {
 
   it.each([
     ['an unknown member', { ...discovered, clientID: 'x' }, ''],
-    ['a name that is no path segment', { ...discovered, name: 'My Tracker' }, 'name'],
+    ['a name that is not a path segment', { ...discovered, name: 'My Tracker' }, 'name'],
     ['neither issuer nor endpoints', { ...discovered, issuer: undefined }, 'issuer'],
-    ['half of the endpoints', { ...explicit, tokenEndpoint: undefined }, 'tokenEndpoint'],
-    ['the other half', { ...explicit, authorizationEndpoint: undefined }, 'authorizationEndpoint'],
+    ['an authorization endpoint without token endpoint', { ...explicit, tokenEndpoint: undefined }, 'tokenEndpoint'],
+    [
+      'a token endpoint without authorization endpoint',
+      { ...explicit, authorizationEndpoint: undefined },
+      'authorizationEndpoint',
+    ],
     ['endpoints and discovery', { ...explicit, discovery: 'oidc' }, 'discovery'],
-    ['http', { ...discovered, issuer: 'http://as.example' }, 'issuer'],
+    ['an issuer with http', { ...discovered, issuer: 'http://as.example' }, 'issuer'],
     ['an issuer with a query', { ...discovered, issuer: 'https://as.example?a=b' }, 'issuer'],
     ['an issuer with credentials', { ...discovered, issuer: 'https://a:b@as.example' }, 'issuer'],
     [
-      'an endpoint of another scheme',
+      'an endpoint with another scheme',
       { ...explicit, authorizationEndpoint: 'javascript:alert(1)' },
       'authorizationEndpoint',
     ],
     ['requireIss without issuer', { ...explicit, requireIss: true }, 'issuer'],
-    ['basic without secret', { ...discovered, clientAuthentication: 'client_secret_basic' }, 'clientSecret'],
-    ['none with secret', { ...discovered, clientAuthentication: 'none', clientSecret: 'x' }, 'clientSecret'],
-    ['no client', { ...discovered, clientId: undefined }, 'clientId'],
+    [
+      'HTTP Basic without a client secret',
+      { ...discovered, clientAuthentication: 'client_secret_basic' },
+      'clientSecret',
+    ],
+    [
+      'no client authentication with a client secret',
+      { ...discovered, clientAuthentication: 'none', clientSecret: 'x' },
+      'clientSecret',
+    ],
+    ['no client id', { ...discovered, clientId: undefined }, 'clientId'],
     ['a key and a secret', { ...discovered, clientKey, clientSecret: 'x' }, 'clientSecret'],
     ['private_key_jwt without key', { ...discovered, clientAuthentication: 'private_key_jwt' }, 'clientKey'],
-    ['T11: a key without an issuer to be its audience', { ...explicit, clientKey }, 'issuer'],
+    ['T11: a client key without an issuer as audience of its assertions', { ...explicit, clientKey }, 'issuer'],
     ['a short secret for HMAC', { ...discovered, ...hmac, clientSecret: 'x'.repeat(31) }, 'clientSecret'],
-    ['a secret for nobody', { ...discovered, mcpResource, clientId: undefined, clientSecret: 'x' }, 'clientSecret'],
+    [
+      'a client secret without a client id',
+      { ...discovered, mcpResource, clientId: undefined, clientSecret: 'x' },
+      'clientSecret',
+    ],
     ['no PKCE for a public client', { ...explicit, pkce: 'unsupported' }, 'pkce'],
-    ['T6: no PKCE where metadata tells', { ...discovered, clientSecret: 'x', pkce: 'unsupported' }, 'pkce'],
+    ['T6: no PKCE with discovery', { ...discovered, clientSecret: 'x', pkce: 'unsupported' }, 'pkce'],
     [
       'T6: no PKCE for a client that registers itself',
       { ...discovered, issuer: undefined, clientId: undefined, mcpResource, clientKey, pkce: 'unsupported' },
       'pkce',
     ],
-    ['PAR required without endpoint', { ...explicit, pushedAuthorization: 'required' }, 'pushedAuthorizationEndpoint'],
     [
-      'PAR off with endpoint',
+      'required PAR without an endpoint',
+      { ...explicit, pushedAuthorization: 'required' },
+      'pushedAuthorizationEndpoint',
+    ],
+    [
+      'an endpoint for PAR that is off',
       { ...discovered, pushedAuthorization: 'off', pushedAuthorizationEndpoint: 'https://as.example/par' },
       'pushedAuthorizationEndpoint',
     ],
-    ['bearer and DPoP', { ...discovered, dpop: 'required', tokenResponse: { tokenType: 'bearer' } }, 'tokenResponse'],
     [
-      'bearer and DPoP when refreshing',
+      'bearer tokens with required DPoP',
+      { ...discovered, dpop: 'required', tokenResponse: { tokenType: 'bearer' } },
+      'tokenResponse',
+    ],
+    [
+      'bearer tokens with required DPoP at a refresh',
       { ...discovered, dpop: 'required', refresh: { tokenResponse: { tokenType: 'bearer' } } },
       'refresh',
     ],
     ['a device flow without endpoint', { ...explicit, flow: 'device' }, 'deviceAuthorizationEndpoint'],
-    ['scopes as another parameter', { ...discovered, scopeParameter: 'state' }, 'scopeParameter'],
     [
-      'a path with holes',
+      'a scope parameter that is another protocol parameter',
+      { ...discovered, scopeParameter: 'state' },
+      'scopeParameter',
+    ],
+    [
+      'a member path with an empty name',
       { ...discovered, tokenResponse: { members: { scope: 'a..b' } } },
       'tokenResponse.members.scope',
     ],
-    ['a way to revoke that is none', { ...discovered, revocation: { method: 'GET' } }, 'revocation.method'],
+    ['a revocation method without style custom', { ...discovered, revocation: { method: 'GET' } }, 'revocation.method'],
     [
-      'a revocation by a secret that is not there',
+      'a revocation with HTTP Basic without a client secret',
       {
         ...{ ...discovered, clientAuthentication: 'none' },
         revocation: { style: 'custom', endpoint: 'https://as.example/x', authentication: 'basic' },
@@ -112,7 +144,7 @@ describe('providerConfigSchema', () => {
       'revocation',
     ],
     [
-      'a revocation that names nothing',
+      'a revocation without a token in the request',
       { ...discovered, revocation: { style: 'custom', endpoint: 'https://as.example/x', body: 'none' } },
       'revocation.body',
     ],
@@ -122,21 +154,32 @@ describe('providerConfigSchema', () => {
       'revocation.body',
     ],
     [
-      'a host made of the client id',
+      'a client id in a host',
       { ...discovered, revocation: { endpoint: 'https://{clientId}.example' } },
       'revocation.endpoint',
     ],
     [
-      'a placeholder that nobody fills',
+      'an unknown placeholder',
       { ...discovered, revocation: { endpoint: 'https://as.example/{x}' } },
       'revocation.endpoint',
     ],
     ['a scope with a space', { ...discovered, defaultScopes: ['repo gist'] }, 'defaultScopes.0'],
-    ['an unverifiable account', { ...explicit, account: { from: 'id_token' } }, 'account'],
-    ['an account from nowhere', { ...explicit, account: { from: 'userinfo' } }, 'userinfoEndpoint'],
+    ['an account from an ID token that cannot be verified', { ...explicit, account: { from: 'id_token' } }, 'account'],
+    [
+      'an account from userinfo without an endpoint',
+      { ...explicit, account: { from: 'userinfo' } },
+      'userinfoEndpoint',
+    ],
     ['texts without English', { ...discovered, scopes: { repo: { de: 'Code' } } }, 'scopes.repo'],
   ])('refuses %s', (_, config, path) => {
     expect(faults(providerConfigSchema, config)).toContain(path);
+  });
+
+  it.each([
+    ...['https://api.example', 'api.example/x', 'api.example:443', 'u@api.example', 'a b', ''],
+    ...['*', '*.example', '*.127.0.0.1', '*.*.api.example', 'api.*.example', '*.api.example:8443'],
+  ])('refuses the API host "%s"', host => {
+    expect(faults(providerConfigSchema, { ...discovered, apiHosts: [host] })).toContain('apiHosts.0');
   });
 
   it.each([...protocolParameters])('T6: authorizationParameters cannot set %s', name => {
@@ -151,7 +194,7 @@ describe('providerConfigSchema', () => {
     expect(faults(providerConfigSchema, { ...discovered, refresh: { parameters } })).toEqual(['refresh.parameters']);
   });
 
-  it('never repeats a key that it refuses', () => {
+  it('does not quote a client key that it refuses', () => {
     const { error } = providerConfigSchema.safeParse({ ...discovered, clientKey: `${clientKey}x` });
     expect(error?.issues).toHaveLength(1);
     expect(inspect(error, { depth: 10 })).not.toContain(JSON.parse(clientKey).d);
@@ -185,7 +228,7 @@ describe('identityProviderConfigSchema', () => {
     'mail',
     'https://idp.example/claims/email',
     'urn:example:claims:email',
-  ])('S05: %s is no subject claim', subjectClaim => {
+  ])('S05: refuses %s as subject claim', subjectClaim => {
     expect(faults(identityProviderConfigSchema, { ...idp, subjectClaim })).toEqual(['subjectClaim']);
     expect(faults(identityProviderConfigSchema, { ...idp, accessTokens: { subjectClaim } })).toEqual([
       'accessTokens.subjectClaim',

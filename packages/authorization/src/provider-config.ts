@@ -1,32 +1,44 @@
 import * as z from 'zod';
-import { clientAuthenticationSchema } from './client-authentication-config.ts';
-import { clientKeySchema } from './client-key.ts';
-import { endpointUrlSchema, issuerSchema, localizedTextSchema, nameSchema, scopeTokenSchema } from './config-values.ts';
-import { expandPreset } from './presets/expand-preset.ts';
-import { protocolParameters, tokenProtocolParameters } from './protocol-parameters.ts';
-import { providerConfigFaults } from './provider-config-faults.ts';
-import { mcpResourceSchema } from './registration/mcp-resource-schema.ts';
+import {
+  clientAuthenticationOf,
+  clientAuthenticationSchema,
+  clientCredentialFaults,
+  clientKeySchema,
+} from './client-authentication.ts';
+import {
+  apiHostSchema,
+  endpointUrlSchema,
+  issuerSchema,
+  localizedTextSchema,
+  mcpResourceSchema,
+  nameSchema,
+  protocolParameters,
+  scopeTokenSchema,
+  tokenProtocolParameters,
+} from './config-values.ts';
 import { revocationConfigSchema } from './revocation-config.ts';
-import { tokenResponseConfigSchema } from './token-response-config.ts';
+import { tokenResponseConfigSchema } from './token-response.ts';
 
-/** What `z.httpUrl` accepts, but for spellings that no document has. */
+/** Matches what `z.httpUrl` accepts, except for unusual notations. */
 const httpUrlPattern = String.raw`^https?:\/\/(?:[^\s@\/?#]*@)?(?:[a-zA-Z0-9](?:[a-zA-Z0-9\-]*[a-zA-Z0-9])?\.)+[a-zA-Z]{2,}(?::\d+)?(?:[\/?#].*)?$`;
 
 const accountSchema = z.strictObject({
-  from: z.enum(['id_token', 'userinfo', 'token_response']).describe('Which answer tells the connected account'),
+  from: z
+    .enum(['id_token', 'userinfo', 'token_response'])
+    .describe('The response that identifies the connected account'),
   idClaim: z
     .string()
     .min(1)
     .max(100)
     .default('sub')
-    .describe('Member that identifies the account and never changes, perhaps as a dotted path: data.id'),
-  nameClaim: z.string().min(1).max(100).optional().describe('Member that the user recognises the account by'),
+    .describe('Member that identifies the account and never changes. May be a dotted path: data.id'),
+  nameClaim: z.string().min(1).max(100).optional().describe('Member by which the user recognises the account'),
 });
 
 const separatorSchema = z.enum([' ', ',']).default(' ');
 const scopesSchema = z.array(scopeTokenSchema).max(50).default([]);
 
-/** Further parameters of a request, none of which Postern sets itself. */
+/** Additional parameters of a request, except those that Postern sets itself. */
 const parametersSchema = (ours: ReadonlySet<string>) =>
   z
     .record(z.string().min(1).max(100), z.string().max(1000))
@@ -34,127 +46,227 @@ const parametersSchema = (ours: ReadonlySet<string>) =>
     .meta({ propertyNames: { type: 'string', minLength: 1, maxLength: 100, not: { enum: [...ours] } } })
     .default({});
 
-const providerMembers = z
-  .strictObject({
-    name: nameSchema.describe('Part of the redirect URI and of the API'),
-    displayName: z.string().min(1).max(80),
-    preset: nameSchema.optional().describe('Well-known provider whose settings are used where none are given here'),
-    presetValues: z
-      .record(z.string().min(1).max(40), z.string().min(1).max(500))
-      .optional()
-      .describe('What the preset leaves open, e.g. domain: acme.okta.com'),
-    documentation: z
-      .httpUrl()
-      .max(2000)
-      .meta({ pattern: httpUrlPattern })
-      .optional()
-      .describe("The provider's own documentation"),
-    flow: z.enum(['redirect', 'device']).default('redirect').describe('device: RFC 8628, where there is no redirect'),
+const members = z.strictObject({
+  name: nameSchema.describe('Name in the redirect URI and in the API'),
+  displayName: z.string().min(1).max(80),
+  preset: nameSchema.optional().describe('Well-known provider whose settings apply unless they are set here'),
+  presetValues: z
+    .record(z.string().min(1).max(40), z.string().min(1).max(500))
+    .optional()
+    .describe('Values that the preset requires, e.g. domain: acme.okta.com'),
+  documentation: z
+    .httpUrl()
+    .max(2000)
+    .meta({ pattern: httpUrlPattern })
+    .optional()
+    .describe("The provider's own documentation"),
+  flow: z
+    .enum(['redirect', 'device'])
+    .default('redirect')
+    .describe('device: RFC 8628, for providers that cannot redirect to the gateway'),
 
-    mcpResource: mcpResourceSchema
-      .optional()
-      .describe(
-        'A remote MCP server whose authorization server this is (RFC 9728); issuer and clientId may be left out',
-      ),
-    issuer: issuerSchema.optional().describe('Compared as a string with metadata, callbacks and ID tokens'),
-    discovery: z.enum(['oidc', 'oauth2']).optional().describe('OpenID Connect Discovery or RFC 8414; default oidc'),
-    authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
-    tokenEndpoint: endpointUrlSchema.optional(),
-    deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
-    pushedAuthorizationEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
-    userinfoEndpoint: endpointUrlSchema.optional().describe('Also where discovery does not name one'),
-    jwksUri: endpointUrlSchema.optional().describe('Without discovery: keys that verify ID tokens'),
-
-    clientId: z.string().min(1).max(2000).optional().describe('May be left out only with mcpResource'),
-    clientSecret: z.string().min(1).max(2000).optional(),
-    clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
-    clientAuthentication: clientAuthenticationSchema
-      .optional()
-      .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
-
-    baseScopes: scopesSchema.describe('Always requested, e.g. openid, offline_access'),
-    defaultScopes: scopesSchema.describe('Requested when the MCP server names none'),
-    scopes: z
-      .record(scopeTokenSchema, localizedTextSchema)
-      .optional()
-      .describe('Scopes that may be requested, each in plain words. Absent: every scope'),
-    scopeDescriptions: z
-      .record(scopeTokenSchema, localizedTextSchema)
-      .default({})
-      .describe('Plain words for scopes that the list above does not describe; restricts nothing'),
-    scopeImplies: z
-      .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
-      .default({})
-      .describe('Granted with a scope, e.g. user: [read:user], or another name of it'),
-    unreportedScopes: scopesSchema.describe('Never named in answers though granted, as openid and offline_access are'),
-    incrementalScopes: z.boolean().default(false).describe('The provider adds new scopes to those granted before'),
-    scopeSeparator: separatorSchema.describe('Between scopes in the token answer; "," at GitHub'),
-    scopeParameter: z
-      .string()
-      .regex(/^[a-z_]{1,40}$/)
-      .refine(name => name === 'scope' || !protocolParameters.has(name), 'is another protocol parameter')
-      .meta({ not: { enum: [...protocolParameters].filter(name => name !== 'scope') } })
-      .default('scope')
-      .describe('Carries the scopes in requests; user_scope where scope means those of a bot'),
-    requestScopeSeparator: separatorSchema.describe('Between scopes in requests'),
-    resources: z
-      .array(
-        z
-          .url()
-          .refine(value => !value.includes('#'), 'must not have a fragment')
-          .meta({ pattern: '^[A-Za-z][A-Za-z0-9+.-]*:[^#]+$' }),
-      )
-      .max(50)
-      .default([])
-      .describe('Resource indicators (RFC 8707) that may be requested'),
-
-    authorizationParameters: parametersSchema(protocolParameters).describe(
-      'Further parameters of the authorization request, e.g. access_type=offline',
+  mcpResource: mcpResourceSchema
+    .optional()
+    .describe(
+      'A remote MCP server that uses this provider as authorization server (RFC 9728); issuer and clientId are then optional',
     ),
-    tokenParameters: parametersSchema(tokenProtocolParameters).describe('Further parameters of token requests'),
-    refresh: z
-      .strictObject({
-        endpoint: endpointUrlSchema.optional().describe('Default: tokenEndpoint'),
-        parameters: parametersSchema(tokenProtocolParameters).describe('Beside tokenParameters'),
-        tokenResponse: tokenResponseConfigSchema.optional().describe('Default: that of the provider'),
-      })
-      .optional()
-      .describe('Where refreshing differs'),
-    tokenResponse: tokenResponseConfigSchema.optional().describe('How token answers differ from RFC 6749'),
-    revocation: revocationConfigSchema.optional().describe('Default: RFC 7009 where the metadata offers it'),
+  issuer: issuerSchema.optional().describe('Compared as a string with metadata, callbacks and ID tokens'),
+  discovery: z.enum(['oidc', 'oauth2']).optional().describe('OpenID Connect Discovery or RFC 8414; default oidc'),
+  authorizationEndpoint: endpointUrlSchema.optional().describe('Instead of discovery, with tokenEndpoint'),
+  tokenEndpoint: endpointUrlSchema.optional(),
+  deviceAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
+  pushedAuthorizationEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
+  userinfoEndpoint: endpointUrlSchema.optional().describe('Set it if discovery does not find it'),
+  jwksUri: endpointUrlSchema.optional().describe('Keys that verify ID tokens; only without discovery'),
 
-    pushedAuthorization: z
-      .enum(['auto', 'required', 'off'])
-      .default('auto')
-      .describe('PAR (RFC 9126): where it is offered, always, or never'),
-    dpop: z
-      .enum(['off', 'required'])
-      .default('off')
-      .describe('RFC 9449. A tool must then send a proof with every request to the API'),
-    pkce: z
-      .enum(['required', 'unsupported'])
-      .default('required')
-      .describe(
-        'unsupported: the provider fails requests with a code challenge; needs explicit endpoints and a client that authenticates',
-      ),
-    allowMissingPkceMetadata: z
-      .boolean()
-      .default(false)
-      .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
-    requireIss: z.boolean().default(false).describe('Refuse callbacks without iss (RFC 9207) though not advertised'),
-    account: accountSchema.optional().describe('How the connected account is recognised'),
-  })
-  .superRefine((config, context) => {
-    for (const { member, message } of providerConfigFaults(config))
-      context.addIssue({ code: 'custom', path: [member], message });
-  });
+  clientId: z.string().min(1).max(2000).optional().describe('Optional only with mcpResource'),
+  clientSecret: z.string().min(1).max(2000).optional(),
+  clientKey: clientKeySchema.optional().describe('Private JWK as JSON, for private_key_jwt'),
+  clientAuthentication: clientAuthenticationSchema
+    .optional()
+    .describe('Default: client_secret_basic with a clientSecret, private_key_jwt with a clientKey, otherwise none'),
+
+  baseScopes: scopesSchema.describe('Always requested, e.g. openid, offline_access'),
+  defaultScopes: scopesSchema.describe('Requested if the MCP server names none'),
+  scopes: z
+    .record(scopeTokenSchema, localizedTextSchema)
+    .optional()
+    .describe('Scopes that may be requested, with descriptions for users. If absent, every scope may be requested'),
+  scopeDescriptions: z
+    .record(scopeTokenSchema, localizedTextSchema)
+    .default({})
+    .describe('Descriptions for users of scopes that scopes does not describe; restricts nothing'),
+  scopeImplies: z
+    .record(scopeTokenSchema, z.array(scopeTokenSchema).max(100))
+    .default({})
+    .describe('Scopes that a scope includes, e.g. user: [read:user], or other names of the scope'),
+  unreportedScopes: scopesSchema.describe(
+    'Granted scopes that responses never name, such as openid and offline_access',
+  ),
+  incrementalScopes: z
+    .boolean()
+    .default(false)
+    .describe('Whether the provider adds new scopes to those granted before'),
+  scopeSeparator: separatorSchema.describe('Separates scopes in token responses; "," at GitHub'),
+  scopeParameter: z
+    .string()
+    .regex(/^[a-z_]{1,40}$/)
+    .refine(name => name === 'scope' || !protocolParameters.has(name), 'is another protocol parameter')
+    .meta({ not: { enum: [...protocolParameters].filter(name => name !== 'scope') } })
+    .default('scope')
+    .describe('Parameter for scopes in requests, e.g. user_scope if scope means those of a bot'),
+  requestScopeSeparator: separatorSchema.describe('Separates scopes in requests'),
+  resources: z
+    .array(
+      z
+        .url()
+        .refine(value => !value.includes('#'), 'must not have a fragment')
+        .meta({ pattern: '^[A-Za-z][A-Za-z0-9+.-]*:[^#]+$' }),
+    )
+    .max(50)
+    .default([])
+    .describe('Resource indicators (RFC 8707) that may be requested'),
+  apiHosts: z
+    .array(apiHostSchema)
+    .max(50)
+    .optional()
+    .describe(
+      "Hosts of the provider's API, e.g. api.example.com or *.example.com: `fetch` of @postern/mcp sends access tokens only " +
+        'to these hosts. If absent, to any host',
+    ),
+
+  authorizationParameters: parametersSchema(protocolParameters).describe(
+    'Additional parameters of the authorization request, e.g. access_type=offline',
+  ),
+  tokenParameters: parametersSchema(tokenProtocolParameters).describe('Additional parameters of token requests'),
+  refresh: z
+    .strictObject({
+      endpoint: endpointUrlSchema.optional().describe('Default: tokenEndpoint'),
+      parameters: parametersSchema(tokenProtocolParameters).describe('In addition to tokenParameters'),
+      tokenResponse: tokenResponseConfigSchema.optional().describe('Default: tokenResponse of the provider'),
+    })
+    .optional()
+    .describe('Differences of the refresh request'),
+  tokenResponse: tokenResponseConfigSchema.optional().describe('How token responses differ from RFC 6749'),
+  revocation: revocationConfigSchema.optional().describe('Default: RFC 7009 if the metadata offers it'),
+
+  pushedAuthorization: z
+    .enum(['auto', 'required', 'off'])
+    .default('auto')
+    .describe('PAR (RFC 9126): if offered, always, or never unless the provider requires it'),
+  dpop: z
+    .enum(['off', 'required'])
+    .default('off')
+    .describe('RFC 9449. A tool must then send a proof with every request to the API'),
+  pkce: z
+    .enum(['required', 'unsupported'])
+    .default('required')
+    .describe(
+      'unsupported: the provider rejects requests with a code challenge; needs explicit endpoints and a client that authenticates',
+    ),
+  allowMissingPkceMetadata: z
+    .boolean()
+    .default(false)
+    .describe('Accept metadata without code_challenge_methods_supported; PKCE is sent anyway'),
+  requireIss: z
+    .boolean()
+    .default(false)
+    .describe('Refuse callbacks without iss (RFC 9207) even if the metadata does not advertise it'),
+  account: accountSchema.optional().describe('How to identify the connected account'),
+});
+
+export type ProviderConfig = z.output<typeof members>;
+/** The operator's configuration, before defaults. */
+export type ProviderConfigInput = z.input<typeof members>;
+
+/** The configuration of a provider, after its preset is expanded. */
+export const providerMembers = members.superRefine((config, context) => {
+  for (const { member, message } of providerConfigFaults(config))
+    context.addIssue({ code: 'custom', path: [member], message });
+});
+
+interface MemberFault {
+  readonly member: string;
+  readonly message: string;
+}
+
+/** Returns contradicting and missing members, by member name. */
+function providerConfigFaults(config: ProviderConfig): MemberFault[] {
+  const unregistered = config.clientId === undefined;
+  return [
+    ...endpointFaults(config),
+    ...(unregistered ? unregisteredFaults(config) : clientCredentialFaults(config)),
+    ...proofFaults(config),
+  ];
+}
+
+function endpointFaults(config: ProviderConfig): MemberFault[] {
+  const faults: MemberFault[] = [];
+  const fault = (member: keyof ProviderConfig, message: string) => faults.push({ member, message });
+  const { authorizationEndpoint, tokenEndpoint, deviceAuthorizationEndpoint, issuer, jwksUri, account } = config;
+  const explicit = authorizationEndpoint !== undefined || tokenEndpoint !== undefined;
+  const redirect = config.flow === 'redirect';
+
+  if (explicit) {
+    if (redirect && authorizationEndpoint === undefined) fault('authorizationEndpoint', 'is needed with tokenEndpoint');
+    if (tokenEndpoint === undefined) fault('tokenEndpoint', 'is needed with authorizationEndpoint');
+    if (!redirect && deviceAuthorizationEndpoint === undefined)
+      fault('deviceAuthorizationEndpoint', 'is needed with tokenEndpoint');
+    if (config.discovery !== undefined) fault('discovery', 'cannot be combined with explicit endpoints');
+    if (config.mcpResource !== undefined) fault('mcpResource', 'cannot be combined with explicit endpoints');
+    if (account?.from === 'id_token' && (issuer === undefined || jwksUri === undefined))
+      fault('account', 'from an ID token needs issuer and jwksUri, which verify it');
+    if (account?.from === 'userinfo' && config.userinfoEndpoint === undefined)
+      fault('userinfoEndpoint', 'is needed for account');
+    if (config.pushedAuthorization === 'required' && config.pushedAuthorizationEndpoint === undefined)
+      fault('pushedAuthorizationEndpoint', 'is needed for pushedAuthorization required');
+  } else {
+    if (issuer === undefined && config.mcpResource === undefined)
+      fault('issuer', 'is needed unless endpoints are given');
+    if (jwksUri !== undefined) fault('jwksUri', 'comes from discovery');
+  }
+  if (config.pushedAuthorization === 'off' && config.pushedAuthorizationEndpoint !== undefined)
+    fault('pushedAuthorizationEndpoint', 'has no effect with pushedAuthorization off');
+  if (config.requireIss && issuer === undefined && config.mcpResource === undefined)
+    fault('issuer', 'is needed for requireIss');
+  // Otherwise the remote MCP server would decide which server receives the client secret.
+  if (config.mcpResource !== undefined && config.clientId !== undefined && issuer === undefined)
+    fault('issuer', 'is needed for clientId: a client is registered at one issuer');
+  return faults;
+}
 
 /**
- * A third-party authorization server at which Postern is registered as OAuth client. Presets are expanded before anything is
- * validated, so that what they bring meets the same rules.
+ * Without a client id, Postern registers itself, and configured credentials are a mistake. A key is allowed, because Postern
+ * publishes it and registers with it.
  */
-export const providerConfigSchema = z.preprocess(expandPreset, providerMembers);
+function unregisteredFaults(config: ProviderConfig): MemberFault[] {
+  if (config.mcpResource === undefined) return [{ member: 'clientId', message: 'is needed' }];
+  return (['clientSecret', 'clientAuthentication'] as const)
+    .filter(member => config[member] !== undefined)
+    .map(member => ({ member, message: 'needs clientId' }));
+}
 
-export type ProviderConfig = z.output<typeof providerConfigSchema>;
-/** As the operator writes it, before defaults. */
-export type ProviderConfigInput = z.input<typeof providerMembers>;
+function proofFaults(config: ProviderConfig): MemberFault[] {
+  const faults: MemberFault[] = [];
+  // The audience of an assertion must be the issuer, otherwise the assertion is valid at another server.
+  const method = config.clientAuthentication ?? (config.clientKey === undefined ? undefined : 'private_key_jwt');
+  const asserts = method === 'private_key_jwt' || method === 'client_secret_jwt';
+  if (asserts && config.issuer === undefined && config.mcpResource === undefined)
+    faults.push({ member: 'issuer', message: `is needed for clientAuthentication ${method}` });
+  if (config.revocation?.authentication === 'basic' && config.clientSecret === undefined)
+    faults.push({ member: 'revocation', message: 'by HTTP Basic needs a clientSecret' });
+  // Without client authentication, only PKCE protects a stolen code (RFC 7636 section 1).
+  if (config.pkce === 'unsupported' && clientAuthenticationOf(config) === 'none')
+    faults.push({ member: 'pkce', message: 'cannot be unsupported for a client that does not authenticate' });
+  // Metadata states PKCE support, and a client that registers itself may end up without authentication.
+  if (config.pkce === 'unsupported' && config.tokenEndpoint === undefined)
+    faults.push({ member: 'pkce', message: 'can be unsupported only with explicit endpoints' });
+  for (const [member, answers] of [
+    ['tokenResponse', config.tokenResponse],
+    ['refresh', config.refresh?.tokenResponse],
+  ] as const) {
+    if (config.dpop === 'required' && answers?.tokenType !== undefined)
+      faults.push({ member, message: 'cannot set the token type bearer with dpop required' });
+  }
+  return faults;
+}

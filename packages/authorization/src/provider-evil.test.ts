@@ -6,12 +6,14 @@ import {
   startEvilProvider,
 } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
-import { withoutNetwork } from './outbound-fetch-fixture.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { providerConfigSchema } from './presets/expand-preset.ts';
 import type { Provider } from './provider.ts';
-import { type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
 import { createProviderRegistry } from './provider-registry.ts';
+import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
+import { finish } from './testing/finish.ts';
+import { withoutNetwork } from './testing/outbound-fetch-fixture.ts';
 
 const redirectUri = new URL('http://127.0.0.1:1/callback/issues/tracker');
 const { state, clientSecret, accessToken, description } = canaries;
@@ -41,10 +43,10 @@ function provider(changes: Partial<ProviderConfigInput> = {}): Provider {
 async function connect(at: Provider, scopes = ['repo']) {
   const start = await at.start({ redirectUri, state, scopes });
   const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-  return at.finish({ ...start, callbackUrl, redirectUri, state, scopes });
+  return finish(at, { ...start, callbackUrl, redirectUri, state, scopes });
 }
 
-/** What an attempt to start fails with; nothing else than metadata has been asked for then. */
+/** Returns the code with which the start fails, after requests for metadata only. */
 async function startFailure(at: Provider): Promise<string> {
   const code = await failureCodeOf(at.start({ redirectUri, state, scopes: [] }));
   expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
@@ -53,15 +55,15 @@ async function startFailure(at: Provider): Promise<string> {
 
 describe('S14: PKCE in the metadata', () => {
   it.each([
-    ['absent', undefined],
-    ['without S256', ['plain']],
-    ['empty', []],
-  ])('%s → refused', async (_, methods) => {
+    ['no methods', undefined],
+    ['methods without S256', ['plain']],
+    ['an empty list of methods', []],
+  ])('refuses metadata with %s', async (_, methods) => {
     evil.metadata['code_challenge_methods_supported'] = methods;
     expect(await startFailure(provider())).toBe('pkce_unsupported');
   });
 
-  it('absent, and the operator opted out → PKCE is sent all the same', async () => {
+  it('sends PKCE even if the metadata lists no methods and the operator opted out', async () => {
     evil.metadata['code_challenge_methods_supported'] = undefined;
     const at = provider({ allowMissingPkceMetadata: true });
     const { authorizationUrl } = await at.start({ redirectUri, state, scopes: [] });
@@ -69,23 +71,23 @@ describe('S14: PKCE in the metadata', () => {
     expect((await connect(at)).accessToken).toBe('evil-access-token');
   });
 
-  it('T6: S256 denied → refused, whatever the operator opted out of', async () => {
+  it('T6: refuses metadata without S256 even if the operator opted out', async () => {
     evil.metadata['code_challenge_methods_supported'] = ['plain'];
     expect(await startFailure(provider({ allowMissingPkceMetadata: true }))).toBe('pkce_unsupported');
   });
 });
 
-describe('S15: iss in the whole flow', () => {
+describe('S15: iss in an authorization flow', () => {
   it.each([
-    ['wrong', 'https://other.example'],
-    ['missing though advertised', undefined],
-  ])('N5: %s → no token request', async (_, iss) => {
+    ['has another iss', 'https://other.example'],
+    ['lacks the advertised iss', undefined],
+  ])('N5: sends no token request if the response %s', async (_, iss) => {
     evil.authorizationResponse = query => ({ code: canaries.code, state: query.get('state') ?? undefined, iss });
     expect(await failureCodeOf(connect(provider()))).toBe('issuer_mismatch');
     expect(evil.requests('token')).toHaveLength(0);
   });
 
-  it('N5: wrong on an error response → its texts are not exposed', async () => {
+  it('N5: exposes no text of an error response with another iss', async () => {
     evil.authorizationResponse = query => ({
       error: 'access_denied',
       error_description: description,
@@ -97,7 +99,7 @@ describe('S15: iss in the whole flow', () => {
     expect(error.providerError).toBeUndefined();
   });
 
-  it('missing and not advertised → accepted, unless the operator requires it', async () => {
+  it('accepts a missing iss that is not advertised, unless the operator requires it', async () => {
     evil.metadata['authorization_response_iss_parameter_supported'] = undefined;
     evil.authorizationResponse = query => ({ code: canaries.code, state: query.get('state') ?? undefined });
     expect((await connect(provider())).accessToken).toBe('evil-access-token');
@@ -105,12 +107,12 @@ describe('S15: iss in the whole flow', () => {
   });
 
   it.each([
-    ['wrong', { iss: 'https://other.example', code: canaries.code }],
-    ['with a slash', { iss: 'SLASH', code: canaries.code }],
-    ['wrong on an error', { iss: 'https://other.example', error: 'access_denied' }],
-    ['missing', { code: canaries.code }],
-    ['missing on an error', { error: 'access_denied' }],
-  ])('N5: with explicit endpoints and an issuer, %s → refused', async (_, answer) => {
+    ['another iss', { iss: 'https://other.example', code: canaries.code }],
+    ['an iss with a slash', { iss: 'SLASH', code: canaries.code }],
+    ['another iss and an error', { iss: 'https://other.example', error: 'access_denied' }],
+    ['no iss', { code: canaries.code }],
+    ['no iss and an error', { error: 'access_denied' }],
+  ])('N5: with explicit endpoints and an issuer, refuses a response with %s', async (_, answer) => {
     const endpoints = { authorizationEndpoint: `${evil.issuer}/auth`, tokenEndpoint: `${evil.issuer}/token` };
     evil.authorizationResponse = query => ({
       state: query.get('state') ?? undefined,
@@ -122,7 +124,7 @@ describe('S15: iss in the whole flow', () => {
     expect(evil.requests('token')).toHaveLength(0);
   });
 
-  it('T4: what was recorded at the start counts, not what the metadata says later', async () => {
+  it('T4: requires iss if the metadata advertised it at the start, even if it no longer does', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: [] });
     evil.metadata['authorization_response_iss_parameter_supported'] = false;
@@ -142,10 +144,10 @@ describe('S15: iss in the whole flow', () => {
 describe('S17 and T12: metadata', () => {
   it.each([
     ['of another issuer', 'https://other.example'],
-    ['of an issuer that is no URL', 'x'],
-    ['with a trailing slash', 'SLASH'],
-    ['in another case', 'CASE'],
-  ])('%s → refused', async (_, issuer) => {
+    ['of an issuer that is not a URL', 'x'],
+    ['of an issuer with a trailing slash', 'SLASH'],
+    ['of an issuer in another case', 'CASE'],
+  ])('%s is refused', async (_, issuer) => {
     evil.metadata['issuer'] = issuer
       .replace('SLASH', `${evil.issuer}/`)
       .replace('CASE', evil.issuer.replace('localhost', 'LOCALHOST'));
@@ -155,13 +157,13 @@ describe('S17 and T12: metadata', () => {
 
   it.each([
     ['is HTML', { body: '<html>', headers: { 'content-type': 'text/html' } }],
-    ['is cut off', { body: '{"issuer":"http' }],
-    ['is a list', { body: '[]' }],
+    ['is truncated', { body: '{"issuer":"http' }],
+    ['is an array', { body: '[]' }],
     ['has no issuer', { body: '{}' }],
-    ['has no issuer that is a text', { body: '{"issuer":7}' }],
-    ['N3: says something twice', { body: '{"issuer":"https://other.example","issuer":"https://another.example"}' }],
-    ['is not there', { status: 404, body: '{}' }],
-  ])('that %s → refused', async (_, answer) => {
+    ['has a number as issuer', { body: '{"issuer":7}' }],
+    ['N3: has a duplicate member', { body: '{"issuer":"https://other.example","issuer":"https://another.example"}' }],
+    ['does not exist', { status: 404, body: '{}' }],
+  ])('that %s is refused', async (_, answer) => {
     evil.metadataAnswer = () => answer;
     expect(await startFailure(provider())).toBe('invalid_metadata');
   });
@@ -170,19 +172,19 @@ describe('S17 and T12: metadata', () => {
     ['no authorization endpoint', { authorization_endpoint: undefined }],
     ['no token endpoint', { token_endpoint: undefined }],
     ['a script as authorization endpoint', { authorization_endpoint: 'javascript:alert(1)' }],
-    ['http on the network', { token_endpoint: 'http://as.example/token' }],
+    ['a token endpoint with http', { token_endpoint: 'http://as.example/token' }],
     [
-      'a redirect URI of its own',
+      'a redirect URI in the authorization endpoint',
       { authorization_endpoint: 'http://localhost/auth?redirect_uri=https://evil.example' },
     ],
-    ['a client id of its own', { authorization_endpoint: 'http://localhost/auth?client_id=other' }],
+    ['a client id in the authorization endpoint', { authorization_endpoint: 'http://localhost/auth?client_id=other' }],
     ['a number as JWKS', { jwks_uri: 7 }],
-  ])('T12: with %s → refused', async (_, changes) => {
+  ])('T12: with %s is refused', async (_, changes) => {
     Object.assign(evil.metadata, changes);
     expect(await startFailure(provider())).toBe('invalid_metadata');
   });
 
-  it('S55: 256 MiB of metadata → refused after a small part of it', async () => {
+  it('S55: of 256 MiB is refused after a small part', async () => {
     const chunk = Buffer.alloc(64 * 1024, ' ');
     let produced = 0;
     evil.metadataAnswer = () => ({
@@ -194,7 +196,7 @@ describe('S17 and T12: metadata', () => {
     expect(produced).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('S55: a redirect of the metadata is not followed', async () => {
+  it('S55: is not fetched through a redirect', async () => {
     await using inside = await listenHttp((_, response) => response.end('{}'));
     evil.metadataAnswer = () => ({ status: 302, headers: { location: `http://localhost:${inside.port}/` }, body: '' });
     expect(await startFailure(provider())).toBe('outbound_redirect');
@@ -202,9 +204,9 @@ describe('S17 and T12: metadata', () => {
   });
 
   it.each(['https://127.0.0.1/token', 'https://169.254.169.254/token', 'https://[::1]/token'])(
-    'T48: token endpoint %s named by metadata → blocked',
+    'T48: cannot make the gateway call the token endpoint %s',
     async token_endpoint => {
-      // Seen from production, where even the metadata would not be read from here: the answers come from the test.
+      // As in production, loopback is not allowed. Therefore the test itself answers the request for the metadata.
       await using guarded = createOutboundFetch({ allowLoopback: false });
       const issuer = 'https://as.example';
       const metadata = { ...evil.metadata, issuer, token_endpoint };
@@ -227,7 +229,7 @@ describe('S17 and T12: metadata', () => {
     },
   );
 
-  it('T12: an https issuer does not lead to http endpoints of this machine', async () => {
+  it('T12: of an https issuer cannot name http endpoints on this machine', async () => {
     const issuer = 'https://as.example';
     const config = providerConfigSchema.parse({ name: 'tracker', displayName: 'Tracker', issuer, clientId: 'postern' });
     const answering = withoutNetwork(async () => Response.json({ ...evil.metadata, issuer }));
@@ -238,38 +240,38 @@ describe('S17 and T12: metadata', () => {
   });
 });
 
-describe('N3: token answers', () => {
+describe('N3: token responses', () => {
   const good = { access_token: accessToken, token_type: 'Bearer' };
 
   it.each([
-    ['empty', { body: '' }],
+    ['an empty body', { body: '' }],
     ['HTML', { body: `<html>${accessToken}`, headers: { 'content-type': 'text/html' } }],
-    ['truncated', { body: `{"access_token":"${accessToken}","token_ty` }],
-    ['a list', { body: '[]' }],
+    ['truncated JSON', { body: `{"access_token":"${accessToken}","token_ty` }],
+    ['an array', { body: '[]' }],
     ['null', { body: 'null' }],
     ['an error with 200', { body: { error: 'invalid_grant', error_description: description } }],
-    ['without access token', { body: { token_type: 'Bearer' } }],
+    ['no access token', { body: { token_type: 'Bearer' } }],
     ['an empty access token', { body: { ...good, access_token: '' } }],
     ['a number as access token', { body: { ...good, access_token: 7 } }],
     ['an access token with a line break', { body: { ...good, access_token: `${accessToken}\r\nx: y` } }],
-    ['without token type', { body: { access_token: accessToken } }],
+    ['no token type', { body: { access_token: accessToken } }],
     ['another token type', { body: { ...good, token_type: 'mac' } }],
-    ['a DPoP token, which was not asked for', { body: { ...good, token_type: 'DPoP' } }],
-    ['expires_in negative', { body: { ...good, expires_in: -1 } }],
-    ['expires_in a string', { body: { ...good, expires_in: '3600' } }],
-    ['expires_in 1e99', { body: `{"access_token":"${accessToken}","token_type":"Bearer","expires_in":1e99}` }],
-    ['expires_in too large for a number', { body: `{"access_token":"x","token_type":"Bearer","expires_in":1e999}` }],
+    ['a DPoP token that was not requested', { body: { ...good, token_type: 'DPoP' } }],
+    ['a negative expires_in', { body: { ...good, expires_in: -1 } }],
+    ['a string as expires_in', { body: { ...good, expires_in: '3600' } }],
+    ['an expires_in of 1e99', { body: `{"access_token":"${accessToken}","token_type":"Bearer","expires_in":1e99}` }],
+    ['an expires_in too large for a number', { body: `{"access_token":"x","token_type":"Bearer","expires_in":1e999}` }],
     ['a number as scope', { body: { ...good, scope: 7 } }],
     ['an object as refresh token', { body: { ...good, refresh_token: {} } }],
     ['a 201', { status: 201, body: good }],
     ['a 400 without OAuth error', { status: 400, body: '<html>' }],
-  ])('%s → rejected', async (_, answer) => {
+  ])('rejects %s', async (_, answer) => {
     evil.tokenAnswer = () => answer;
     expect(await failureOf(connect(provider()))).toMatchObject({ code: 'invalid_token_response', retryable: true });
     expect(evil.requests('token')).toHaveLength(1);
   });
 
-  it('an OAuth error → its code, not its text', async () => {
+  it('reports the code of an OAuth error, not its text', async () => {
     evil.tokenAnswer = () => ({ status: 400, body: { error: description, error_description: description } });
     expect(await failureOf(connect(provider()))).toMatchObject({
       code: 'provider_error',
@@ -277,7 +279,7 @@ describe('N3: token answers', () => {
     });
   });
 
-  it('20 MiB → rejected after a small part of it', async () => {
+  it('rejects 20 MiB after a small part', async () => {
     const chunk = Buffer.alloc(64 * 1024, ' ');
     let produced = 0;
     evil.tokenAnswer = () => ({
@@ -289,14 +291,14 @@ describe('N3: token answers', () => {
     expect(produced).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('a redirect → rejected, the code goes nowhere else', async () => {
+  it('rejects a redirect and does not send the code there', async () => {
     await using inside = await listenHttp((_, response) => response.end('{}'));
     evil.tokenAnswer = () => ({ status: 307, headers: { location: `http://localhost:${inside.port}/` }, body: '' });
     expect(await failureCodeOf(connect(provider()))).toBe('outbound_redirect');
     expect(inside.connections).toBe(0);
   });
 
-  it('members named like parts of an object → do no harm', async () => {
+  it('ignores a __proto__ member', async () => {
     evil.tokenAnswer = () => ({ body: `{"__proto__":{"admin":true},"access_token":"x","token_type":"Bearer"}` });
     const grant = await connect(provider());
     expect(grant).toEqual({ accessToken: 'x', tokenType: 'bearer', scopes: ['repo'], issuer: evil.issuer });
@@ -306,11 +308,11 @@ describe('N3: token answers', () => {
 
 describe('S19: granted scopes', () => {
   it.each([
-    ['absent: those requested', undefined, ' ', ['repo']],
-    ['fewer', '', ' ', []],
-    ['more', 'repo admin repo', ' ', ['repo', 'admin']],
-    ['commas by default are part of a scope', 'repo,gist', ' ', ['repo,gist']],
-    ['commas where configured', 'repo,gist', ',', ['repo', 'gist']],
+    ['are the requested ones if the response has no scope', undefined, ' ', ['repo']],
+    ['may be fewer than requested', '', ' ', []],
+    ['may be more than requested', 'repo admin repo', ' ', ['repo', 'admin']],
+    ['may contain commas', 'repo,gist', ' ', ['repo,gist']],
+    ['are separated by commas if configured', 'repo,gist', ',', ['repo', 'gist']],
   ] as const)('%s', async (_, scope, scopeSeparator, scopes) => {
     evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { scope }) });
     expect((await connect(provider({ scopeSeparator }))).scopes).toEqual(scopes);
@@ -318,14 +320,14 @@ describe('S19: granted scopes', () => {
 });
 
 describe('S19: incremental grants', () => {
-  it('without a scope in the answer, those held before are granted still', async () => {
+  it('keep the held scopes if the response has no scope', async () => {
     const scopes = ['gist'];
     const request = { redirectUri, state, scopes, heldScopes: ['repo', 'profile'] };
     const grantedBy = async (changes: Partial<ProviderConfigInput>) => {
       const at = provider(changes);
       const start = await at.start(request);
       const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-      return (await at.finish({ ...start, callbackUrl, ...request })).scopes;
+      return (await finish(at, { ...start, callbackUrl, ...request })).scopes;
     };
     expect(await grantedBy({ incrementalScopes: true })).toEqual(['gist', 'repo', 'profile']);
     expect(await grantedBy({})).toEqual(['gist']);

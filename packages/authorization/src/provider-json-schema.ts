@@ -4,12 +4,12 @@ import type { Placeholder, Preset } from './presets/preset.ts';
 
 type Keywords = Readonly<Record<string, unknown>>;
 
-/** Members that a preset never brings, so `null` has nothing to take away. */
+/** Members that no preset has, so `null` is meaningless. */
 const neverNull = new Set(['name', 'preset', 'presetValues', 'clientId']);
 
 /**
- * Completes the JSON Schema of a provider by what `expandPreset` and `providerConfigFaults` decide: with a preset most members
- * may be left out, `null` takes one away, and `scopes` may be a list of names.
+ * Completes the JSON Schema of a provider with the rules of `expandPreset` and `providerConfigFaults`: with a preset most members
+ * are optional, `null` removes one, and `scopes` may be a list of names.
  */
 export function providerJsonSchema(
   schema: Keywords & { readonly properties: Readonly<Record<string, Keywords>> },
@@ -55,7 +55,7 @@ const withoutPreset = {
   ],
 };
 
-/** Which values a preset knows, and which of them it cannot do without. */
+/** Returns the known and required placeholder values of each preset. */
 function presetRules(): Keywords[] {
   const isPlain = ({ placeholders }: Preset) => Object.keys(placeholders).length === 0;
   const named = (group: readonly Preset[]) =>
@@ -105,7 +105,7 @@ function mapValues<T>(record: Readonly<Record<string, T>>, change: (value: T) =>
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 }
 
-/** What may stand beside the value goes to the outside, where editors look for it. */
+/** Moves description and default to the outer schema, where editors look for them. */
 function oneMore({ description, default: fallback, ...schema }: Keywords, alternative: Keywords): Keywords {
   const alternatives = Array.isArray(schema['anyOf']) && Object.keys(schema).length === 1 ? schema['anyOf'] : [schema];
   return {

@@ -1,17 +1,17 @@
 import { type ClientRegistrationSource, configuredRegistration } from './client-registration.ts';
 import { createProvider } from './configured-provider.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import type { Provider } from './provider.ts';
 import type { ProviderConfig } from './provider-config.ts';
 import { createMetadataCache } from './server-metadata.ts';
 
-/** The configured providers by name. Building it touches no network: metadata is read when a provider is first used. */
+/** The configured providers by name. Metadata is fetched when a provider is first used. */
 export interface ProviderRegistry {
   get(name: string): Provider | undefined;
   readonly names: readonly string[];
 }
 
-/** @throws {TypeError} when two providers have the same name, or one is to be registered at run time and nothing does that. */
+/** @throws {TypeError} if two providers have the same name, or if `registrationsOf` is missing for a remote MCP server */
 export function createProviderRegistry(p: {
   providers: readonly ProviderConfig[];
   fetch: OutboundFetch;

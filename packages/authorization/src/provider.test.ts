@@ -6,11 +6,13 @@ import {
   type TestProvider,
 } from '@postern/testkit/providers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { providerConfigSchema } from './presets/expand-preset.ts';
 import type { Grant, Provider } from './provider.ts';
-import { type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
 import { createProviderRegistry } from './provider-registry.ts';
+import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
+import { finish } from './testing/finish.ts';
 
 const redirectUri = new URL('http://127.0.0.1:1/callback/issues/tracker');
 const otherRedirectUri = new URL('http://127.0.0.1:1/callback/calendar/tracker');
@@ -69,10 +71,10 @@ async function connect(
   const { scopes = ['repo'], user = 'alice', grantScopes, ...request } = p;
   const start = await at.start({ redirectUri, state, scopes, ...request });
   const callbackUrl = await driveAuthorization(start.authorizationUrl, user, grantScopes ? { grantScopes } : {});
-  return at.finish({ ...start, callbackUrl, redirectUri, state, scopes, ...request });
+  return finish(at, { ...start, callbackUrl, redirectUri, state, scopes, ...request });
 }
 
-describe('connect flow at a real provider', () => {
+describe('an authorization flow at a real provider', () => {
   it.each([
     ['OpenID Connect discovery', () => provider()],
     ['RFC 8414 discovery', () => provider({ discovery: 'oauth2' })],
@@ -92,7 +94,7 @@ describe('connect flow at a real provider', () => {
     expect(op.requests('token')).toHaveLength(1);
   });
 
-  it('S14: every authorization request carries PKCE with S256, and the token request its verifier', async () => {
+  it('S14: sends PKCE with S256 in every authorization request, and the verifier in the token request', async () => {
     for (const at of [provider(), provider({ discovery: 'oauth2' }), provider(explicit())]) {
       op.clearRequests();
       const start = await at.start({ redirectUri, state, scopes: ['repo'] });
@@ -103,27 +105,27 @@ describe('connect flow at a real provider', () => {
       expect(start.authorizationUrl.href).not.toContain(start.codeVerifier);
 
       const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-      const finish = at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
-      // First what was sent: a request without the verifier fails as well, and the failure does not say why.
-      await Promise.allSettled([finish]);
+      const finished = finish(at, { ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+      // Check the sent request first: a request without the verifier fails too, with the same error.
+      await Promise.allSettled([finished]);
       expect(op.requests('token')[0]?.form['code_verifier']).toBe(start.codeVerifier);
-      expect(await finish).toMatchObject({ scopes: ['repo'] });
+      expect(await finished).toMatchObject({ scopes: ['repo'] });
     }
   });
 
-  it('T5: another code verifier gets nothing', async () => {
+  it('T5: the provider rejects another code verifier', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
     const { codeVerifier } = canaries;
     const error = await failureOf(
-      at.finish({ ...start, codeVerifier, callbackUrl, redirectUri, state, scopes: ['repo'] }),
+      finish(at, { ...start, codeVerifier, callbackUrl, redirectUri, state, scopes: ['repo'] }),
       [callbackUrl.searchParams.get('code') ?? ''],
     );
     expect(error).toMatchObject({ code: 'provider_error', providerError: 'invalid_grant', retryable: true });
   });
 
-  it('S16: a code issued to one redirect URI is worth nothing with another', async () => {
+  it('S16: the provider rejects a code with another redirect URI', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
@@ -132,26 +134,26 @@ describe('connect flow at a real provider', () => {
     expect(await failureOf(exchange, [code, start.codeVerifier])).toMatchObject({ providerError: 'invalid_grant' });
   });
 
-  it('T4: a code of the former authorization server never reaches the one configured since', async () => {
+  it('T4: never sends a code of the former authorization server to a newly configured one', async () => {
     const start = await provider().start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
     const since = provider({ issuer: 'https://other.example' });
     const code = callbackUrl.searchParams.get('code') ?? '';
     for (const attempt of [
       since.validateCallback({ ...start, callbackUrl, redirectUri, state }),
-      // The code was held for an external verification meanwhile.
+      // The code was held for an external verification.
       since.exchange({ ...start, code, redirectUri, scopes: ['repo'] }),
     ])
       expect(await failureCodeOf(attempt)).toBe('issuer_mismatch');
   });
 
-  it('S21: the client secret is never in a URL', async () => {
+  it('S21: never sends the client secret in a URL', async () => {
     await connect(provider());
     await connect(provider({ clientId: 'postern-post', clientSecret, clientAuthentication: 'client_secret_post' }));
     expect(op.requests().some(({ url }) => url.href.includes(clientSecret))).toBe(false);
   });
 
-  it('says where the browser goes', async () => {
+  it('returns the host to which the browser goes', async () => {
     const { host } = new URL(op.issuer);
     expect(provider(explicit()).destinationHost()).toBe(host);
     expect(await provider().destinationHost()).toBe(host);
@@ -162,7 +164,7 @@ describe('connect flow at a real provider', () => {
     });
   });
 
-  it('sends further parameters and the expected account', async () => {
+  it('sends the configured parameters and the expected account', async () => {
     const at = provider({ authorizationParameters: { access_type: 'offline' } });
     const { authorizationUrl } = await at.start({ redirectUri, state, scopes: [], expectedAccount: 'octocat' });
     expect(Object.fromEntries(authorizationUrl.searchParams)).toMatchObject({
@@ -176,12 +178,12 @@ describe('connect flow at a real provider', () => {
   });
 });
 
-describe('denial and trouble', () => {
-  it('a denial at the provider is told apart, and the token endpoint is never called', async () => {
+describe('denials and failures', () => {
+  it('reports a denial as access_denied, and never calls the token endpoint', async () => {
     const at = provider();
     const start = await at.start({ redirectUri, state, scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice', { decision: 'deny' });
-    const error = await failureOf(at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] }));
+    const error = await failureOf(finish(at, { ...start, callbackUrl, redirectUri, state, scopes: ['repo'] }));
     expect(error).toMatchObject({ code: 'access_denied', retryable: false });
     expect(op.requests('token')).toHaveLength(0);
   });
@@ -190,8 +192,8 @@ describe('denial and trouble', () => {
     const at = provider();
     const start = await at.start({ redirectUri, state: 'of somebody else', scopes: ['repo'] });
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-    const finish = at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
-    expect(await failureCodeOf(finish, [callbackUrl.searchParams.get('code') ?? ''])).toBe('state_mismatch');
+    const finished = finish(at, { ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+    expect(await failureCodeOf(finished, [callbackUrl.searchParams.get('code') ?? ''])).toBe('state_mismatch');
     expect(op.requests('token')).toHaveLength(0);
   });
 
@@ -201,7 +203,7 @@ describe('denial and trouble', () => {
     ['502', { status: 502, body: '<html>' }],
     ['503', { status: 503 }],
     ['a broken connection', { drop: 'before' }],
-    ['N2: a lost answer', { drop: 'after' }],
+    ['N2: a lost response', { drop: 'after' }],
   ] as const)(
     'N1: %s at the token endpoint can be retried by the user; the code is not sent twice',
     async (_, fault) => {
@@ -209,8 +211,8 @@ describe('denial and trouble', () => {
       const start = await at.start({ redirectUri, state, scopes: ['repo'] });
       const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
       op.fault({ endpoint: 'token', ...fault });
-      const finish = at.finish({ ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
-      const error = await failureOf(finish, [callbackUrl.searchParams.get('code') ?? '', start.codeVerifier]);
+      const finished = finish(at, { ...start, callbackUrl, redirectUri, state, scopes: ['repo'] });
+      const error = await failureOf(finished, [callbackUrl.searchParams.get('code') ?? '', start.codeVerifier]);
       expect(error).toMatchObject({ code: 'provider_unavailable', retryable: true });
       expect(op.requests('token')).toHaveLength(1);
 
@@ -219,7 +221,7 @@ describe('denial and trouble', () => {
     },
   );
 
-  it('N2: no answer in time is the same', async () => {
+  it('N2: treats a timeout of the token endpoint like a lost response', async () => {
     await using impatient = createOutboundFetch({ allowLoopback: true, timeoutMs: 200 });
     const config = providerConfigSchema.parse({
       name: 'tracker',
@@ -235,7 +237,7 @@ describe('denial and trouble', () => {
     expect(await failureOf(exchange)).toMatchObject({ code: 'provider_unavailable', retryable: true });
   });
 
-  it('a wrong client secret is for the operator', async () => {
+  it('reports a wrong client secret as not retryable', async () => {
     const at = provider({ clientId: 'postern', clientSecret: 'canary-wrong-secret' });
     const exchange = at.exchange({ ...canaries, redirectUri, scopes: ['repo'], expectedIssuer: op.issuer });
     expect(await failureOf(exchange, ['canary-wrong-secret'])).toMatchObject({
@@ -247,25 +249,25 @@ describe('denial and trouble', () => {
 });
 
 describe('S19: scopes and resources', () => {
-  it('tells which of the requested scopes were granted', async () => {
+  it('reports which of the requested scopes were granted', async () => {
     const grant = await connect(provider(), { scopes: ['repo', 'gist'], user: 'bob', grantScopes: ['gist'] });
     expect(grant.scopes).toEqual(['gist']);
   });
 
-  it('asks for the default scopes when none is named, and for the base scopes always', () => {
+  it('requests the default scopes if none are named, and always the base scopes', () => {
     const at = provider({ baseScopes: ['offline_access'], defaultScopes: ['repo'] });
     expect(at.requestedScopes([])).toEqual(['offline_access', 'repo']);
     expect(at.requestedScopes(['gist', 'gist'])).toEqual(['offline_access', 'gist']);
   });
 
-  it('asks only for scopes that the configuration describes, where it describes any', async () => {
+  it('requests only described scopes if the configuration describes any', async () => {
     const at = provider({ scopes: { repo: 'Your repositories' }, baseScopes: ['offline_access'] });
     expect(at.requestedScopes(['repo'])).toEqual(['offline_access', 'repo']);
     expect(await failureCodeOf(at.start({ redirectUri, state, scopes: ['repo', 'gist'] }))).toBe('scope_not_allowed');
     expect(at.scopeDescriptions).toEqual({ repo: 'Your repositories' });
   });
 
-  it.each(['repo gist', '', 'a"b', 'a\\b', 'a\u0000'])('%j is no scope', async scope => {
+  it.each(['repo gist', '', 'a"b', 'a\\b', 'a\u0000'])('refuses %j as a scope', async scope => {
     expect(await failureCodeOf(() => provider().requestedScopes([scope]))).toBe('scope_not_allowed');
   });
 
@@ -282,7 +284,7 @@ describe('S19: scopes and resources', () => {
 });
 
 describe('the connected account', () => {
-  it('comes from the ID token, for which openid and a nonce are sent', async () => {
+  it('comes from the ID token, requested with openid and a nonce', async () => {
     const at = provider({ account: { from: 'id_token', nameClaim: 'preferred_username' } });
     const start = await at.start({ redirectUri, state, scopes: ['repo', 'profile'] });
     expect(start.authorizationUrl.searchParams.get('nonce')).toBe(start.nonce);
@@ -297,7 +299,7 @@ describe('the connected account', () => {
     expect((await connect(at)).account).toEqual({ id: 'alice', name: 'alice@example.com' });
   });
 
-  it('a failing userinfo endpoint is not taken for an account', async () => {
+  it('is not guessed if the userinfo endpoint fails', async () => {
     const at = provider({ account: { from: 'userinfo' }, baseScopes: ['openid'] });
     op.fault({ endpoint: 'userinfo', status: 403, body: '{"sub":"alice"}' });
     expect(await failureCodeOf(connect(at))).toBe('invalid_userinfo');
@@ -305,21 +307,21 @@ describe('the connected account', () => {
 });
 
 describe('single sign-on at the provider', () => {
-  it('consent given before leads straight back, with a new code', async () => {
+  it('returns a new code without another consent', async () => {
     const at = provider();
     const jar = createCookieJar();
     const first = await at.start({ redirectUri, state, scopes: ['repo'] });
     await driveAuthorization(first.authorizationUrl, 'alice', { jar });
     op.clearRequests();
     const second = await at.start({ redirectUri, state, scopes: ['repo'] });
-    const callbackUrl = await driveAuthorization(second.authorizationUrl, 'nobody', { jar });
+    const callbackUrl = await driveAuthorization(second.authorizationUrl, 'unused', { jar });
     expect(op.requests('interaction')).toHaveLength(0);
     expect(callbackUrl.searchParams.get('code')).not.toBeNull();
   });
 });
 
 describe('createProviderRegistry', () => {
-  it('is built without network', () => {
+  it('sends no request when it is created', () => {
     const config = providerConfigSchema.parse({
       name: 'tracker',
       displayName: 'Tracker',

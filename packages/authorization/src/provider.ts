@@ -1,10 +1,9 @@
-import type { Account } from './account.ts';
 import type { LocalizedText } from './config-values.ts';
-import type { DeviceAuthorization } from './device/device-authorization.ts';
-import type { DevicePoll } from './device/device-poll.ts';
+import type { DeviceAuthorization, DevicePoll } from './device-flow.ts';
 import type { DpopKey, DpopProofRequest } from './dpop.ts';
 import type { RevocationResult } from './revocation.ts';
 import type { TokenType } from './token-response.ts';
+import type { Account } from './user-claims.ts';
 
 export interface StartRequest {
   /** One per MCP server and provider. Without query and fragment. */
@@ -14,11 +13,11 @@ export interface StartRequest {
   readonly scopes: readonly string[];
   /** RFC 8707 resource indicator, one of the configured ones. */
   readonly resource?: string;
-  /** Account the user is expected to choose, sent as `login_hint`. */
+  /** Account that the user is expected to choose, sent as `login_hint`. */
   readonly expectedAccount?: string;
 }
 
-/** Where to send the browser, and what to remember until it comes back. */
+/** The URL for the browser, and the values to store until the callback. */
 export interface AuthorizationStart {
   readonly authorizationUrl: URL;
   /** Secret until the exchange. */
@@ -26,14 +25,14 @@ export interface AuthorizationStart {
   /** Present when an ID token is expected. */
   readonly nonce?: string;
   /**
-   * Issuer of the authorization server: `iss` of the callback must equal it, and the code goes to this server only. Undefined
-   * where the operator configured endpoints without an issuer.
+   * Issuer of the authorization server. `iss` of the callback must equal it, and the code goes only to this server. Undefined
+   * if the operator configured endpoints without an issuer.
    */
   readonly expectedIssuer: string | undefined;
   readonly issRequired: boolean;
-  /** Host the browser goes to, in ASCII, with a port unless it is the default one. */
+  /** Host to which the browser goes, in ASCII, with a port unless it is the default port. */
   readonly destinationHost: string;
-  /** Present when the tokens are to be bound to it; handed back at the exchange. Secret. */
+  /** The key to which the tokens will be bound, if any; passed to the exchange. Secret. */
   readonly dpopKey?: DpopKey;
 }
 
@@ -42,7 +41,7 @@ export interface CallbackRequest {
   readonly callbackUrl: URL;
   readonly redirectUri: URL;
   readonly state: string;
-  /** As recorded at the start, never as the provider is configured now. */
+  /** The value recorded at the start, never the current configuration. */
   readonly expectedIssuer: string | undefined;
   readonly issRequired: boolean;
 }
@@ -51,18 +50,18 @@ export interface CodeExchangeRequest {
   readonly code: string;
   readonly redirectUri: URL;
   readonly codeVerifier: string;
-  /** As recorded at the start. Without it no ID token is looked at. */
+  /** The value recorded at the start. Without it, ID tokens are ignored. */
   readonly nonce?: string;
   readonly scopes: readonly string[];
-  /** Granted before, at a provider that adds new scopes to them (`incremental`). */
+  /** Scopes granted before, at a provider that adds new scopes to them (`incremental`). */
   readonly heldScopes?: readonly string[];
   readonly resource?: string;
-  /** As recorded at the start. */
+  /** The value recorded at the start. */
   readonly expectedIssuer: string | undefined;
   readonly dpopKey?: DpopKey;
 }
 
-/** What the provider issued. Every token in it is a secret. */
+/** The tokens that the provider issued. All of them are secret. */
 export interface Grant {
   readonly accessToken: string;
   readonly tokenType: TokenType;
@@ -70,50 +69,50 @@ export interface Grant {
   readonly expiresAt?: number;
   readonly refreshToken?: string;
   readonly idToken?: string;
-  /** Granted scopes, which may be fewer or more than the requested ones, with all that they imply. */
+  /** Granted scopes and their implied scopes. They may be fewer or more than requested. */
   readonly scopes: string[];
   readonly account?: Account;
   /**
-   * The authorization server that issued the grant. The caller stores it with the tokens and hands it back: the tokens go to
-   * this server only, whatever the configuration or a remote MCP server names later. Undefined where the operator configured
-   * endpoints without an issuer.
+   * The authorization server that issued the grant. The caller stores it with the tokens and passes it back: tokens go only
+   * to this server, even if the configuration or a remote MCP server names another one later. Undefined if the operator
+   * configured endpoints without an issuer.
    */
   readonly issuer: string | undefined;
-  /** The private key that the tokens are bound to, exactly where `tokenType` is `dpop`. Secret. */
+  /** The private key that the tokens are bound to, present exactly if `tokenType` is `dpop`. Secret. */
   readonly dpopKey?: DpopKey;
 }
 
 export interface RefreshRequest {
   readonly refreshToken: string;
-  /** The scopes held so far. */
+  /** The scopes of the current grant. */
   readonly scopes: readonly string[];
-  /** That of the start: it tells which registration the refresh token belongs to. */
+  /** The redirect URI of the start, which identifies the registration of the refresh token. */
   readonly redirectUri: URL;
   readonly resource?: string;
-  /** Of the grant. */
+  /** The value of the grant. */
   readonly issuer: string | undefined;
-  /** Of the grant. */
+  /** The value of the grant. */
   readonly dpopKey?: DpopKey;
 }
 
-/** Absent refresh token: the old one stays valid. The DPoP key stays the same. */
+/** Without a refresh token, the old refresh token stays valid. The DPoP key never changes. */
 export type RefreshedGrant = Omit<Grant, 'idToken' | 'account' | 'issuer' | 'dpopKey'>;
 
 export interface RevokeRequest {
   readonly accessToken: string;
   readonly refreshToken?: string;
-  /** This and the issuer as at a refresh. */
+  /** Redirect URI and issuer, like in a refresh. */
   readonly redirectUri: URL;
   readonly issuer: string | undefined;
   readonly dpopKey?: DpopKey;
 }
 
-/** The browser is not sent to the redirect URI; it tells which registration is used, as for every other request. */
+/** The redirect URI only identifies the registration; the browser never visits it. */
 export type DeviceStartRequest = Pick<StartRequest, 'redirectUri' | 'scopes' | 'resource'>;
 
-/** What to show the person, and what to remember until the person has decided. */
+/** The codes to show to the user, and the values to store until the user decides. */
 export interface DeviceStart extends DeviceAuthorization, Pick<AuthorizationStart, 'expectedIssuer' | 'dpopKey'> {
-  /** Host of `verificationUri`, in ASCII, with a port unless it is the default one. */
+  /** Host of `verificationUri`, in ASCII, with a port unless it is the default port. */
   readonly destinationHost: string;
 }
 
@@ -121,64 +120,68 @@ export interface DevicePollRequest extends Omit<CodeExchangeRequest, 'code' | 'c
   readonly deviceCode: string;
 }
 
-/** As {@link DevicePoll}, with what the provider issued. */
+/** Like {@link DevicePoll}, with the issued grant. */
 export type DevicePollResult =
   | { readonly result: 'granted'; readonly grant: Grant }
   | Exclude<DevicePoll, { readonly result: 'granted' }>;
 
-/** A configured provider. Keeps no transaction: what `start` returns is handed back at the end. */
+/** A configured provider. Stateless: the caller stores the result of `start` and passes it back. */
 export interface Provider {
   readonly name: string;
   readonly displayName: string;
   /** Scopes in plain words, as configured. */
   readonly scopeDescriptions: Readonly<Record<string, LocalizedText>>;
   readonly flow: 'redirect' | 'device';
-  /** New scopes are added to those granted before by the provider itself. */
+  /** Whether the provider itself adds new scopes to those granted before. */
   readonly incremental: boolean;
-  /** How far a revocation reaches: the token and its grant, or everything the user ever granted to this client. */
-  readonly revocationReach: 'token' | 'grant';
-  /** False where it is known beforehand that there is no way to revoke; otherwise only trying tells. */
-  readonly isRevocable: boolean;
+  /** Reach of one revocation request; `grant`: everything that the user ever granted to this client. */
+  readonly revocationReach: 'token' | 'connection' | 'grant';
+  /** Hosts that may receive access tokens, as `URL.host` or `*.` and a domain. Undefined if none are configured. */
+  readonly apiHosts: readonly string[] | undefined;
 
-  /** Host that the browser will be sent to. Without discovery the answer is immediate. */
+  /** Host to which the browser will be sent. Synchronous without discovery. */
   destinationHost(): Promise<string> | string;
   /**
-   * The scopes that are requested from the provider when an MCP server asks for these.
+   * Returns the scopes to request from the provider for the scopes of an MCP server.
    * @throws {AuthorizationError} `scope_not_allowed`
    */
   requestedScopes(scopes: readonly string[]): string[];
   /**
-   * What to request so that `needed` is granted and nothing of `held` is lost: the missing ones where `incremental`, the
-   * union otherwise. Held scopes that may no longer be requested are left out.
+   * Returns the scopes to request so that `needed` is granted and `held` is kept: only the missing scopes if `incremental`,
+   * otherwise the union. Omits held scopes that may no longer be requested.
    * @throws {AuthorizationError} `scope_not_allowed`
    */
   scopesToRequest(needed: readonly string[], held: readonly string[]): string[];
 
   start(request: StartRequest): Promise<AuthorizationStart>;
-  /** First half of `finish`: the callback is checked, no token endpoint is called. */
+  /** Checks the callback (`state`, `iss`, errors). Never calls the token endpoint, because the same-person check comes first. */
   validateCallback(request: CallbackRequest): Promise<{ code: string }>;
-  /** Second half of `finish`. At most one token request, and one more where a DPoP nonce is demanded. */
+  /** Exchanges the code. Sends one token request, and a second one only for a DPoP nonce. */
   exchange(request: CodeExchangeRequest): Promise<Grant>;
-  finish(request: CallbackRequest & Omit<CodeExchangeRequest, 'code'>): Promise<Grant>;
 
-  /** Begins a device flow. The redirect URI only tells whose registration it is. */
+  /** Starts a device flow. The redirect URI only identifies the registration. */
   startDevice(request: DeviceStartRequest): Promise<DeviceStart>;
-  /** Asks once. The caller keeps to the interval and sees to it that one question is under way at a time. */
+  /** Polls once. The caller keeps the interval and runs one poll at a time. */
   pollDevice(request: DevicePollRequest): Promise<DevicePollResult>;
 
   /**
-   * Renews the access token. One request, and one more where a DPoP nonce is demanded. After any error other than
-   * `grant_refused` the refresh token may still be good.
+   * Refreshes the access token. Sends one request, and a second one only for a DPoP nonce. After any error other than
+   * `grant_refused` the refresh token may still be valid.
    *
-   * @throws {AuthorizationError} `grant_refused` when the provider no longer accepts the refresh token; `issuer_mismatch` when
-   *   it is not the one that issued it, and has not been asked.
+   * @throws {AuthorizationError} `grant_refused` if the provider no longer accepts the refresh token; `issuer_mismatch` if
+   *   another server issued it, in which case no request is sent.
    */
   refresh(request: RefreshRequest): Promise<RefreshedGrant>;
   /**
-   * Ends the grant at the provider. A token that is unknown there counts as revoked.
-   * @throws {AuthorizationError} `issuer_mismatch` as at a refresh.
+   * Whether the provider supports revocation, by the configuration or by its metadata (cached for an hour). True if the
+   * metadata cannot be fetched, because only a revocation can show it then.
+   */
+  isRevocable(): Promise<boolean>;
+  /**
+   * Revokes the grant at the provider. A token that is unknown there counts as revoked.
+   * @throws {AuthorizationError} `issuer_mismatch` like in a refresh. `confirmed` names a token that the provider revoked despite the error.
    */
   revoke(request: RevokeRequest): Promise<RevocationResult>;
-  /** The proof that a request with a bound access token must carry (RFC 9449). No network. */
+  /** Builds the proof for a request with a bound access token (RFC 9449), without network access. */
   dpopProof(request: DpopProofRequest): Promise<string>;
 }

@@ -1,20 +1,17 @@
 import * as client from 'openid-client';
 import * as z from 'zod';
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, errorFromProvider, errorFromUnreadable, fromLibraryError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
-import { type DpopKey, dpopKeyPair } from './dpop.ts';
-import { fromLibraryError } from './library-error.ts';
+import { type DpopKey, dpopKeyPair, isNonceChallenge } from './dpop.ts';
+import { jsonMembers } from './json-members.ts';
+import type { OauthClient } from './oauth-client.ts';
 import type { ProviderConfig } from './provider-config.ts';
-import { errorFromProvider } from './provider-error.ts';
-import { jsonMembers } from './token-answer.ts';
-import { isNonceChallenge, unreadable } from './token-endpoint.ts';
-import type { OauthTools } from './token-request.ts';
 
 /**
- * Whether an authorization request is pushed. Where the authorization server insists, it always is.
+ * Whether to push the authorization request. Always true if the authorization server requires it.
  *
- * @throws {AuthorizationError} `par_unsupported` when it must be and there is no endpoint for it. There is no way back to the
- *   front channel.
+ * @throws {AuthorizationError} `par_unsupported` if it is required and there is no endpoint. Never falls back to the front
+ *   channel.
  */
 export function pushesAuthorization(
   metadata: EndpointMetadata,
@@ -26,7 +23,7 @@ export function pushesAuthorization(
   return isRequired || (isOffered && setting === 'auto');
 }
 
-/** RFC 9126 section 2.2. The value becomes part of a URL for the browser, so it is one URI and nothing more. */
+/** RFC 9126 section 2.2. The value becomes part of a URL for the browser, so it must be a single URI. */
 const pushedSchema = z.object({
   request_uri: z
     .string()
@@ -36,9 +33,9 @@ const pushedSchema = z.object({
   expires_in: z.int().min(1).max(86_400),
 });
 
-/** Pushes the parameters, authenticated and with the DPoP key, and gives the URL that refers to them. */
+/** Pushes the parameters, authenticated and with the DPoP key, and returns the URL that refers to them. */
 export async function pushAuthorization(
-  { configurations }: OauthTools,
+  oauthClient: OauthClient,
   at: ResolvedClient,
   parameters: Record<string, string>,
   dpopKey: DpopKey | undefined,
@@ -58,14 +55,14 @@ export async function pushAuthorization(
         return Response.json(pushed.data, { status: 201 });
       }
       const code = answer.status >= 400 && typeof members?.['error'] === 'string' ? members['error'] : '';
-      // The library meets the challenge itself.
+      // The library handles the challenge itself.
       if (keyPair !== undefined && isNonceChallenge(answer, code)) {
         return new Response(body, { status: answer.status, headers: answer.headers });
       }
-      throw code === '' ? unreadable(answer, 'invalid_pushed_authorization') : errorFromProvider(code);
+      throw code === '' ? errorFromUnreadable(answer, 'invalid_pushed_authorization') : errorFromProvider(code);
     };
   try {
-    return await configurations.run(at, { keyPair, wrap }, ({ configuration, dpop }) =>
+    return await oauthClient.run(at, { keyPair, wrap }, ({ configuration, dpop }) =>
       client.buildAuthorizationUrlWithPAR(configuration, parameters, dpop),
     );
   } catch (error) {

@@ -8,10 +8,10 @@ import {
   type TestProvider,
 } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { connectBy, held, providerFrom, redirectUri } from './connect-fixture.ts';
-import { canaries, failureOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import type { ProviderConfigInput } from './provider-config.ts';
+import { connectBy, held, providerFrom, redirectUri } from './testing/connect-fixture.ts';
+import { canaries, failureOf } from './testing/failure-of.ts';
 
 const { clientSecret } = canaries;
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -38,7 +38,7 @@ describe('S22: refresh at a real provider', () => {
   });
   afterAll(() => op.close());
 
-  it('gives the new tokens, their end by our clock, and the scopes', async () => {
+  it('returns the new tokens, their expiry by our clock, and the scopes', async () => {
     const grant = await connect(provider());
     now += 1000;
     const refreshed = await provider().refresh(held(grant));
@@ -48,7 +48,7 @@ describe('S22: refresh at a real provider', () => {
     expect(op.tokens.kindOf(refreshed.refreshToken ?? '')).toBe('refresh_token');
   });
 
-  it.each(['static', 'static-repeated'] as const)('a refresh token that stays: %s', async mode => {
+  it.each(['static', 'static-repeated'] as const)('keeps a refresh token that does not rotate (%s)', async mode => {
     op.switches.refreshTokens = mode;
     const grant = await connect(provider());
     const refreshed = await provider().refresh(held(grant));
@@ -56,7 +56,7 @@ describe('S22: refresh at a real provider', () => {
     expect((await provider().refresh(held(grant))).accessToken).not.toBe(refreshed.accessToken);
   });
 
-  it('an ID token in the answer is left unread', async () => {
+  it('ignores an ID token in the response', async () => {
     const grant = await connect(provider(), { scopes: ['openid', 'repo'] });
     op.switches.rewriteTokenAnswer = answer => ({ ...answer, id_token: 'not.an.id-token' });
     const refreshed = await provider().refresh(held(grant));
@@ -64,7 +64,7 @@ describe('S22: refresh at a real provider', () => {
     expect(refreshed).not.toHaveProperty('idToken');
   });
 
-  it('T10: a refresh token that was used before ends the grant: grant_refused', async () => {
+  it('T10: fails with grant_refused if the refresh token was used before', async () => {
     const grant = await connect(provider());
     const refreshed = await provider().refresh(held(grant));
     const again = await failureOf(provider().refresh(held(grant)), [grant.refreshToken ?? '']);
@@ -73,7 +73,7 @@ describe('S22: refresh at a real provider', () => {
     expect(await failureOf(successor)).toMatchObject({ code: 'grant_refused' });
   });
 
-  it('a grant that the person has ended: grant_refused', async () => {
+  it('fails with grant_refused if the user has ended the grant', async () => {
     const grant = await connect(provider());
     await op.endGrant(op.tokens.grantOf(grant.accessToken)?.grantId ?? '');
     expect(await failureOf(provider().refresh(held(grant)))).toMatchObject({ code: 'grant_refused' });
@@ -83,12 +83,12 @@ describe('S22: refresh at a real provider', () => {
     ['429', { status: 429 }, 'provider_unavailable'],
     ['503', { status: 503, body: '{"error":"invalid_grant"}' }, 'provider_unavailable'],
     ['no connection', { drop: 'before' }, 'provider_unavailable'],
-    ['a lost answer', { drop: 'after' }, 'provider_unavailable'],
+    ['a lost response', { drop: 'after' }, 'provider_unavailable'],
     ['a firewall', { status: 403, body: '<html>invalid_grant' }, 'invalid_token_response'],
     ['a wrong secret', { status: 401, body: '{"error":"invalid_client"}' }, 'provider_error'],
     ['a wrong request', { status: 400, body: '{"error":"invalid_request"}' }, 'provider_error'],
-    ['an error of its own', { status: 400, body: '{"error":"bad_mood"}' }, 'provider_error'],
-  ] as const)('trouble is no refusal, and nothing is repeated: %s', async (_, fault, code) => {
+    ['an unregistered error code', { status: 400, body: '{"error":"bad_mood"}' }, 'provider_error'],
+  ] as const)('a failed refresh does not end the grant, and no request is repeated: %s', async (_, fault, code) => {
     const grant = await connect(provider());
     op.clearRequests();
     op.fault({ endpoint: 'token', grantType: 'refresh_token', ...fault });
@@ -96,7 +96,7 @@ describe('S22: refresh at a real provider', () => {
     expect(op.requests('token')).toHaveLength(1);
   });
 
-  it('sends the configured parameters, and the scopes of the grant stay', async () => {
+  it('sends the configured parameters and keeps the scopes of the grant', async () => {
     const at = provider({ tokenParameters: { audience: 'api' }, refresh: { parameters: { prompt: 'none' } } });
     const grant = await connect(at, { scopes: ['repo', 'gist'], grantScopes: ['repo'] });
     expect(op.requests('token').at(-1)?.form).toMatchObject({ audience: 'api' });
@@ -107,13 +107,13 @@ describe('S22: refresh at a real provider', () => {
     expect(form).not.toHaveProperty('scope');
   });
 
-  it('an absent scope means the scopes held (RFC 6749 section 6)', async () => {
+  it('keeps the held scopes if the response has no scope (RFC 6749 section 6)', async () => {
     const grant = await connect(provider());
     op.switches.rewriteTokenAnswer = ({ scope: _, ...answer }) => answer;
     expect((await provider().refresh({ ...held(grant), scopes: ['gist', 'repo'] })).scopes).toEqual(['gist', 'repo']);
   });
 
-  it('T4: the refresh token goes to nobody but the issuer that gave it', async () => {
+  it('T4: sends the refresh token only to the issuer that granted it', async () => {
     await using other = await startEvilProvider({ clientId: 'postern' });
     const grant = await connect(provider());
     const since = provider({ issuer: other.issuer });
@@ -124,7 +124,7 @@ describe('S22: refresh at a real provider', () => {
   });
 });
 
-describe('N3: answers to a refresh', () => {
+describe('N3: responses to a refresh', () => {
   let evil: EvilProvider;
   beforeEach(async () => {
     evil = await startEvilProvider({ clientId: 'postern' });
@@ -143,7 +143,7 @@ describe('N3: answers to a refresh', () => {
     'success with 500': 'provider_unavailable',
     redirect: 'outbound_redirect',
   };
-  it.each(Object.keys(malformedTokenAnswers({})))('%s → rejected, and no reason to give the grant up', async name => {
+  it.each(Object.keys(malformedTokenAnswers({})))('are rejected without ending the grant: %s', async name => {
     const answers: Record<string, ReturnType<typeof evil.userinfoAnswer>> = malformedTokenAnswers(honestRefresh());
     const answer = answers[name];
     if (answer === undefined) throw new Error('the catalogue has changed');
@@ -154,18 +154,18 @@ describe('N3: answers to a refresh', () => {
     expect(evil.requests('token')).toHaveLength(1);
   });
 
-  it('a DPoP token that was not asked for → rejected', async () => {
+  it('are rejected with a DPoP token that was not requested', async () => {
     evil.tokenAnswer = () => ({ body: honestRefresh({ token_type: 'DPoP' }) });
     expect(await failureOf(refresh())).toMatchObject({ code: 'invalid_token_response' });
   });
 
-  it('a demand for a DPoP nonce where there is no key → an error, not a loop', async () => {
+  it('are reported after one request if they demand a DPoP nonce without a key', async () => {
     evil.tokenAnswer = () => ({ status: 400, headers: { 'dpop-nonce': 'x' }, body: { error: 'use_dpop_nonce' } });
     expect(await failureOf(refresh())).toMatchObject({ code: 'provider_error', providerError: 'use_dpop_nonce' });
     expect(evil.requests('token')).toHaveLength(1);
   });
 
-  it('invalid_grant is a refusal with every status of an error, an own code where configured', async () => {
+  it('end the grant with invalid_grant at any error status, or with a configured code', async () => {
     for (const status of [400, 401, 403]) {
       evil.tokenAnswer = () => ({ status, body: { error: 'invalid_grant' } });
       expect(await failureOf(refresh())).toMatchObject({ code: 'grant_refused', providerError: 'invalid_grant' });
@@ -176,7 +176,7 @@ describe('N3: answers to a refresh', () => {
     expect(await failureOf(refused)).toMatchObject({ code: 'grant_refused', providerError: 'unregistered' });
   });
 
-  it('goes to an endpoint of its own where configured', async () => {
+  it('come from the refresh endpoint if one is configured', async () => {
     const grant = await refresh({ refresh: { endpoint: `${evil.issuer}/token/refresh` } }).catch(() => undefined);
     expect(grant).toBeUndefined();
     expect(evil.requests('token')).toHaveLength(0);

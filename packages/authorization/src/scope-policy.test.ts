@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { failureCodeOf } from './failure-of.ts';
-import { type ProviderConfigInput, providerConfigSchema } from './provider-config.ts';
+import { providerConfigSchema } from './presets/expand-preset.ts';
+import type { ProviderConfigInput } from './provider-config.ts';
 import { scopePolicy } from './scope-policy.ts';
+import { failureCodeOf } from './testing/failure-of.ts';
 
 function policy(changes: Partial<ProviderConfigInput> = {}) {
   const config = { name: 'a', displayName: 'A', issuer: 'https://as.example', clientId: 'postern', ...changes };
@@ -14,32 +15,44 @@ const scopeImplies = {
   'userinfo.email': ['email'],
 };
 
-describe('S19: scopes granted in effect', () => {
+describe('S19: the effectively granted scopes', () => {
   it.each([
-    ['those named', {}, 'repo gist', ['repo'], ['repo', 'gist']],
-    ['those asked for when none is named', {}, undefined, ['repo'], ['repo']],
-    ['none when none is left', {}, '', ['repo'], []],
+    ['are those of the response', {}, 'repo gist', ['repo'], ['repo', 'gist']],
+    ['are the requested ones if the response has no scope', {}, undefined, ['repo'], ['repo']],
+    ['are empty if the response has an empty scope', {}, '', ['repo'], []],
     [
-      'openid and offline_access though not named',
+      'include openid and offline_access although the response omits them',
       {},
       'repo',
       ['openid', 'offline_access', 'repo'],
       ['repo', 'openid', 'offline_access'],
     ],
-    ['no openid that nobody asked for', {}, 'repo', ['repo'], ['repo']],
+    ['do not include openid if it was not requested', {}, 'repo', ['repo'], ['repo']],
     [
-      'what is never named, if asked for',
+      'include requested scopes that the provider never reports',
       { unreportedScopes: ['profile'] },
       'repo',
       ['repo', 'profile'],
       ['repo', 'profile'],
     ],
-    ['with what they imply', { scopeImplies }, 'user', ['user'], ['user', 'read:user', 'user:email']],
-    ['and what that implies', { scopeImplies }, 'admin', [], ['admin', 'user', 'read:user', 'user:email']],
-    ['by both names', { scopeImplies }, 'userinfo.email', ['email'], ['userinfo.email', 'email']],
-    ['nothing that is no scope', {}, 'repo "a\u202eb \u0000 é gist\u00a0user', ['repo'], ['repo', 'gist', 'user']],
-    ['by both names, none being named', { scopeImplies }, undefined, ['email'], ['email', 'userinfo.email']],
-    ['between commas where configured', { scopeSeparator: ',' }, 'a,b', [], ['a', 'b']],
+    ['include implied scopes', { scopeImplies }, 'user', ['user'], ['user', 'read:user', 'user:email']],
+    ['include indirectly implied scopes', { scopeImplies }, 'admin', [], ['admin', 'user', 'read:user', 'user:email']],
+    ['include both names of a scope', { scopeImplies }, 'userinfo.email', ['email'], ['userinfo.email', 'email']],
+    [
+      'exclude text that is not a scope',
+      {},
+      'repo "a\u202eb \u0000 é gist\u00a0user',
+      ['repo'],
+      ['repo', 'gist', 'user'],
+    ],
+    [
+      'include both names of a requested scope if the response has no scope',
+      { scopeImplies },
+      undefined,
+      ['email'],
+      ['email', 'userinfo.email'],
+    ],
+    ['are separated by commas if configured', { scopeSeparator: ',' }, 'a,b', [], ['a', 'b']],
   ] as const)('%s', (_, changes, scope, asked, granted) => {
     expect(policy(changes as Partial<ProviderConfigInput>).granted(scope, asked)).toEqual(granted);
   });
@@ -47,51 +60,63 @@ describe('S19: scopes granted in effect', () => {
 
 describe('scopes to request', () => {
   it.each([
-    ['the union', {}, ['gist'], ['repo'], ['gist', 'repo']],
-    ['the base as well', { baseScopes: ['offline_access'] }, ['gist'], ['repo'], ['offline_access', 'gist', 'repo']],
-    ['the default ones when none is needed', { defaultScopes: ['repo'] }, [], ['gist'], ['repo', 'gist']],
-    ['without held ones that may not be requested', { scopes: { gist: 'Snippets' } }, ['gist'], ['repo'], ['gist']],
+    ['are the union of needed and held ones', {}, ['gist'], ['repo'], ['gist', 'repo']],
     [
-      'without held ones that come along',
+      'include the base scopes',
+      { baseScopes: ['offline_access'] },
+      ['gist'],
+      ['repo'],
+      ['offline_access', 'gist', 'repo'],
+    ],
+    ['include the default scopes if none are needed', { defaultScopes: ['repo'] }, [], ['gist'], ['repo', 'gist']],
+    ['exclude held scopes that may not be requested', { scopes: { gist: 'Snippets' } }, ['gist'], ['repo'], ['gist']],
+    [
+      'exclude held scopes that a needed one implies',
       { scopeImplies },
       ['user'],
       ['read:user', 'repo', 'user:email'],
       ['user', 'repo'],
     ],
     [
-      'without held ones that come with held ones',
+      'exclude held scopes that another held one implies',
       { scopeImplies },
       ['repo'],
       ['read:user', 'user', 'user:email'],
       ['repo', 'user'],
     ],
-    ['one name of two', { scopeImplies }, ['repo'], ['email', 'userinfo.email'], ['repo', 'email']],
-    ['incremental: the missing ones', { incrementalScopes: true }, ['repo', 'gist'], ['repo'], ['gist']],
+    ['include one of two names of a scope', { scopeImplies }, ['repo'], ['email', 'userinfo.email'], ['repo', 'email']],
+    ['are only the missing ones (incremental)', { incrementalScopes: true }, ['repo', 'gist'], ['repo'], ['gist']],
     [
-      'incremental: with the base',
+      'include the base scopes (incremental)',
       { incrementalScopes: true, baseScopes: ['openid'] },
       ['gist'],
       ['openid'],
       ['openid', 'gist'],
     ],
-    ['incremental: all when none is missing', { incrementalScopes: true }, ['repo'], ['repo', 'gist'], ['repo']],
+    [
+      'are all needed ones if none are missing (incremental)',
+      { incrementalScopes: true },
+      ['repo'],
+      ['repo', 'gist'],
+      ['repo'],
+    ],
   ] as const)('%s', (_, changes, needed, held, requested) => {
     const scopes = policy(changes as Partial<ProviderConfigInput>);
     expect(scopes.toRequest(needed, held)).toEqual(requested);
     expect(scopes.requested(requested)).toEqual(requested);
   });
 
-  it('nothing that may not be requested is needed', async () => {
+  it('must be allowed by the configuration', async () => {
     const scopes = policy({ scopes: { gist: 'Snippets' } });
     expect(await failureCodeOf(() => scopes.toRequest(['repo'], []))).toBe('scope_not_allowed');
   });
 
-  it('however many the provider says are held', () => {
+  it('are computed quickly for 20,000 held scopes', () => {
     const held = Array.from({ length: 20_000 }, (_, index) => `s${index}`);
     expect(policy({ scopeImplies }).toRequest(['user'], [...held, 'read:user'])).toEqual(['user', ...held]);
   });
 
-  it('nothing of what is granted gets lost', () => {
+  it('preserve every granted scope', () => {
     const scopes = policy({ scopeImplies });
     const held = scopes.granted('admin userinfo.email repo', []);
     const after = scopes.granted(scopes.toRequest(['gist'], held).join(' '), []);

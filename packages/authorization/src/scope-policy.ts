@@ -2,44 +2,44 @@ import { AuthorizationError } from './authorization-error.ts';
 import { scopeTokenSchema } from './config-values.ts';
 import type { ProviderConfig } from './provider-config.ts';
 
-/** What scopes mean at one provider: what may be requested, and what has been granted. */
+/** The scope rules of one provider: which scopes may be requested, and which are granted. */
 export interface ScopePolicy {
   /**
-   * The scopes that are requested when an MCP server asks for these.
+   * Returns the scopes to request for the scopes of an MCP server.
    * @throws {AuthorizationError} `scope_not_allowed`
    */
   requested(scopes: readonly string[]): string[];
   /**
-   * What to request so that `needed` is granted and nothing of `held` is lost. Held scopes that may no longer be requested
-   * are left out, and so are those that come with another one anyway.
+   * Returns the scopes to request so that `needed` is granted and `held` is kept. Omits held scopes that may no longer be
+   * requested, and those that another scope implies.
    * @throws {AuthorizationError} `scope_not_allowed`
    */
   toRequest(needed: readonly string[], held: readonly string[]): string[];
   /**
-   * The scopes that are granted in effect: those the answer names, what they imply, and what was asked for and is never
-   * named. RFC 6749 section 5.1: an absent `scope` means those that were asked for.
+   * Returns the effectively granted scopes: those of the response, those that they imply, and requested scopes that the
+   * provider never reports. An absent `scope` means the requested scopes (RFC 6749 section 5.1).
    */
   granted(scope: string | undefined, asked: readonly string[]): string[];
 }
 
-/** These ask for an ID token and a refresh token; they grant no access and most answers do not name them. */
+/** They request an ID token and a refresh token, grant no access, and are missing in most responses. */
 const neverReported = ['openid', 'offline_access'];
 
 export function scopePolicy(config: ProviderConfig): ScopePolicy {
   const { baseScopes, defaultScopes, scopes: described, incrementalScopes, scopeSeparator } = config;
   const implied = new Map(Object.entries(config.scopeImplies));
   const unreported = new Set([...neverReported, ...config.unreportedScopes]);
-  // Claims of an ID token are asked for with this scope (OpenID Connect Core 3.1.2.1).
+  // An ID token requires this scope (OpenID Connect Core 3.1.2.1).
   const always = config.account?.from === 'id_token' ? ['openid', ...baseScopes] : baseScopes;
   const allowed = described && new Set([...always, ...defaultScopes, ...Object.keys(described)]);
 
   const isScope = (text: string) => scopeTokenSchema.safeParse(text).success;
   const mayRequest = (scope: string) => isScope(scope) && allowed?.has(scope) !== false;
 
-  /** With everything they imply, and what that implies. */
+  /** Returns the scopes with all directly and indirectly implied scopes. */
   function closure(scopes: Iterable<string>): Set<string> {
     const closed = new Set(scopes);
-    // A set is iterated in the order of insertion, what is added on the way included.
+    // Iterating over a set includes elements that are added during the iteration.
     for (const scope of closed) for (const further of implied.get(scope) ?? []) closed.add(further);
     return closed;
   }
@@ -50,11 +50,11 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
     return [...new Set([...always, ...asked])];
   }
 
-  /** Scopes of `held` that have to be requested, or they would be gone. Of two names for the same, the first. */
+  /** Returns the scopes of `held` that would be lost unless requested. Of two names for one scope, it returns the first. */
   function keeping(needed: readonly string[], held: readonly string[]): string[] {
     const kept = closure(needed);
     const requestable = [...new Set(held)].filter(mayRequest);
-    // How many there are is the provider's to say, so each is compared with those alone that imply something.
+    // The provider decides how many there are, so compare each only with scopes that imply others.
     const wider = [...requestable.entries()]
       .filter(([, scope]) => implied.has(scope))
       .map(([index, scope]) => ({ index, scope, reach: closure([scope]) }));
@@ -74,13 +74,13 @@ export function scopePolicy(config: ProviderConfig): ScopePolicy {
       const asked = requested(needed);
       if (!incrementalScopes) return requested([...asked, ...keeping(asked, held)]);
       const missing = asked.filter(scope => !held.includes(scope));
-      // Nothing is missing, and still somebody has to be asked: the old grant is of no use any more.
+      // No scope is missing, but the old grant is unusable, so the user must authorize again.
       return missing.length > 0 ? requested(missing) : asked;
     },
 
     granted(scope, asked) {
       const separator = scopeSeparator === ',' ? /[\s,]+/ : /\s+/;
-      // What is no scope can be neither asked for nor shown.
+      // An invalid scope can be neither requested nor shown.
       const reported = scope?.split(separator).filter(isScope) ?? asked;
       return [...closure([...reported, ...asked.filter(part => unreported.has(part))])];
     },

@@ -1,9 +1,9 @@
-import { type EvilProvider, startEvilProvider } from '@postern/testkit/providers';
+import { type EvilProvider, type HttpListener, listenHttp, startEvilProvider } from '@postern/testkit/providers';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { failureCodeOf } from './failure-of.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
-import { withoutNetwork } from './outbound-fetch-fixture.ts';
-import { assertPkceSupport, createMetadataCache } from './server-metadata.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
+import { assertPkceSupport, createMetadataCache, type DiscoveryAlgorithm } from './server-metadata.ts';
+import { failureCodeOf } from './testing/failure-of.ts';
+import { withoutNetwork } from './testing/outbound-fetch-fixture.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
 afterAll(() => fetch.close());
@@ -15,14 +15,14 @@ describe('createMetadataCache', () => {
   });
   afterEach(() => evil.close());
 
-  it('many at once ask once', async () => {
+  it('sends one request for concurrent callers', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
     const found = await Promise.all(Array.from({ length: 50 }, () => cache.get(evil.issuer, 'oidc')));
     expect(new Set(found).size).toBe(1);
     expect(evil.requests('metadata')).toHaveLength(1);
   });
 
-  it('keeps what it read for an hour', async () => {
+  it('caches metadata for an hour', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
     await cache.get(evil.issuer, 'oidc');
@@ -34,7 +34,7 @@ describe('createMetadataCache', () => {
     expect((await cache.get(evil.issuer, 'oidc')).token_endpoint).toBe(`${evil.issuer}/token2`);
   });
 
-  it('does not keep a failure', async () => {
+  it('does not cache a failure', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
     const { metadataAnswer } = evil;
     evil.metadataAnswer = () => ({ status: 503, body: '' });
@@ -43,7 +43,7 @@ describe('createMetadataCache', () => {
     expect(await cache.get(evil.issuer, 'oidc')).toMatchObject({ issuer: evil.issuer });
   });
 
-  it('N13: does not accept another issuer later either', async () => {
+  it('N13: refuses another issuer after the cached metadata has expired', async () => {
     let now = 0;
     const cache = createMetadataCache({ fetch, now: () => now });
     await cache.get(evil.issuer, 'oidc');
@@ -52,7 +52,7 @@ describe('createMetadataCache', () => {
     expect(await failureCodeOf(cache.get(evil.issuer, 'oidc'))).toBe('metadata_mismatch');
   });
 
-  it('reads each kind of metadata at its own place', async () => {
+  it('fetches each kind of metadata from its own URL', async () => {
     const cache = createMetadataCache({ fetch, now: () => 0 });
     await cache.get(evil.issuer, 'oidc');
     await cache.get(evil.issuer, 'oauth2');
@@ -66,7 +66,7 @@ describe('createMetadataCache', () => {
     ['https://as.example', 'https://git.intern.example/token', 'invalid_metadata'],
     ['https://as.example', 'https://api.example/token', undefined],
     ['https://git.intern.example', 'https://ci.intern.example/token', undefined],
-  ])('T48: metadata of %s may lead to %s: %s', async (issuer, token_endpoint, code) => {
+  ])('T48: for metadata of %s with the endpoint %s, the error is %s', async (issuer, token_endpoint, code) => {
     const answer = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint };
     const isInside = (url: string | URL) => new URL(url).hostname.endsWith('.intern.example');
     const answering = withoutNetwork(async () => Response.json(answer), isInside);
@@ -90,14 +90,169 @@ describe('S14: assertPkceSupport', () => {
     [[], true],
     [['s256'], false],
     [undefined, false],
-  ])('refuses the methods %j, where missing ones are allowed: %s', async (methods, allowMissing) => {
+  ])('refuses the methods %j (missing methods allowed: %s)', async (methods, allowMissing) => {
     expect(await failureWith(methods, allowMissing)).toBe('pkce_unsupported');
   });
 
-  it('accepts S256, and missing methods where the operator allows them', () => {
+  it('accepts S256, and missing methods if the operator allows them', () => {
     const metadata = { issuer: 'https://as.example', ...endpoints };
     const listed = { ...metadata, code_challenge_methods_supported: ['plain', 'S256'] };
     expect(() => assertPkceSupport(listed, false)).not.toThrow();
     expect(() => assertPkceSupport(metadata, true)).not.toThrow();
+  });
+});
+
+let listener: HttpListener | undefined;
+afterEach(async () => {
+  await listener?.close();
+  listener = undefined;
+});
+
+/** Serves the given document per path, and `otherwise` for every other path. */
+async function authorizationServer(
+  documents: (origin: string) => Record<string, unknown>,
+  otherwise: { status: number; body: string } = { status: 404, body: '' },
+  locations: Readonly<Record<string, string>> = {},
+) {
+  const asked: string[] = [];
+  listener = await listenHttp((request, response) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const document = documents(origin)[path];
+    const location = locations[path];
+    if (location !== undefined) response.writeHead(301, { location }).end();
+    else if (document === undefined) response.writeHead(otherwise.status).end(otherwise.body);
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
+  });
+  const origin = `http://localhost:${listener.port}`;
+  const discover = (issuer: string, algorithm: DiscoveryAlgorithm = 'mcp') =>
+    createMetadataCache({ fetch, now: () => 0 }).get(issuer, algorithm);
+  return { origin, asked, discover };
+}
+
+const metadata = (issuer: string, changes: Record<string, unknown> = {}) => ({
+  issuer,
+  authorization_endpoint: `${issuer}/authorize`,
+  token_endpoint: `${issuer}/token`,
+  ...changes,
+});
+
+const withPath = {
+  inserted: '/.well-known/oauth-authorization-server/tenant',
+  openIdInserted: '/.well-known/openid-configuration/tenant',
+  openIdAppended: '/tenant/.well-known/openid-configuration',
+};
+
+describe('metadata at a single URL', () => {
+  it.each([
+    ['oidc', withPath.openIdAppended],
+    ['oauth2', withPath.inserted],
+  ] as const)('%s: is fetched for an issuer with a path', async (algorithm, place) => {
+    const { origin, asked, discover } = await authorizationServer(at => ({ [place]: metadata(`${at}/tenant`) }));
+    expect(await discover(`${origin}/tenant`, algorithm)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual([place]);
+  });
+
+  it.each(['oidc', 'oauth2'] as const)('%s: is not searched at other URLs', async algorithm => {
+    const { origin, asked, discover } = await authorizationServer(() => ({}));
+    expect(await failureCodeOf(discover(`${origin}/tenant`, algorithm))).toBe('invalid_metadata');
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('metadata in the order of MCP', () => {
+  it.each([
+    ['RFC 8414 with path insertion', withPath.inserted, [withPath.inserted]],
+    ['OpenID Connect with path insertion', withPath.openIdInserted, [withPath.inserted, withPath.openIdInserted]],
+    ['OpenID Connect with path appending', withPath.openIdAppended, Object.values(withPath)],
+  ])('is found for an issuer with a path: %s', async (_, place, expected) => {
+    const { origin, asked, discover } = await authorizationServer(at => ({ [place]: metadata(`${at}/tenant`) }));
+    expect(await discover(`${origin}/tenant`)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual(expected);
+  });
+
+  it('is searched at two URLs for an issuer without a path', async () => {
+    const { origin, asked, discover } = await authorizationServer(() => ({}));
+    expect(await failureCodeOf(discover(origin))).toBe('invalid_metadata');
+    expect(asked).toEqual(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
+  });
+
+  it('must name the issuer with the same trailing slash', async () => {
+    const { origin, discover } = await authorizationServer(at => ({
+      '/.well-known/oauth-authorization-server/tenant': metadata(`${at}/tenant/`),
+    }));
+    expect(await discover(`${origin}/tenant/`)).toMatchObject({ issuer: `${origin}/tenant/` });
+    expect(await failureCodeOf(discover(`${origin}/tenant`))).toBe('metadata_mismatch');
+  });
+
+  it('is searched further after an HTML page', async () => {
+    const { origin, discover } = await authorizationServer(
+      at => ({ [withPath.openIdAppended]: metadata(`${at}/tenant`) }),
+      { status: 200, body: '<!doctype html>' },
+    );
+    expect(await discover(`${origin}/tenant`)).toMatchObject({ issuer: `${origin}/tenant` });
+  });
+
+  it('T12, S17: is refused if it names another issuer, without a request to another URL', async () => {
+    const { origin, asked, discover } = await authorizationServer(at => ({
+      [withPath.inserted]: metadata('https://other.example'),
+      [withPath.openIdAppended]: metadata(`${at}/tenant`),
+    }));
+    expect(await failureCodeOf(discover(`${origin}/tenant`))).toBe('metadata_mismatch');
+    expect(asked).toEqual([withPath.inserted]);
+  });
+
+  it.each([
+    ['no token endpoint', { token_endpoint: undefined }],
+    ['a token endpoint without https', { token_endpoint: 'http://as.example/token' }],
+    ['a script as registration endpoint', { registration_endpoint: 'javascript:alert(1)' }],
+  ])('T12: is refused with %s', async (_, changes) => {
+    const { origin, discover } = await authorizationServer(at => ({
+      [withPath.inserted]: metadata(`${at}/tenant`, changes),
+    }));
+    expect(await failureCodeOf(discover(`${origin}/tenant`))).toBe('invalid_metadata');
+  });
+
+  it.each([429, 503])('is not searched further after a %i', async status => {
+    const { origin, asked, discover } = await authorizationServer(() => ({}), { status, body: '' });
+    expect(await failureCodeOf(discover(origin))).toBe('provider_unavailable');
+    expect(asked).toHaveLength(1);
+  });
+
+  const slash = `${withPath.openIdAppended}/`;
+  it.each([
+    ['oidc', `${withPath.openIdAppended}/`],
+    ['oidc', '/elsewhere'],
+  ] as const)('S83: is fetched through one redirect within the origin (%s, to %s)', async (algorithm, to) => {
+    const { origin, asked, discover } = await authorizationServer(
+      at => ({ [to]: metadata(`${at}/tenant`) }),
+      undefined,
+      { [withPath.openIdAppended]: to },
+    );
+    expect(await discover(`${origin}/tenant`, algorithm)).toMatchObject({ issuer: `${origin}/tenant` });
+    expect(asked).toEqual([withPath.openIdAppended, to]);
+  });
+
+  it('S83: must name the issuer behind a redirect too', async () => {
+    const { origin, discover } = await authorizationServer(at => ({ [slash]: metadata(`${at}/other`) }), undefined, {
+      [withPath.openIdAppended]: slash,
+    });
+    expect(await failureCodeOf(discover(`${origin}/tenant`, 'oidc'))).toBe('metadata_mismatch');
+  });
+
+  it.each([
+    ['a second redirect', { [withPath.openIdAppended]: slash, [slash]: '/further' }],
+    ['a redirect to another origin', { [withPath.openIdAppended]: 'http://127.0.0.1:9/' }],
+    ['a redirect to another port', { [withPath.openIdAppended]: '//localhost:9/' }],
+    ['a redirect with a user name and password', { [withPath.openIdAppended]: 'http://a:b@localhost/' }],
+    ['a redirect to another scheme', { [withPath.openIdAppended]: 'https://localhost/' }],
+  ])('S83: is not fetched through %s', async (_, locations) => {
+    const { origin, discover } = await authorizationServer(() => ({}), undefined, locations);
+    expect(await failureCodeOf(discover(`${origin}/tenant`, 'oidc'))).toBe('outbound_redirect');
+  });
+
+  it('is not fetched through a redirect without a location', async () => {
+    const { origin, discover } = await authorizationServer(() => ({}), { status: 302, body: '' });
+    expect(await failureCodeOf(discover(origin))).toBe('outbound_redirect');
   });
 });

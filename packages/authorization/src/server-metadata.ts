@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { AuthorizationError } from './authorization-error.ts';
-import { isEndpointUrl } from './config-values.ts';
-import { type DiscoveryAlgorithm, discoverMetadata } from './metadata-discovery.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
-import { createPromiseCache } from './promise-cache.ts';
-import { protocolParameters } from './protocol-parameters.ts';
+import { isEndpointUrl, protocolParameters } from './config-values.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
+import { createPromiseCache, insertWellKnown, readWellKnownDocument } from './well-known-document.ts';
 
 const endpointSchema = z.string().max(2000).refine(isEndpointUrl);
 
@@ -28,11 +26,12 @@ const serverMetadataSchema = z.object({
   token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   dpop_signing_alg_values_supported: z.array(z.string()).exactOptional(),
   grant_types_supported: z.array(z.string()).exactOptional(),
+  protected_resources: z.array(z.string()).exactOptional(),
 });
 
 export type ServerMetadata = z.infer<typeof serverMetadataSchema>;
 
-/** An endpoint URL that carries, say, its own `redirect_uri` would compete with the one we append. */
+/** Refuses an endpoint URL with, for example, a `redirect_uri`, which would compete with ours. */
 function hasNoProtocolParameters(endpoint: string): boolean {
   const url = URL.parse(endpoint);
   return url !== null && [...url.searchParams.keys()].every(name => !protocolParameters.has(name));
@@ -45,10 +44,10 @@ export function isInsecure(url: string): boolean {
 
 export interface MetadataCache {
   /**
-   * The metadata of an issuer: read at first use, kept for a bounded time, read by one request at a time. A failure is
-   * not kept.
+   * Returns the metadata of an issuer. Fetches it on first use, one request at a time, and caches it for a bounded time.
+   * Failures are not cached.
    *
-   * @throws {AuthorizationError} `metadata_mismatch` when it names any other issuer (RFC 8414 section 3.3: identical),
+   * @throws {AuthorizationError} `metadata_mismatch` if it names any other issuer (RFC 8414 section 3.3: identical),
    *   `invalid_metadata`, `provider_unavailable`, `outbound_…`.
    */
   get(issuer: string, algorithm: DiscoveryAlgorithm): Promise<ServerMetadata>;
@@ -65,27 +64,65 @@ export function createMetadataCache(p: { fetch: OutboundFetch; now: () => number
 
 async function discover(issuer: string, algorithm: DiscoveryAlgorithm, fetch: OutboundFetch): Promise<ServerMetadata> {
   const found = await discoverMetadata(issuer, algorithm, fetch);
-  // Before anything else of it is looked at: the rest of what another issuer says is nobody's word.
+  // Check this first: nothing in the metadata of another issuer can be trusted.
   if (typeof found['issuer'] !== 'string') throw new AuthorizationError('invalid_metadata');
   if (found['issuer'] !== issuer) throw new AuthorizationError('metadata_mismatch');
   const metadata = serverMetadataSchema.safeParse(found);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
   const urls = Object.values(metadata.data).filter(value => typeof value === 'string');
   if (!isInsecure(issuer) && urls.some(isInsecure)) throw new AuthorizationError('invalid_metadata');
-  // An issuer outside would otherwise decide what is sent to hosts that only we can reach.
+  // Otherwise an external issuer could direct our requests to internal hosts.
   if (!fetch.isInside(issuer) && urls.some(url => fetch.isInside(url)))
     throw new AuthorizationError('invalid_metadata');
   return metadata.data;
 }
 
 /**
- * PKCE is sent always; here it is decided whether the authorization server will look at it.
+ * Checks whether the authorization server verifies PKCE, which is always sent.
  *
- * @throws {AuthorizationError} `pkce_unsupported` when the metadata lists methods without S256, or lists none and the
- *   operator has not opted out. There is no path that sends less.
+ * @throws {AuthorizationError} `pkce_unsupported` if the metadata lists methods without S256, or lists none and the operator
+ *   has not opted out. Requests never use a weaker method.
  */
 export function assertPkceSupport(metadata: ServerMetadata, allowMissing: boolean): void {
   const methods = metadata.code_challenge_methods_supported;
   if (methods === undefined ? !allowMissing : !methods.includes('S256'))
     throw new AuthorizationError('pkce_unsupported');
+}
+
+/** The discovery URLs to try; `mcp`: all of them, in the order that MCP prescribes. */
+export type DiscoveryAlgorithm = 'oidc' | 'oauth2' | 'mcp';
+
+/**
+ * Fetches the metadata of an authorization server, not yet validated. The first document that exists counts: if it is
+ * unusable, discovery fails instead of trying the next URL, so an attacker gains nothing from breaking one of them.
+ *
+ * @throws {AuthorizationError} `invalid_metadata` if no document exists, `provider_unavailable`, `outbound_…`.
+ */
+async function discoverMetadata(
+  issuer: string,
+  algorithm: DiscoveryAlgorithm,
+  fetch: OutboundFetch,
+): Promise<Readonly<Record<string, unknown>>> {
+  for (const url of placesOf(issuer, algorithm)) {
+    const document = await readWellKnownDocument(url, fetch);
+    if (document !== undefined) return document;
+  }
+  throw new AuthorizationError('invalid_metadata');
+}
+
+function placesOf(issuer: string, algorithm: DiscoveryAlgorithm): Iterable<string> {
+  // RFC 8414 section 3.1.
+  const oauth2 = insertWellKnown(issuer, 'oauth-authorization-server');
+  // OpenID Connect Discovery section 4.
+  const oidc = `${issuer.endsWith('/') ? issuer.slice(0, -1) : issuer}/.well-known/openid-configuration`;
+  switch (algorithm) {
+    case 'oauth2':
+      return [oauth2];
+    case 'oidc':
+      return [oidc];
+    case 'mcp':
+      // MCP authorization, "Authorization Server Metadata Discovery" (2025-11-25, 2026-07-28). If the issuer has no
+      // path, the second and the third URL are the same.
+      return new Set([oauth2, insertWellKnown(issuer, 'openid-configuration'), oidc]);
+  }
 }

@@ -9,10 +9,10 @@ import {
 } from '@postern/testkit/providers';
 import type { JWTPayload } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf, failureOf } from './failure-of.ts';
 import { type IdentityProviderConfigInput, identityProviderConfigSchema } from './identity-provider-config.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch } from './outbound/outbound-fetch.ts';
 import { createSignIn, type SignIn, type SignInCallback } from './sign-in.ts';
+import { canaries, failureCodeOf, failureOf } from './testing/failure-of.ts';
 
 const redirectUri = new URL('http://127.0.0.1:1/login/callback/example-id');
 const { state, nonce, clientSecret } = canaries;
@@ -61,7 +61,7 @@ describe('S08: sign-in at a real provider', () => {
   });
   afterAll(() => op.close());
 
-  it('tells who signed in', async () => {
+  it('returns the signed-in user', async () => {
     expect(await signIn(signInAt(op.issuer))).toMatchObject({
       issuer: op.issuer,
       subject: 'alice',
@@ -83,7 +83,7 @@ describe('S08: sign-in at a real provider', () => {
     expect(op.requests('token')[0]?.form['code_verifier']).toMatch(/^[\w-]{43,128}$/);
   });
 
-  it('T5: another nonce, another state, another verifier → refused', async () => {
+  it('T5: refuses another nonce, another state and another verifier', async () => {
     const at = signInAt(op.issuer);
     expect(await failureCodeOf(signIn(at, { finish: { nonce: 'another' } }))).toBe('invalid_id_token');
     expect(await failureCodeOf(signIn(at, { finish: { state: 'another' } }))).toBe('state_mismatch');
@@ -91,7 +91,7 @@ describe('S08: sign-in at a real provider', () => {
     expect(await failureOf(signIn(at, { finish: { codeVerifier } }))).toMatchObject({ providerError: 'invalid_grant' });
   });
 
-  it('a denial → access_denied', async () => {
+  it('reports a denial as access_denied', async () => {
     const at = signInAt(op.issuer);
     const { authorizationUrl, codeVerifier } = await at.start({ redirectUri, state, nonce });
     const callbackUrl = await driveAuthorization(authorizationUrl, 'alice', { decision: 'deny' });
@@ -100,23 +100,23 @@ describe('S08: sign-in at a real provider', () => {
     expect(op.requests('token')).toHaveLength(0);
   });
 
-  it('N12: the identity provider is down → retryable', async () => {
+  it('N12: is retryable if the identity provider is down', async () => {
     op.fault({ endpoint: 'metadata', status: 503 });
     const start = signInAt(op.issuer).start({ redirectUri, state, nonce });
     expect(await failureOf(start)).toMatchObject({ code: 'provider_unavailable', retryable: true });
   });
 
-  it('single sign-on is used, unless a fresh login is asked for', async () => {
+  it('uses single sign-on unless a fresh sign-in is requested', async () => {
     const at = signInAt(op.issuer);
     const jar = createCookieJar();
     await signIn(at, {}, jar);
     op.clearRequests();
-    expect((await signIn(at, { user: 'nobody' }, jar)).subject).toBe('alice');
+    expect((await signIn(at, { user: 'unused' }, jar)).subject).toBe('alice');
     expect(op.requests('interaction')).toHaveLength(0);
     expect((await signIn(at, { user: 'bob', prompt: 'login' }, jar)).subject).toBe('bob');
   });
 
-  it('S10: max_age is sent, and auth_time comes back', async () => {
+  it('S10: sends max_age and returns the auth_time', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000;
     const { authorizationUrl } = await signInAt(op.issuer, { maxAgeSeconds: 300 }).start({ redirectUri, state, nonce });
     expect(authorizationUrl.searchParams.get('max_age')).toBe('300');
@@ -124,7 +124,7 @@ describe('S08: sign-in at a real provider', () => {
     expect(authTime).toBeGreaterThanOrEqual(before);
   });
 
-  it('S05: takes another claim than sub where configured', async () => {
+  it('S05: takes the subject from the configured claims', async () => {
     expect((await signIn(signInAt(op.issuer, { subjectClaim: 'tid+oid' }))).subject).toBe('tenant-1+oid-alice');
     expect(await failureCodeOf(signIn(signInAt(op.issuer, { subjectClaim: 'employee_id' })))).toBe('invalid_id_token');
   });
@@ -149,7 +149,7 @@ describe('S08: sign-in at a real provider', () => {
   it.each([
     ['ten hours ahead', 10 * 3_600_000],
     ['ten hours behind', -10 * 3_600_000],
-  ])('N11: with a clock %s ID tokens are refused', async (_, offset) => {
+  ])('N11: refuses ID tokens if our clock is %s', async (_, offset) => {
     const at = signInAt(op.issuer, {}, () => Date.now() + offset);
     expect(await failureCodeOf(signIn(at))).toBe('invalid_id_token');
   });
@@ -162,14 +162,14 @@ describe('N4: ID tokens', () => {
   });
   afterEach(() => evil.close());
 
-  /** Signs in while the honest claims of the ID token are changed like this; `undefined` leaves a claim out. */
+  /** Signs in with changed claims in the ID token; `undefined` omits a claim. */
   async function signInWith(changes: JWTPayload): Promise<unknown> {
     const honest = evil.idTokenClaims;
     evil.idTokenClaims = given => ({ ...honest(given), ...changes });
     return signIn(signInAt(evil.issuer));
   }
 
-  /** Signs in while the token answer contains this ID token. */
+  /** Signs in with this ID token in the token response. */
   async function signInWithToken(idToken: (claims: JWTPayload) => Promise<string> | string): Promise<unknown> {
     evil.tokenAnswer = async () => {
       const claims = evil.idTokenClaims(evil.lastAuthorization.get('nonce') ?? undefined);
@@ -181,7 +181,7 @@ describe('N4: ID tokens', () => {
   const seconds = () => Math.floor(Date.now() / 1000);
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-  it('an honest one is accepted', async () => {
+  it('are accepted with honest claims', async () => {
     expect(await signInWith({})).toEqual({ issuer: evil.issuer, subject: 'alice', displayName: 'Alice Example' });
   });
 
@@ -197,15 +197,15 @@ describe('N4: ID tokens', () => {
     ['no nonce', () => ({ nonce: undefined })],
     ['an expiry in the past', () => ({ exp: seconds() - 120 })],
     ['no expiry', () => ({ exp: undefined })],
-    ['a text as expiry', () => ({ exp: 'never' as never })],
-    ['issued a week ago', () => ({ iat: seconds() - 7 * 24 * 3600 })],
-    ['issued in an hour', () => ({ iat: seconds() + 3600 })],
-    ['no time of issue', () => ({ iat: undefined })],
-    ['not valid before an hour', () => ({ nbf: seconds() + 3600 })],
+    ['a string as expiry', () => ({ exp: 'never' as never })],
+    ['an iat a week ago', () => ({ iat: seconds() - 7 * 24 * 3600 })],
+    ['an iat in an hour', () => ({ iat: seconds() + 3600 })],
+    ['no iat', () => ({ iat: undefined })],
+    ['an nbf in an hour', () => ({ nbf: seconds() + 3600 })],
     ['no subject', () => ({ sub: undefined })],
     ['an empty subject', () => ({ sub: '' })],
     ['a number as subject', () => ({ sub: 7 as never })],
-  ])('%s → refused', async (_, changes) => {
+  ])('are refused with %s', async (_, changes) => {
     expect(await failureCodeOf(signInWith(changes() as JWTPayload))).toBe('invalid_id_token');
   });
 
@@ -222,7 +222,7 @@ describe('N4: ID tokens', () => {
     ['sub', () => ({ sub: undefined })],
     ['auth_time', () => ({ auth_time: -1 })],
     ['auth_time', () => ({ auth_time: 'yesterday' })],
-  ])('S78: names the claim %s at fault', async (claim, changes) => {
+  ])('S78: are refused with the name of the invalid claim: %s', async (claim, changes) => {
     expect(await failureOf(signInWith(changes() as JWTPayload))).toMatchObject({ code: 'invalid_id_token', claim });
   });
 
@@ -237,13 +237,13 @@ describe('N4: ID tokens', () => {
           return token;
         }),
     ],
-    ['of an unknown kid', (claims: JWTPayload) => evil.sign(claims, { kid: 'unknown' })],
+    ['signed with an unknown kid', (claims: JWTPayload) => evil.sign(claims, { kid: 'unknown' })],
     [
-      'HS256 with the public key as secret',
+      'signed with HS256 and the public key as secret',
       (claims: JWTPayload) => evil.sign(claims, { alg: 'HS256' }, Buffer.from(JSON.stringify(evil.publicJwk))),
     ],
     [
-      'HS256 with the client secret',
+      'signed with HS256 and the client secret',
       (claims: JWTPayload) => evil.sign(claims, { alg: 'HS256' }, Buffer.from(clientSecret)),
     ],
     [
@@ -253,13 +253,13 @@ describe('N4: ID tokens', () => {
         return `${header}.${encode({ ...claims, sub: 'bob' })}.${signature}`;
       },
     ],
-    ['no JWT', () => 'canary'],
-    ['a JWE', () => 'a.b.c.d.e'],
-  ])('%s → refused', async (_, idToken) => {
+    ['not a JWT', () => 'canary'],
+    ['encrypted (JWE)', () => 'a.b.c.d.e'],
+  ])('are refused if they are %s', async (_, idToken) => {
     expect(await failureCodeOf(signInWithToken(idToken))).toBe('invalid_id_token');
   });
 
-  it('alg none and HS256 stay refused when the metadata offers them', async () => {
+  it('are refused with alg none and HS256 even if the metadata lists them', async () => {
     evil.metadata['id_token_signing_alg_values_supported'] = ['none', 'HS256', 'ES256'];
     const none = signInWithToken(claims => `${encode({ alg: 'none' })}.${encode(claims)}.`);
     expect(await failureCodeOf(none)).toBe('invalid_id_token');
@@ -267,12 +267,12 @@ describe('N4: ID tokens', () => {
     expect(await failureCodeOf(hmac)).toBe('invalid_id_token');
   });
 
-  it('missing → refused', async () => {
+  it('are required', async () => {
     evil.tokenAnswer = async () => ({ body: await honestTokens(evil, { id_token: undefined }) });
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('invalid_id_token');
   });
 
-  it('a key set of 1,000 keys is searched, one that does not end is not', async () => {
+  it('are verified with a set of 1,000 keys, but not with an endless one', async () => {
     const others = Array.from({ length: 999 }, (_, index) => ({ ...evil.publicJwk, kid: `other-${index}` }));
     evil.jwksAnswer = () => ({ body: { keys: [...others, evil.publicJwk] } });
     expect(await signInWith({})).toMatchObject({ subject: 'alice' });
@@ -282,7 +282,7 @@ describe('N4: ID tokens', () => {
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('outbound_too_large');
   });
 
-  it('keys are read once and kept; an unknown kid does not make us read them again at once', async () => {
+  it('are verified with cached keys, which an unknown kid does not reload within the cooldown', async () => {
     const at = signInAt(evil.issuer);
     await signIn(at);
     await signIn(at);
@@ -293,11 +293,11 @@ describe('N4: ID tokens', () => {
     expect(evil.requests('jwks')).toHaveLength(1);
   });
 
-  it('rotated keys are read again after the cooldown', async () => {
+  it('are verified with rotated keys after the cooldown', async () => {
     let now = Date.now();
     const at = signInAt(evil.issuer, {}, () => now);
     await signIn(at);
-    // Two minutes on, for us and (because the claims follow) for the provider.
+    // Two minutes later, by our clock and in the claims of the provider.
     now += 120_000;
     const { sign, idTokenClaims } = evil;
     evil.idTokenClaims = given => ({ ...idTokenClaims(given), iat: seconds() + 120, exp: seconds() + 300 });
@@ -307,7 +307,7 @@ describe('N4: ID tokens', () => {
     expect(evil.requests('jwks')).toHaveLength(2);
   });
 
-  it('S10: an old or absent auth_time → refused when max_age was asked for', async () => {
+  it('S10: are refused with an old or absent auth_time if max_age was requested', async () => {
     const { idTokenClaims } = evil;
     const at = signInAt(evil.issuer);
     const refused = { code: 'invalid_id_token', claim: 'auth_time' };
@@ -317,7 +317,18 @@ describe('N4: ID tokens', () => {
     expect(await signIn(at, { maxAge: 7200 })).toMatchObject({ subject: 'alice' });
   });
 
-  it('S82: auth_time 0 is no time, and no obstacle where max_age was not asked for', async () => {
+  it('S67: are refused with an auth_time in the future if max_age was requested', async () => {
+    const { idTokenClaims } = evil;
+    const at = signInAt(evil.issuer);
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: seconds() + 3600 });
+    const refused = { code: 'invalid_id_token', claim: 'auth_time' };
+    expect(await failureOf(signIn(at, { maxAge: 60 }))).toMatchObject(refused);
+    expect(await signIn(at)).toMatchObject({ subject: 'alice' });
+    evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: seconds() + 20 });
+    expect(await signIn(at, { maxAge: 60 })).toMatchObject({ subject: 'alice' });
+  });
+
+  it('S82: are accepted with auth_time 0, which counts as absent, if max_age was not requested', async () => {
     const { idTokenClaims } = evil;
     evil.idTokenClaims = given => ({ ...idTokenClaims(given), auth_time: 0 });
     const signedIn = await signIn(signInAt(evil.issuer));
@@ -325,26 +336,26 @@ describe('N4: ID tokens', () => {
     expect(signedIn).not.toHaveProperty('authTime');
   });
 
-  it('passes sid on', async () => {
+  it('may contain a sid, which the sign-in returns', async () => {
     expect(await signInWith({ sid: 'session-1' })).toMatchObject({ sessionId: 'session-1' });
   });
 
-  it('userinfo of another person → refused', async () => {
+  it('must have the same subject as the userinfo response', async () => {
     evil.userinfoAnswer = () => ({ body: { sub: 'mallory', name: 'Alice Example' } });
     expect(await failureCodeOf(signInWith({ name: undefined }))).toBe('invalid_userinfo');
   });
 
-  it('a name that hides its direction is shown plainly', async () => {
+  it('may contain a name with direction marks, which are removed', async () => {
     expect(await signInWith({ name: 'Bob\u202e ecilA' })).toMatchObject({ displayName: 'Bob ecilA' });
   });
 
-  it('S14: metadata without PKCE → refused, unless the operator opted out', async () => {
+  it('S14: are never requested if the metadata lacks PKCE, unless the operator opted out', async () => {
     evil.metadata['code_challenge_methods_supported'] = undefined;
     expect(await failureCodeOf(signIn(signInAt(evil.issuer)))).toBe('pkce_unsupported');
     expect(await signIn(signInAt(evil.issuer, { allowMissingPkceMetadata: true }))).toMatchObject({ subject: 'alice' });
   });
 
-  it('S15: N5 iss of another issuer → no token request', async () => {
+  it('S15, N5: are never requested after a callback with the iss of another issuer', async () => {
     evil.authorizationResponse = query => ({
       code: 'x',
       state: query.get('state') ?? undefined,

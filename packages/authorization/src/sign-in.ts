@@ -2,22 +2,23 @@ import * as client from 'openid-client';
 import { AuthorizationError } from './authorization-error.ts';
 import { type CallbackExpectations, validateCallback } from './callback.ts';
 import type { ResolvedClient } from './client-registration.ts';
-import { displayText } from './display-text.ts';
 import type { IdentityProviderConfig } from './identity-provider-config.ts';
 import { createOauthClient } from './oauth-client.ts';
-import type { OutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetch } from './outbound/outbound-fetch.ts';
 import { assertPkceSupport, createMetadataCache, type ServerMetadata } from './server-metadata.ts';
-import { subjectFromClaims } from './subject-claims.ts';
+import { exchangeCode } from './token-request.ts';
+import { clockToleranceSeconds } from './token-response.ts';
+import { displayText, subjectFromClaims, userinfo } from './user-claims.ts';
 
 export interface SignInRequest {
   readonly redirectUri: URL;
   readonly state: string;
   readonly nonce: string;
-  /** Default: a new one. */
+  /** Default: a new code verifier. */
   readonly codeVerifier?: string;
-  /** Ask the identity provider to authenticate even where it has a session. */
+  /** Requires the identity provider to authenticate even if it has a session. */
   readonly prompt?: 'login';
-  /** Oldest accepted authentication, in seconds. Default: as configured. */
+  /** Maximum age of the authentication, in seconds. Default: as configured. */
   readonly maxAge?: number;
 }
 
@@ -30,18 +31,18 @@ export interface SignInStart {
 export interface SignInCallback extends Pick<CallbackExpectations, 'callbackUrl' | 'redirectUri' | 'state'> {
   readonly nonce: string;
   readonly codeVerifier: string;
-  /** The same value as at the start. */
+  /** The value of the start. */
   readonly maxAge?: number;
 }
 
-/** Who signed in. (`issuer`, `subject`) is the identity; the rest is for showing only. */
+/** The signed-in user. (`issuer`, `subject`) is the identity; the other members are only for display. */
 export interface SignedIn {
   readonly issuer: string;
   readonly subject: string;
   readonly displayName: string;
-  /** A second line that tells two accounts of the same name apart, usually the e-mail address. */
+  /** A second line that distinguishes accounts with the same name, usually the e-mail address. */
   readonly detail?: string;
-  /** When the person last authenticated, in milliseconds since the epoch. */
+  /** Time of the user's last authentication, in milliseconds since the epoch. */
   readonly authTime?: number;
   /** `sid` of the ID token, for OpenID Connect logout. */
   readonly sessionId?: string;
@@ -68,7 +69,7 @@ export function createSignIn(p: {
   async function metadata(): Promise<ServerMetadata> {
     const found = await cache.get(config.issuer, 'oidc');
     assertPkceSupport(found, config.allowMissingPkceMetadata);
-    // Without keys no ID token can be verified, and sign-in rests on nothing else.
+    // Without keys no ID token can be verified, and sign-in relies only on the ID token.
     if (found.jwks_uri === undefined) throw new AuthorizationError('invalid_metadata');
     return found;
   }
@@ -101,7 +102,7 @@ export function createSignIn(p: {
         expectedIssuer: config.issuer,
         issRequired: server.authorization_response_iss_parameter_supported === true,
       });
-      const { response, claims } = await oauthClient.exchange(registered(server), {
+      const { response, claims } = await exchangeCode(oauthClient, registered(server), {
         code,
         redirectUri,
         codeVerifier,
@@ -109,6 +110,7 @@ export function createSignIn(p: {
         maxAge,
       });
       if (claims === undefined) throw new AuthorizationError('invalid_id_token');
+      if (maxAge !== undefined) assertPast(claims);
       const subject = subjectFromClaims(claims, config.subjectClaim);
       if (subject === undefined) throw new AuthorizationError('invalid_id_token', { claim: config.subjectClaim });
 
@@ -116,24 +118,30 @@ export function createSignIn(p: {
         issuer: config.issuer,
         subject,
         ...(await description(server, claims, response.access_token)),
-        // Some identity providers write 0 where they do not know it.
+        // Some identity providers send 0 for an unknown time.
         ...(claims.auth_time !== undefined && claims.auth_time > 0 && { authTime: claims.auth_time * 1000 }),
         ...(typeof claims['sid'] === 'string' && { sessionId: claims['sid'] }),
       };
     },
   };
 
-  /** The name to show. Identity providers may keep profile claims out of the ID token (OpenID Connect Core 5.4). */
+  /** Reads the display name. Identity providers may omit profile claims from the ID token (OpenID Connect Core 5.4). */
   async function description(server: ServerMetadata, claims: client.IDToken, accessToken: string) {
     let profile: Record<string, unknown> = claims;
     if (firstText(profile, config.displayNameClaims) === undefined && server.userinfo_endpoint !== undefined) {
-      profile = await oauthClient.userinfo(registered(server), accessToken);
+      profile = await userinfo(oauthClient, registered(server), accessToken);
       if (profile['sub'] !== claims.sub) throw new AuthorizationError('invalid_userinfo', { claim: 'sub' });
     }
     const displayName = firstText(profile, config.displayNameClaims) ?? displayText(claims.sub) ?? config.clientId;
     const detail = firstText(profile, ['email', 'preferred_username']);
     return { displayName, ...(detail !== undefined && detail !== displayName && { detail }) };
   }
+}
+
+/** Rejects a sign-in after the ID token was issued. Its time is wrong, and the sign-in would become fresh later. */
+function assertPast({ auth_time: authTime, iat }: client.IDToken): void {
+  if (authTime !== undefined && authTime > iat + clockToleranceSeconds)
+    throw new AuthorizationError('invalid_id_token', { claim: 'auth_time' });
 }
 
 function firstText(claims: Record<string, unknown>, names: readonly string[]): string | undefined {

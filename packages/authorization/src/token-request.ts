@@ -1,31 +1,28 @@
 import * as client from 'openid-client';
-import { AuthorizationError } from './authorization-error.ts';
+import { AuthorizationError, fromLibraryError } from './authorization-error.ts';
 import type { EndpointMetadata, ResolvedClient } from './client-registration.ts';
 import { type DpopKey, dpopKeyPair } from './dpop.ts';
-import { fromLibraryError } from './library-error.ts';
-import type { OauthConfigurations, OauthOperation } from './oauth-configuration.ts';
-import { guardTokenEndpoint, type IssuedTokens, type TokenEndpointRules } from './token-endpoint.ts';
-import type { TokenResponseConfig } from './token-response-config.ts';
-
-/** What the operations of the OAuth client share. */
-export interface OauthTools {
-  readonly configurations: OauthConfigurations;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-}
+import type { OauthClient, OauthOperation } from './oauth-client.ts';
+import {
+  assertRecent,
+  guardTokenEndpoint,
+  type IssuedTokens,
+  type TokenEndpointRules,
+  type TokenResponseConfig,
+} from './token-response.ts';
 
 export interface TokenGrant extends IssuedTokens {
   /** Claims of the ID token, signature verified. Undefined without an ID token. */
   readonly claims: client.IDToken | undefined;
 }
 
-/** What every token request may bring along. */
+/** Options of every token request. */
 export interface TokenRequestOptions {
-  /** The tokens are bound to it. Absent: bearer tokens. */
+  /** Binds the tokens to this key. Without it, they are bearer tokens. */
   readonly dpopKey?: DpopKey | undefined;
-  /** How the answer differs from RFC 6749. */
+  /** How the response differs from RFC 6749. */
   readonly tokenResponse?: TokenResponseConfig | undefined;
-  /** Sent beside what the grant needs. */
+  /** Additional parameters. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -34,34 +31,38 @@ export interface GrantRequest extends TokenRequestOptions {
 }
 
 /**
- * Asks for tokens with a grant other than a code.
+ * Requests tokens with a refresh token or a device code. Sends one request, and a second one only for a DPoP nonce.
  *
- * The ID token of a refresh is left unread: nothing rests on it, and once the refresh token has been replaced, whatever goes
- * wrong afterwards (keys that cannot be read) would cost the user the whole grant.
+ * Ignores the ID token of a refresh. Nothing depends on it, and an error while verifying it would lose the new refresh token,
+ * and with it the grant.
  *
- * @throws {AuthorizationError} `grant_refused` for a refresh that ended the grant.
+ * @throws {AuthorizationError} `grant_refused` if the provider no longer accepts the refresh token.
  */
-export function requestTokens(tools: OauthTools, at: ResolvedClient, request: GrantRequest): Promise<TokenGrant> {
+export function requestTokens(
+  oauthClient: OauthClient,
+  at: ResolvedClient,
+  request: GrantRequest,
+): Promise<TokenGrant> {
   const isRefresh = request.grantType === 'refresh_token';
   return guardedGrant(
-    tools,
+    oauthClient,
     at,
-    { ...request, keepsIdToken: !isRefresh && canVerifyIdTokens(at.metadata), grantStands: isRefresh },
+    { ...request, keepsIdToken: !isRefresh && canVerifyIdTokens(at.metadata), isRefresh },
     ({ configuration, dpop }) =>
       client.genericGrantRequest(configuration, request.grantType, { ...request.parameters }, dpop),
   );
 }
 
-/** An ID token is proof only if we know who should have signed it and with which keys. */
+/** Whether issuer and keys are known, without which an ID token proves nothing. */
 export function canVerifyIdTokens(metadata: EndpointMetadata): boolean {
   return metadata.issuer !== undefined && metadata.jwks_uri !== undefined;
 }
 
-/** The one way to a token endpoint. */
-export async function guardedGrant(
-  { configurations, now }: OauthTools,
+/** Sends a token request and validates the response. Every token request goes through here. */
+async function guardedGrant(
+  oauthClient: OauthClient,
   at: ResolvedClient,
-  p: TokenRequestOptions & Pick<TokenEndpointRules, 'keepsIdToken' | 'grantStands'>,
+  p: TokenRequestOptions & Pick<TokenEndpointRules, 'keepsIdToken' | 'isRefresh'>,
   grant: (operation: OauthOperation) => Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers>,
 ): Promise<TokenGrant> {
   const keyPair = p.dpopKey && (await dpopKeyPair(p.dpopKey));
@@ -71,9 +72,9 @@ export async function guardedGrant(
       {
         endpoint: at.metadata.token_endpoint,
         tokenType: keyPair === undefined ? 'bearer' : 'dpop',
-        answers: p.tokenResponse,
+        tokenResponse: p.tokenResponse,
         keepsIdToken: p.keepsIdToken,
-        grantStands: p.grantStands,
+        isRefresh: p.isRefresh,
       },
       fetch,
     );
@@ -81,26 +82,61 @@ export async function guardedGrant(
     return guarded.fetch;
   };
   try {
-    return await configurations.run(at, { keyPair, wrap }, async operation => {
+    return await oauthClient.run(at, { keyPair, wrap }, async operation => {
       if (p.keepsIdToken) client.enableNonRepudiationChecks(operation.configuration);
       const claims = (await grant(operation)).claims();
       const tokens = issued();
       if (tokens === undefined) throw new AuthorizationError('invalid_token_response');
-      if (claims !== undefined) assertRecent(claims, now());
+      if (claims !== undefined) assertRecent(claims, oauthClient.now());
       return { ...tokens, claims };
     });
   } catch (error) {
-    // An answer that came this far passed parseTokenResponse; what the library refuses after that is the ID token.
+    // After guardTokenEndpoint has accepted the response, the library can only reject the ID token.
     throw fromLibraryError(error, issued() === undefined ? 'invalid_token_response' : 'invalid_id_token');
   }
 }
 
-const maxIdTokenAgeSeconds = 600;
-const clockToleranceSeconds = 30;
+export interface CodeGrantRequest extends TokenRequestOptions {
+  readonly code: string;
+  readonly redirectUri: URL;
+  /** Absent only if the provider does not support PKCE. */
+  readonly codeVerifier?: string | undefined;
+  /** If set, the response must contain an ID token with this nonce. */
+  readonly nonce?: string | undefined;
+  /** Maximum age of the authentication, in seconds. */
+  readonly maxAge?: number | undefined;
+}
 
-/** OpenID Connect Core 3.1.3.7 item 10: this ID token was asked for just now, so it was issued just now. */
-function assertRecent(claims: client.IDToken, now: number): void {
-  const age = now / 1000 - claims.iat;
-  if (age > maxIdTokenAgeSeconds || age < -clockToleranceSeconds)
-    throw new AuthorizationError('invalid_id_token', { claim: 'iat' });
+/**
+ * Exchanges an authorization code (RFC 6749 section 4.1.3). Sends one request, and a second one only for a DPoP nonce: a code can
+ * be used once, and a request whose response was lost may have succeeded.
+ *
+ * @throws {AuthorizationError}
+ */
+export function exchangeCode(
+  oauthClient: OauthClient,
+  at: ResolvedClient,
+  request: CodeGrantRequest,
+): Promise<TokenGrant> {
+  const { code, redirectUri, codeVerifier, nonce, maxAge, parameters } = request;
+  const callback = new URL(redirectUri);
+  callback.searchParams.set('code', code);
+  return guardedGrant(
+    oauthClient,
+    at,
+    // An ID token without a nonce could come from any other authorization.
+    { ...request, keepsIdToken: nonce !== undefined && canVerifyIdTokens(at.metadata), isRefresh: false },
+    ({ configuration, dpop }) =>
+      client.authorizationCodeGrant(
+        configuration,
+        callback,
+        {
+          ...(codeVerifier !== undefined && { pkceCodeVerifier: codeVerifier }),
+          ...(nonce !== undefined && { expectedNonce: nonce, idTokenExpected: true }),
+          ...(maxAge !== undefined && { maxAge }),
+        },
+        { ...parameters },
+        dpop,
+      ),
+  );
 }

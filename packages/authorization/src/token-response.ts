@@ -1,8 +1,188 @@
+import type * as client from 'openid-client';
 import * as z from 'zod';
-import { AuthorizationError } from './authorization-error.ts';
-import type { TokenMembers } from './token-answer.ts';
+import { AuthorizationError, errorFromProvider, errorFromUnreadable } from './authorization-error.ts';
+import { isNonceChallenge } from './dpop.ts';
+import { type JsonMembers, jsonMembers, memberAt } from './json-members.ts';
 
-/** More than any server takes in a header; what is issued here is kept for months. */
+/** Member names joined by dots: `authed_user.access_token`. */
+const memberPathSchema = z
+  .string()
+  .max(200)
+  .regex(/^[^.\s]+(\.[^.\s]+)*$/, 'must be member names joined by dots');
+
+const scalarSchema = z.union([z.string().max(200), z.number(), z.boolean(), z.null()]);
+
+/** A member whose value marks a successful response. */
+export const successSchema = z.strictObject({ member: memberPathSchema, equals: scalarSchema });
+
+export const oauthErrorCodeSchema = z
+  .string()
+  .max(100)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be an error code');
+
+/** How token responses of a provider differ from RFC 6749 section 5. Responses are first mapped and then validated. */
+export const tokenResponseConfigSchema = z.strictObject({
+  format: z.enum(['json', 'form', 'auto']).default('json').describe('auto: by the content type'),
+  members: z
+    .strictObject({
+      accessToken: memberPathSchema.optional(),
+      tokenType: memberPathSchema.optional(),
+      expiresIn: memberPathSchema.optional(),
+      refreshToken: memberPathSchema.optional(),
+      scope: memberPathSchema.optional(),
+      idToken: memberPathSchema.optional(),
+    })
+    .default({})
+    .describe('Path of a member in the response, e.g. accessToken: authed_user.access_token'),
+  tokenType: z
+    .literal('bearer')
+    .optional()
+    .describe('Token type, regardless of token_type in the response; not with DPoP'),
+  lifetimeSeconds: z.int().min(1).max(315_360_000).optional().describe('Lifetime if the response has no expires_in'),
+  success: successSchema.optional().describe('With any other value, or without the member, a 200 is an error'),
+  errorMember: memberPathSchema
+    .default('error')
+    .describe('Path of the error code, also in a 200. The member error is always read too'),
+  refusedErrors: z
+    .array(oauthErrorCodeSchema)
+    .max(50)
+    .default([])
+    .describe('Error codes, besides invalid_grant, for a refresh token that is no longer accepted'),
+});
+
+export type TokenResponseConfig = z.output<typeof tokenResponseConfigSchema>;
+
+export interface TokenEndpointRules {
+  readonly endpoint: string;
+  readonly tokenType: TokenType;
+  readonly tokenResponse: TokenResponseConfig | undefined;
+  /** Whether to return the ID token: only if it can be verified and is needed. */
+  readonly keepsIdToken: boolean;
+  /** For a refresh, a refused refresh token is `grant_refused`. */
+  readonly isRefresh: boolean;
+}
+
+export interface IssuedTokens {
+  readonly response: TokenResponse;
+  /** The whole response, not validated. */
+  readonly members: JsonMembers;
+}
+
+/**
+ * Wraps the `fetch` of openid-client to check token responses. The library receives only valid responses of RFC 6749, and DPoP
+ * nonce challenges, which it handles itself. Any other response is thrown as `AuthorizationError`.
+ */
+export function guardTokenEndpoint(rules: TokenEndpointRules, fetch: client.CustomFetch) {
+  const endpoint = new URL(rules.endpoint).href;
+  let issued: IssuedTokens | undefined;
+
+  const guarded: client.CustomFetch = async (url, options) => {
+    const received = await fetch(url, options);
+    if (url !== endpoint) return received;
+    const { status, headers } = received;
+    const body = await received.text();
+    if (status !== 200 && status < 400) throw new AuthorizationError('invalid_token_response');
+
+    const read = parseTokenResponse({ status, contentType: headers.get('content-type'), body }, rules.tokenResponse);
+    if (rules.tokenType === 'dpop' && isNonceChallenge(received, read?.kind === 'error' ? read.code : '')) {
+      return new Response(body, { status, headers });
+    }
+    if (read === undefined) throw errorFromUnreadable(received, 'invalid_token_response');
+    if (read.kind === 'error') throw refusal(read.code, rules);
+    const { id_token, ...rest } = validateTokenResponse(read.members, rules.tokenType);
+    const response = rules.keepsIdToken && id_token !== undefined ? { ...rest, id_token } : rest;
+    issued = { response, members: read.all };
+    return Response.json(response);
+  };
+  return { fetch: guarded, issued: () => issued };
+}
+
+function refusal(code: string, { isRefresh, tokenResponse }: TokenEndpointRules): AuthorizationError {
+  const error = errorFromProvider(code);
+  const isRefused = code === 'invalid_grant' || tokenResponse?.refusedErrors.includes(code) === true;
+  if (!isRefresh || !isRefused) return error;
+  return new AuthorizationError('grant_refused', { providerError: error.providerError ?? 'unregistered' });
+}
+
+export type ParsedTokenResponse =
+  | {
+      readonly kind: 'tokens';
+      readonly members: JsonMembers;
+      /** The whole response. */
+      readonly all: JsonMembers;
+    }
+  /** The error code; empty if the response has none. */
+  | { readonly kind: 'error'; readonly code: string };
+
+/**
+ * Parses a token response as configured, and moves its members to their standard names. Returns undefined if the format is
+ * invalid. Repairs nothing except the differences that a configuration can name.
+ *
+ * @internal exported for tests
+ */
+export function parseTokenResponse(
+  p: { readonly status: number; readonly contentType: string | null; readonly body: string },
+  config: TokenResponseConfig | undefined,
+): ParsedTokenResponse | undefined {
+  const members = membersOf(p, config?.format ?? 'json');
+  const code = members && errorCodeIn(members, config);
+  if (p.status >= 400) return code === undefined ? undefined : { kind: 'error', code };
+  if (members === undefined) return undefined;
+  // RFC 6749 has no errors with status 200, so a response with an error code contradicts itself.
+  if (config === undefined) return code === undefined ? { kind: 'tokens', members, all: members } : undefined;
+
+  const { success } = config;
+  const failed = success !== undefined && memberAt(members, success.member) !== success.equals;
+  if (failed || code !== undefined) return { kind: 'error', code: code ?? '' };
+  return { kind: 'tokens', members: standardMembers(members, config), all: members };
+}
+
+function membersOf(
+  { body, contentType }: { body: string; contentType: string | null },
+  format: TokenResponseConfig['format'],
+): JsonMembers | undefined {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  const isForm = format === 'form' || (format === 'auto' && type === 'application/x-www-form-urlencoded');
+  return isForm ? formMembers(body) : jsonMembers(body);
+}
+
+function formMembers(body: string): JsonMembers | undefined {
+  const entries = [...new URLSearchParams(body)];
+  const names = new Set(entries.map(([name]) => name));
+  return names.size === entries.length ? Object.fromEntries(entries) : undefined;
+}
+
+function errorCodeIn(members: JsonMembers, config: TokenResponseConfig | undefined): string | undefined {
+  for (const path of [config?.errorMember ?? 'error', 'error']) {
+    const code = memberAt(members, path);
+    if (typeof code === 'string' && code !== '') return code;
+  }
+  return undefined;
+}
+
+function standardMembers(members: JsonMembers, config: TokenResponseConfig): JsonMembers {
+  const at = (path: string | undefined, name: string) => memberAt(members, path ?? name) ?? undefined;
+  const { members: paths, tokenType, lifetimeSeconds } = config;
+  return {
+    access_token: at(paths.accessToken, 'access_token'),
+    token_type: tokenType ?? at(paths.tokenType, 'token_type'),
+    expires_in: wholeNumber(at(paths.expiresIn, 'expires_in')) ?? lifetimeSeconds,
+    refresh_token: at(paths.refreshToken, 'refresh_token'),
+    id_token: at(paths.idToken, 'id_token'),
+    scope: scopeText(at(paths.scope, 'scope')),
+  };
+}
+
+/** Converts digits to a number, because all values of a form are strings. */
+function wholeNumber(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+}
+
+function scopeText(value: unknown): unknown {
+  return Array.isArray(value) && value.every(scope => typeof scope === 'string') ? value.join(' ') : value;
+}
+
+/** Longer than any header. Limits tokens, which are stored for months. */
 const maxTokenLength = 65_536;
 
 const tokenSchema = z
@@ -13,7 +193,7 @@ const tokenSchema = z
 
 export type TokenType = 'bearer' | 'dpop';
 
-/** RFC 6749 section 5.1. Stricter than openid-client, which also takes numbers in strings. */
+/** RFC 6749 section 5.1. Stricter than openid-client, which accepts numbers in strings. */
 const tokenResponseSchema = z.object({
   access_token: tokenSchema,
   token_type: z
@@ -29,14 +209,26 @@ const tokenResponseSchema = z.object({
 export type TokenResponse = z.infer<typeof tokenResponseSchema>;
 
 /**
- * Validates what a token endpoint issued. A key was proven or it was not: a bearer token where DPoP was used could be
- * replayed by whoever sees it (RFC 9449 section 5), and a DPoP token that was not asked for is of no use.
+ * Validates a token response. The token type must match the request: a bearer token after a DPoP proof could be
+ * replayed by anyone who sees it (RFC 9449 section 5), and an unrequested DPoP token is unusable.
  *
- * @throws {AuthorizationError} `invalid_token_response`, without anything of the answer.
+ * @throws {AuthorizationError} `invalid_token_response`, without any content of the response.
+ * @internal exported for tests
  */
-export function parseTokenResponse(members: TokenMembers, expected: TokenType): TokenResponse {
+export function validateTokenResponse(members: JsonMembers, expected: TokenType): TokenResponse {
   const response = tokenResponseSchema.safeParse(members);
   if (!response.success || response.data.token_type !== expected)
     throw new AuthorizationError('invalid_token_response');
   return response.data;
+}
+
+const maxIdTokenAgeSeconds = 600;
+/** Maximum time by which the clock of an authorization server may be ahead of ours. */
+export const clockToleranceSeconds = 30;
+
+/** Rejects an ID token that was not issued for this token request (OpenID Connect Core 3.1.3.7 item 10). */
+export function assertRecent(claims: client.IDToken, now: number): void {
+  const age = now / 1000 - claims.iat;
+  if (age > maxIdTokenAgeSeconds || age < -clockToleranceSeconds)
+    throw new AuthorizationError('invalid_id_token', { claim: 'iat' });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { providerConfigSchema } from '../provider-config.ts';
-import { expandPreset } from './expand-preset.ts';
+import { expandPreset, placeholderValueFault, providerConfigSchema } from './expand-preset.ts';
+import type { Placeholder } from './preset.ts';
 
 const expanding = z.preprocess(expandPreset, z.unknown());
 const registration = { name: 'code', clientId: 'id', clientSecret: 'secret' };
@@ -14,18 +14,18 @@ function faultPaths(raw: unknown): string[] {
   return expanding.safeParse(raw).error?.issues.map(issue => issue.path.join('.')) ?? [];
 }
 
-describe('without a preset', () => {
-  test.each([[registration], ['text'], [null], [[1]], [undefined]])('%j stays as it is', raw => {
+describe('a configuration without a preset', () => {
+  test.each([[registration], ['text'], [null], [[1]], [undefined]])('is returned unchanged: %j', raw => {
     expect(expanding.parse(raw)).toBe(raw);
   });
 
-  test('presetValues are a mistake', () => {
+  test('must not have presetValues', () => {
     expect(faultPaths({ presetValues: { domain: 'acme.okta.com' } })).toEqual(['presetValues']);
   });
 });
 
-describe('the operator wins', () => {
-  test('over every member of the preset', () => {
+describe('the members of the operator', () => {
+  test('replace those of the preset', () => {
     const expanded = expand({
       preset: 'github',
       displayName: 'Our GitHub',
@@ -39,7 +39,7 @@ describe('the operator wins', () => {
     });
   });
 
-  test('entry by entry in parameters, implied scopes and words', () => {
+  test('merge with the preset entry by entry: parameters, implied scopes and texts', () => {
     const expanded = expand({
       preset: 'google',
       authorizationParameters: { prompt: 'select_account', hd: 'acme.example' },
@@ -57,36 +57,36 @@ describe('the operator wins', () => {
     });
   });
 
-  test('whole in everything else', () => {
+  test('replace all other objects and lists as a whole', () => {
     const expanded = expand({ preset: 'github', tokenResponse: { format: 'form' }, baseScopes: ['repo'] });
     expect(expanded).toMatchObject({ tokenResponse: { format: 'form' }, baseScopes: ['repo'] });
     expect(expanded['tokenResponse']).toEqual({ format: 'form' });
   });
 
-  test('null takes a member away', () => {
+  test('remove a member of the preset with null', () => {
     expect(expand({ preset: 'github', account: null, revocation: null })).not.toHaveProperty('account');
     expect(expand({ preset: 'github', revocation: null })).not.toHaveProperty('revocation');
   });
 
-  test('nothing changes when it is done twice', () => {
+  test('do not change when the preset is expanded twice', () => {
     const once = expand({ preset: 'keycloak', presetValues: { host: 'id.acme.example', realm: 'acme' } });
     expect(expanding.parse(once)).toEqual(once);
   });
 });
 
 describe('scopes', () => {
-  test('are described and not restricted by a preset', () => {
+  test('are described by a preset, but not restricted', () => {
     const expanded = expand({ preset: 'github' });
     expect(expanded).not.toHaveProperty('scopes');
     expect(expanded['scopeDescriptions']).toMatchObject({ repo: { en: expect.any(String) } });
   });
 
-  test('as a list are closed, in the words of the preset', () => {
+  test('as a list are the only allowed scopes, with the texts of the preset', () => {
     const expanded = expand({ preset: 'github', scopes: ['read:user'] });
     expect(expanded['scopes']).toEqual({ 'read:user': { en: 'Read your profile', 'zh-Hans': '读取您的个人资料' } });
   });
 
-  test('as a list may use words that the operator adds', () => {
+  test('as a list may use texts that the operator adds', () => {
     const expanded = expand({
       preset: 'okta',
       presetValues: { domain: 'acme.okta.com' },
@@ -96,7 +96,7 @@ describe('scopes', () => {
     expect(expanded['scopes']).toEqual({ orders: 'See your orders' });
   });
 
-  test('as a list need words', () => {
+  test('as a list are refused if the preset has no text for them', () => {
     expect(faultPaths({ preset: 'github', scopes: ['read:user', 'unheard:of', 'toString', 4] })).toEqual([
       'scopes.1',
       'scopes.2',
@@ -104,57 +104,57 @@ describe('scopes', () => {
     ]);
   });
 
-  test('as a map are the closed list of the operator', () => {
+  test('as a map are the only allowed scopes', () => {
     expect(expand({ preset: 'github', scopes: { repo: 'Code' } })['scopes']).toEqual({ repo: 'Code' });
   });
 });
 
-describe('faults', () => {
-  test.each([['unheard-of'], [4], [null], ['constructor'], ['GitHub']])('unknown preset %j', preset => {
+describe('an invalid configuration', () => {
+  test.each([['unheard-of'], [4], [null], ['constructor'], ['GitHub']])('names an unknown preset: %j', preset => {
     expect(faultPaths({ ...registration, preset })).toEqual(['preset']);
   });
 
-  test('a missing value', () => {
+  test('lacks a preset value', () => {
     expect(faultPaths({ preset: 'keycloak', presetValues: { host: 'id.acme.example' } })).toEqual([
       'presetValues.realm',
     ]);
     expect(faultPaths({ preset: 'keycloak' })).toEqual(['presetValues.host', 'presetValues.realm']);
   });
 
-  test('a superfluous value', () => {
+  test('has an unknown preset value', () => {
     expect(faultPaths({ preset: 'github', presetValues: { host: 'github.acme.example' } })).toEqual([
       'presetValues.host',
     ]);
     expect(faultPaths({ preset: 'github', presetValues: { toString: 'x' } })).toEqual(['presetValues.toString']);
   });
 
-  test.each([['text'], [[]], [null]])('values that are no object: %j', presetValues => {
+  test.each([['text'], [[]], [null]])('has presetValues that are not an object: %j', presetValues => {
     expect(faultPaths({ preset: 'okta', presetValues })).toContain('presetValues');
   });
 
-  test('a value that is no text', () => {
+  test('has a preset value that is not a string', () => {
     expect(faultPaths({ preset: 'okta', presetValues: { domain: 4 } })).toEqual(['presetValues.domain']);
   });
 
   test.each(['acme.okta.com/evil', 'evil.example#', 'user@evil.example', 'https://acme.okta.com'])(
-    'a value that smuggles: %s',
+    'has a preset value with more than a host: %s',
     domain => {
       expect(faultPaths({ preset: 'okta', presetValues: { domain } })).toEqual(['presetValues.domain']);
     },
   );
 
-  test('name values, never repeat them', () => {
+  test('is reported by the names of values, without quoting them', () => {
     const { error } = expanding.safeParse({ preset: 'okta', presetValues: { domain: 'secret@evil.example' } });
     expect(JSON.stringify(error?.issues.map(issue => issue.message))).not.toContain('secret');
   });
 
-  test('stop the validation behind', () => {
+  test('is not validated further', () => {
     const { error } = z.preprocess(expandPreset, providerConfigSchema).safeParse({ preset: 'unheard-of' });
     expect(error?.issues.map(issue => issue.path.join('.'))).toEqual(['preset']);
   });
 });
 
-test('values fill every place and leave other braces alone', () => {
+test('preset values replace every placeholder and leave other braces unchanged', () => {
   const expanded = expand({ preset: 'github-enterprise', presetValues: { host: 'git.acme.example:8443' } });
   expect(expanded).toMatchObject({
     authorizationEndpoint: 'https://git.acme.example:8443/login/oauth/authorize',
@@ -162,14 +162,130 @@ test('values fill every place and leave other braces alone', () => {
   });
 });
 
-test('a value may be left out where the preset has one', () => {
+test('a preset value is optional if the preset has a default', () => {
   expect(expand({ preset: 'gitlab' })['issuer']).toBe('https://gitlab.com');
   expect(expand({ preset: 'gitlab', presetValues: { host: 'git.acme.example' } })['issuer']).toBe(
     'https://git.acme.example',
   );
 });
 
-test('the result is what the operator could have written', () => {
+test('the expanded configuration passes validation', () => {
   const config = providerConfigSchema.parse(expand({ preset: 'slack' }));
   expect(config).toMatchObject({ name: 'code', displayName: 'Slack', pkce: 'unsupported' });
+});
+
+const host: Placeholder = { kind: 'host', port: false, help: 'h', example: 'acme.okta.com' };
+const hostWithPort: Placeholder = { ...host, port: true };
+const slug: Placeholder = { kind: 'slug', help: 'h', example: 'acme' };
+const uuid: Placeholder = { kind: 'uuid', help: 'h', example: '11111111-2222-4333-8444-555555555555' };
+const choice: Placeholder = { kind: 'choice', choices: ['common', 'consumers'], help: 'h', example: 'common' };
+
+describe('a valid value', () => {
+  test.each([
+    [host, 'acme.okta.com'],
+    [host, 'ACME.okta.com'],
+    [host, 'xn--bcher-kva.example'],
+    [hostWithPort, 'id.acme.example:8443'],
+    [slug, 'acme-2'],
+    [slug, 'my_realm'],
+    [uuid, '11111111-2222-4333-8444-555555555555'],
+    [choice, 'consumers'],
+  ])('of the placeholder %j: %s', (placeholder, value) => {
+    expect(placeholderValueFault(placeholder, value)).toBeUndefined();
+  });
+});
+
+const smuggled = [
+  '',
+  ' ',
+  'acme.okta.com/evil',
+  'acme.okta.com/../x',
+  'acme.okta.com?x',
+  'acme.okta.com#x',
+  'evil.example#acme.okta.com',
+  'user@acme.okta.com',
+  'user:password@evil.example',
+  'https://acme.okta.com',
+  '//acme.okta.com',
+  'acme.okta.com\\evil.example',
+  'acme.okta.com%2fevil',
+  'acme.okta.com\n',
+  'acme.okta.com\tx',
+  'acme..okta.com',
+  '.acme.okta.com',
+  'acme.okta.com.',
+  '-acme.okta.com',
+  'acme．okta.com',
+  'аcme.okta.com',
+  '127.0.0.1',
+  '0x7f.1',
+  '2130706433',
+  '[::1]',
+  '{clientId}',
+  '*.okta.com',
+  '..',
+];
+
+describe('an invalid value', () => {
+  test.each(smuggled)('is not a host: %j', value => {
+    expect(placeholderValueFault(host, value)).toBeTypeOf('string');
+    expect(placeholderValueFault(hostWithPort, value)).toBeTypeOf('string');
+  });
+
+  test.each([...smuggled, 'acme.okta', 'acme/evil', 'acme.evil.example', 'acme:443'])('is not a slug: %j', value => {
+    if (value === '2130706433') return expect(placeholderValueFault(slug, value)).toBeUndefined();
+    expect(placeholderValueFault(slug, value)).toBeTypeOf('string');
+  });
+
+  test.each(['acme.example:', 'acme.example:0', 'acme.example:65536', 'acme.example:443:443', 'acme.example:4 4'])(
+    'has an invalid port: %j',
+    value => {
+      expect(placeholderValueFault(hostWithPort, value)).toBeTypeOf('string');
+    },
+  );
+
+  test('has a port that the placeholder does not allow', () => {
+    expect(placeholderValueFault(host, 'acme.example:8443')).toBeTypeOf('string');
+  });
+
+  test('is a host of another domain', () => {
+    const within: Placeholder = { ...host, within: ['salesforce.com'] };
+    expect(placeholderValueFault(within, 'acme.my.salesforce.com')).toBeUndefined();
+    expect(placeholderValueFault(within, 'Login.Salesforce.com')).toBeUndefined();
+    for (const value of ['salesforce.com.evil.example', 'evilsalesforce.com', 'evil.example']) {
+      expect(placeholderValueFault(within, value)).toBeTypeOf('string');
+    }
+  });
+
+  test('is not one of the choices', () => {
+    expect(placeholderValueFault(choice, 'organizations')).toBeTypeOf('string');
+  });
+
+  test('is the name of a tenant instead of its UUID', () => {
+    expect(placeholderValueFault(uuid, 'common')).toBeTypeOf('string');
+  });
+});
+
+test('every accepted value stays within its host or path segment', () => {
+  const hostile = [...'aZ0-._:/\\?#@%[]{}*&=;,|^"\'<> \n\t\0é．。'];
+  const insertions = ['', ...hostile, ...hostile.flatMap(first => hostile.map(second => first + second))];
+  let taken = 0;
+  for (const insertion of insertions) {
+    for (const position of [0, 2, 4, 5, 8]) {
+      const value = `acme${position > 4 ? '.app' : ''}`.slice(0, position) + insertion + 'acme.app'.slice(position);
+      if (placeholderValueFault(hostWithPort, value) === undefined) {
+        const url = new URL(`https://${value}/realms/x`);
+        expect([url.host, `${url.host}:443`]).toContain(value.toLowerCase());
+        expect(url.href).toBe(`https://${url.host}/realms/x`);
+        taken += 1;
+      }
+      const segment = 'acme'.slice(0, position) + insertion + 'acme'.slice(position);
+      if (placeholderValueFault(slug, segment) === undefined) {
+        expect(new URL(`https://id.example/${segment}/x`).href).toBe(`https://id.example/${segment}/x`);
+        expect(new URL(`https://${segment}.example/x`).host).toBe(`${segment.toLowerCase()}.example`);
+        taken += 1;
+      }
+    }
+  }
+  expect(taken).toBeGreaterThan(50);
 });

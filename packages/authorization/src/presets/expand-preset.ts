@@ -1,12 +1,12 @@
-import type * as z from 'zod';
+import * as z from 'zod';
+import { providerMembers } from '../provider-config.ts';
 import { presets } from './index.ts';
-import { placeholderValueFault } from './placeholder-value.ts';
-import type { Preset } from './preset.ts';
+import type { Placeholder, Preset } from './preset.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 type FaultSink = Pick<z.core.$RefinementCtx<unknown>, 'addIssue'>;
 
-/** Members in which the operator adds to what the preset says, entry by entry; every other one replaces it whole. */
+/** Members that merge with the preset entry by entry. Any other member replaces the member of the preset. */
 const mergedMembers: ReadonlySet<string> = new Set([
   'authorizationParameters',
   'tokenParameters',
@@ -15,15 +15,16 @@ const mergedMembers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Puts the settings of the preset that a raw provider configuration names under the operator's own members, which win.
- * `null` takes away what the preset says. A configuration without a preset is returned as it is; so is what is no object,
- * for the schema behind to refuse.
+ * Merges the preset named in a raw provider configuration with the operator's own members, which take precedence. `null`
+ * removes a member of the preset. Returns a configuration without a preset unchanged, and also a value that is not an object, which
+ * the schema then refuses.
  *
- * Scopes: the preset's words are `scopeDescriptions`; they describe and restrict nothing. `scopes` remains the operator's
- * closed list; with a preset it may also be a list of names, each of which the preset has words for.
+ * Scopes: the preset's texts are `scopeDescriptions`, which restrict nothing. `scopes` remains the operator's closed list. With
+ * a preset it may also be a list of names that the preset describes.
  *
- * To be used before validation, as in `z.preprocess(expandPreset, schema)`. Faults are reported by path; the result is then
- * not to be used.
+ * Call it before validation, as in `z.preprocess(expandPreset, schema)`. Reports faults by path; the result is then unusable.
+ *
+ * @internal exported for tests
  */
 export function expandPreset(raw: unknown, faults: FaultSink): unknown {
   if (!isObject(raw)) return raw;
@@ -47,7 +48,13 @@ export function expandPreset(raw: unknown, faults: FaultSink): unknown {
   return { ...expanded, scopes: closedList(expanded['scopes'], expanded['scopeDescriptions'], fault) };
 }
 
-/** A preset as the members of a provider configuration, placeholders still in it. */
+/**
+ * A third-party authorization server at which Postern is an OAuth client. Presets are expanded before validation, so the same
+ * rules apply to their members.
+ */
+export const providerConfigSchema = z.preprocess(expandPreset, providerMembers);
+
+/** Returns a preset as members of a provider configuration, with placeholders. */
 function membersOf({ provider, displayName, documentation, scopes, pkce }: Preset): JsonObject {
   return {
     displayName,
@@ -85,7 +92,7 @@ function placeholderValues(
   return values;
 }
 
-/** `{name}` in every string; other braces, such as `{clientId}`, stay. */
+/** Replaces `{name}` in every string. Other braces, such as `{clientId}`, stay. */
 function fill(value: JsonObject, values: ReadonlyMap<string, string>): JsonObject {
   const filled = (item: unknown): unknown => {
     if (typeof item === 'string') return item.replace(/\{(\w+)\}/g, (match, name) => values.get(name) ?? match);
@@ -115,11 +122,59 @@ function closedList(
   for (const [index, name] of names.entries()) {
     const described = typeof name === 'string' && isObject(descriptions) && Object.hasOwn(descriptions, name);
     if (described) closed.push([name, descriptions[name]]);
-    else fault(['scopes', index], 'has no words in the preset; write scopes as scope: words, or add scopeDescriptions');
+    else
+      fault(
+        ['scopes', index],
+        'has no description in the preset; write scopes as scope: description, or add scopeDescriptions',
+      );
   }
   return Object.fromEntries(closed);
 }
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+const slug = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * Describes why a value is invalid for a placeholder, without quoting it; undefined if it is valid.
+ * @internal exported for tests
+ */
+export function placeholderValueFault(placeholder: Placeholder, value: string): string | undefined {
+  switch (placeholder.kind) {
+    case 'host':
+      return hostFault(placeholder, value);
+    case 'slug':
+      return slug.test(value) ? undefined : 'must be letters, digits, "-" and "_" only';
+    case 'uuid':
+      return uuid.test(value) ? undefined : 'must be a UUID, such as 00000000-0000-4000-8000-000000000000';
+    case 'choice':
+      return placeholder.choices.includes(value) ? undefined : `must be one of ${placeholder.choices.join(', ')}`;
+  }
+}
+
+function hostFault({ within, port: portAllowed }: Extract<Placeholder, { kind: 'host' }>, value: string) {
+  const [name = '', port, ...rest] = value.split(':');
+  if (rest.length > 0 || (port !== undefined && !(portAllowed && isPort(port)))) {
+    return portAllowed
+      ? 'must be a host name, optionally with a port'
+      : 'must be a host name only, without scheme and path';
+  }
+  if (!isDnsName(name)) return 'must be a host name only, without scheme and path';
+  const host = name.toLowerCase();
+  if (within !== undefined && !within.some(domain => host === domain || host.endsWith(`.${domain}`))) {
+    return `must be a host of ${within.join(' or ')}`;
+  }
+  return undefined;
+}
+
+const isPort = (value: string): boolean => /^[1-9]\d{0,4}$/.test(value) && Number(value) <= 65_535;
+
+/** Excludes IP addresses in any notation: the last label of a DNS name does not begin with a digit (RFC 3696 section 2). */
+function isDnsName(value: string): boolean {
+  const labels = value.split('.');
+  return value.length <= 253 && labels.every(part => label.test(part)) && !/^\d/.test(labels.at(-1) ?? '');
 }

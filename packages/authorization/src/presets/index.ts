@@ -1,37 +1,21 @@
-import { airtable } from './airtable.ts';
-import { asana } from './asana.ts';
-import { atlassian, bitbucket } from './atlassian.ts';
-import { auth0 } from './auth0.ts';
-import { box } from './box.ts';
-import { clickup } from './clickup.ts';
-import { discord } from './discord.ts';
-import { docusign } from './docusign.ts';
-import { dropbox } from './dropbox.ts';
-import { facebook } from './facebook.ts';
-import { figma } from './figma.ts';
-import { github, githubApp, githubEnterprise } from './github.ts';
-import { gitlab } from './gitlab.ts';
-import { google } from './google.ts';
-import { hubspot } from './hubspot.ts';
-import { intercom, intercomAu, intercomEu } from './intercom.ts';
-import { keycloak } from './keycloak.ts';
-import { linear } from './linear.ts';
-import { linkedin } from './linkedin.ts';
-import { microsoft, microsoftEntra } from './microsoft.ts';
-import { monday } from './monday.ts';
-import { notion } from './notion.ts';
-import { okta, oktaOrg } from './okta.ts';
+import { discord, slack, zoom } from './communication.ts';
+import { atlassian, bitbucket, github, githubApp, githubEnterprise, gitlab } from './developer-platforms.ts';
+import { box, docusign, dropbox, notion } from './documents.ts';
+import { auth0, keycloak, okta, oktaOrg } from './identity-providers.ts';
+import { google, microsoft, microsoftEntra } from './office-suites.ts';
 import type { Preset } from './preset.ts';
-import { reddit } from './reddit.ts';
-import { salesforce } from './salesforce.ts';
-import { shopify } from './shopify.ts';
-import { slack } from './slack.ts';
-import { spotify } from './spotify.ts';
-import { stripe } from './stripe.ts';
-import { twitch } from './twitch.ts';
-import { x } from './x.ts';
-import { zendesk } from './zendesk.ts';
-import { zoom } from './zoom.ts';
+import {
+  hubspot,
+  intercom,
+  intercomAu,
+  intercomEu,
+  salesforce,
+  shopify,
+  stripe,
+  zendesk,
+} from './sales-and-support.ts';
+import { facebook, linkedin, reddit, spotify, twitch, x } from './social-media.ts';
+import { airtable, asana, clickup, figma, linear, monday } from './work-management.ts';
 
 /** Every preset, by name. */
 export const presets: readonly Preset[] = [

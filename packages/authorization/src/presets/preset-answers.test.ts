@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { accountFrom } from '../account.ts';
-import { providerFrom } from '../connect-fixture.ts';
-import { recorder } from '../outbound-fetch-fixture.ts';
-import { providerConfigSchema } from '../provider-config.ts';
 import { scopePolicy } from '../scope-policy.ts';
-import { readTokenAnswer } from '../token-answer.ts';
-import { parseTokenResponse } from '../token-response.ts';
-import { expandPreset } from './expand-preset.ts';
+import { providerFrom } from '../testing/connect-fixture.ts';
+import { recorder } from '../testing/outbound-fetch-fixture.ts';
+import { parseTokenResponse, validateTokenResponse } from '../token-response.ts';
+import { accountFrom } from '../user-claims.ts';
+import { expandPreset, providerConfigSchema } from './expand-preset.ts';
 import { presets } from './index.ts';
 
 const schema = z.preprocess(expandPreset, providerConfigSchema);
@@ -26,7 +24,7 @@ function configOf(name: string) {
 
 function read(name: string, answer: object | string, status = 200) {
   const isForm = typeof answer === 'string';
-  return readTokenAnswer(
+  return parseTokenResponse(
     {
       status,
       contentType: isForm ? 'application/x-www-form-urlencoded; charset=utf-8' : 'application/json; charset=utf-8',
@@ -36,12 +34,12 @@ function read(name: string, answer: object | string, status = 200) {
   );
 }
 
-/** What a tool gets out of an answer. */
+/** Returns the grant that a token response yields. */
 function granted(name: string, answer: object | string, asked: readonly string[]) {
   const config = configOf(name);
   const tokens = read(name, answer);
-  if (tokens?.kind !== 'tokens') throw new Error('no tokens in the answer');
-  const response = parseTokenResponse(tokens.members, 'bearer');
+  if (tokens?.kind !== 'tokens') throw new Error('no tokens in the response');
+  const response = validateTokenResponse(tokens.members, 'bearer');
   return {
     accessToken: response.access_token,
     refreshToken: response.refresh_token,
@@ -51,8 +49,8 @@ function granted(name: string, answer: object | string, asked: readonly string[]
   };
 }
 
-describe('answers as the provider gives them', () => {
-  test('github: form-encoded, commas, implied scopes left out', () => {
+describe('a documented token response is parsed', () => {
+  test('github: form-encoded, scopes with commas, implied scopes omitted', () => {
     const answer = 'access_token=gho_1&scope=gist%2Cuser&token_type=bearer';
     expect(granted('github', answer, ['gist', 'user:email'])).toEqual({
       accessToken: 'gho_1',
@@ -74,7 +72,7 @@ describe('answers as the provider gives them', () => {
     expect(granted('github-app', answer, [])).toMatchObject({ expiresIn: 28_800, refreshToken: 'ghr_1', scopes: [] });
   });
 
-  test('slack: ok, a token type of its own, the account in authed_user', () => {
+  test('slack: ok, a custom token type, the account in authed_user', () => {
     const answer = {
       ok: true,
       access_token: 'xoxe.xoxp-1',
@@ -94,7 +92,7 @@ describe('answers as the provider gives them', () => {
     });
   });
 
-  test('shopify: no token type, read scopes left out', () => {
+  test('shopify: no token type, read scopes omitted', () => {
     const answer = {
       access_token: 'shpat_1',
       scope: 'write_products,read_orders',
@@ -107,7 +105,7 @@ describe('answers as the provider gives them', () => {
     });
   });
 
-  test('bitbucket: scopes under another name', () => {
+  test('bitbucket: scopes in another member', () => {
     const answer = { access_token: 'b', token_type: 'bearer', scopes: 'account pullrequest:write', expires_in: 7200 };
     expect(granted('bitbucket', answer, ['repository']).scopes).toEqual([
       'account',
@@ -118,7 +116,7 @@ describe('answers as the provider gives them', () => {
     ]);
   });
 
-  test('hubspot: scopes as a list under another name', () => {
+  test('hubspot: scopes as a list in another member', () => {
     const answer = {
       ...{ access_token: 'h', token_type: 'bearer', refresh_token: 'r', expires_in: 1800, hub_id: 62_515 },
       scopes: ['oauth', 'crm.objects.contacts.read'],
@@ -132,7 +130,7 @@ describe('answers as the provider gives them', () => {
     expect(granted('twitch', answer, ['openid', 'user:read:email']).scopes).toEqual(['user:read:email', 'openid']);
   });
 
-  test('notion: null for what is absent, the account as owner', () => {
+  test('notion: null for absent members, the account as owner', () => {
     const answer = {
       access_token: 'ntn_1',
       token_type: 'bearer',
@@ -165,7 +163,7 @@ describe('answers as the provider gives them', () => {
     );
   });
 
-  test('salesforce and monday: a lifetime where none is said', () => {
+  test('salesforce and monday: the configured lifetime, because the response has none', () => {
     expect(granted('salesforce', { access_token: 's', token_type: 'Bearer', scope: 'api' }, ['api'])).toMatchObject({
       expiresIn: 3600,
     });
@@ -188,7 +186,7 @@ describe('answers as the provider gives them', () => {
   });
 });
 
-describe('errors in answers of success', () => {
+describe('an error in a response with status 200', () => {
   test.each([
     ['github', { error: 'bad_verification_code', error_description: 'x' }, 'bad_verification_code'],
     ['github', 'error=bad_refresh_token&error_description=x', 'bad_refresh_token'],
@@ -208,7 +206,7 @@ test.each(['github', 'github-app', 'github-enterprise'])(
     const at = providerFrom({ preset: name, clientSecret: 'secret', ...values }, { fetch });
     const redirectUri = new URL('https://postern.example/callback/issues/tracker');
     expect(await at.revoke({ accessToken: 'gho_1', refreshToken: 'ghr_1', redirectUri, issuer: undefined })).toBe(
-      'revoked',
+      'access_token_revoked',
     );
     expect(asked).toMatchObject([{ method: 'DELETE', body: '{"access_token":"gho_1"}' }]);
     expect(new Headers(asked[0]?.headers).get('authorization')).toBe(`Basic ${btoa('postern:secret')}`);
@@ -222,7 +220,7 @@ test.each([
   expect(read('notion', answer, 400)).toEqual({ kind: 'error', code: 'invalid_grant' });
 });
 
-describe('what ends a grant, beside invalid_grant', () => {
+describe('the error codes that end a grant, in addition to invalid_grant', () => {
   test.each([
     ['github', ['bad_refresh_token']],
     ['atlassian', ['unauthorized_client']],
@@ -232,7 +230,7 @@ describe('what ends a grant, beside invalid_grant', () => {
     expect(configOf(name).tokenResponse?.refusedErrors).toEqual(codes);
   });
 
-  test('is nothing at any other provider', () => {
+  test('do not exist at any other provider', () => {
     const refusing = presets.filter(({ name }) => (configOf(name).tokenResponse?.refusedErrors ?? []).length > 0);
     expect(refusing.map(({ name }) => name)).toEqual([
       'atlassian',

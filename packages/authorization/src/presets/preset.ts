@@ -8,23 +8,22 @@ const sentenceSchema = z
   .max(300)
   .regex(/^[^\n\r]+$/, 'must be one line');
 
-/** One line in every language that a preset speaks. */
+/** One line in each language of the presets. */
 const wordsSchema = z.strictObject({ en: sentenceSchema, 'zh-Hans': sentenceSchema });
 export type Words = z.output<typeof wordsSchema>;
 
-const helpSchema = sentenceSchema.describe('What to write, for the operator');
+const helpSchema = sentenceSchema.describe('Tells the operator what to enter');
 
 /**
- * Something that the operator fills in. Every kind is too narrow for a path, a query, credentials or another host to be
- * hidden in it.
+ * A value that the operator fills in. Each kind is too narrow to smuggle in a path, a query, credentials or another host.
  */
 const placeholderSchema = z
   .discriminatedUnion('kind', [
     z.strictObject({
-      kind: z.literal('host').describe('A DNS name, with a port where `port` allows one'),
+      kind: z.literal('host').describe('A DNS name, with a port if `port` allows one'),
       help: helpSchema,
       example: z.string(),
-      fallback: z.string().optional().describe('Used when the operator says nothing'),
+      fallback: z.string().optional().describe('Used if the operator sets no value'),
       within: z.array(z.string()).min(1).optional().describe('Domains that the host must belong to'),
       port: z.boolean().default(false),
     }),
@@ -46,7 +45,7 @@ const placeholderSchema = z
   .readonly();
 export type Placeholder = z.output<typeof placeholderSchema>;
 
-/** Members that belong to one registration or deployment; no preset may decide them. */
+/** Members that belong to one registration or deployment, which no preset may set. */
 type OperatorMember =
   | 'name'
   | 'displayName'
@@ -61,7 +60,7 @@ type OperatorMember =
   | 'mcpResource'
   | 'pkce';
 
-/** What a preset says about the provider, as an operator would write it. Its strings may contain `{placeholder}`. */
+/** The provider configuration of a preset. Its strings may contain `{placeholder}`. */
 export type PresetMembers = Omit<ProviderConfigInput, OperatorMember>;
 
 const operatorMembers: readonly OperatorMember[] = [
@@ -91,7 +90,7 @@ export const presetSchema = z.strictObject({
     .describe("The provider's own description of its OAuth"),
   /**
    * Whether the provider says that it checks S256 challenges. `documented`: it does. `undocumented`: a challenge is sent
-   * and accepted, but nobody promises that it is checked. `unsupported`: requests that carry one fail.
+   * and accepted, but the provider does not promise to check it. `unsupported`: requests that carry one fail.
    */
   pkce: z.enum(['documented', 'undocumented', 'unsupported']),
   placeholders: z.record(placeholderNameSchema, placeholderSchema).default({}),
@@ -101,12 +100,12 @@ export const presetSchema = z.strictObject({
       typeof value === 'object' && value !== null && !Object.keys(value).some(name => isOneOf(name, operatorMembers)),
     'must be members of a provider that a preset may decide',
   ),
-  notes: z.array(sentenceSchema).default([]).describe('What an operator should know, and what could not be verified'),
+  notes: z.array(sentenceSchema).default([]).describe('Facts for operators, and claims that could not be verified'),
 });
 
 export type Preset = z.output<typeof presetSchema>;
 
-/** Checks the shape of a preset where it is written down. */
+/** Defines a preset and validates its shape. */
 export function definePreset(preset: z.input<typeof presetSchema>): Preset {
   return presetSchema.parse(preset);
 }
@@ -117,3 +116,16 @@ export function inWords(scopes: Record<string, readonly [en: string, zhHans: str
 }
 
 const isOneOf = (name: string, names: readonly string[]): boolean => names.includes(name);
+
+/** Scopes of OpenID Connect Core 1.0, sections 5.4 and 11, which mean the same everywhere. */
+const standard = inWords({
+  openid: ['Recognise your account', '识别您的账户'],
+  profile: ['See your name', '查看您的姓名'],
+  email: ['See your email address', '查看您的电子邮件地址'],
+  offline_access: ['Stay connected while you are away', '在您离开时保持连接'],
+});
+
+/** Returns the descriptions of the given standard scopes. */
+export function standardScopes(...names: readonly ('openid' | 'profile' | 'email' | 'offline_access')[]) {
+  return Object.fromEntries(Object.entries(standard).filter(([name]) => names.some(wanted => wanted === name)));
+}

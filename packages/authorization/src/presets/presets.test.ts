@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { providerConfigSchema } from '../provider-config.ts';
-import { expandPreset } from './expand-preset.ts';
+import { expandPreset, placeholderValueFault, providerConfigSchema } from './expand-preset.ts';
 import { presets } from './index.ts';
-import { placeholderValueFault } from './placeholder-value.ts';
 import { type Preset, presetSchema } from './preset.ts';
 
-/** Where a preset may lead; placeholders are filled with their examples. */
+/** The domains that a preset may use, with examples for its placeholders. */
 const domains: Readonly<Record<string, readonly string[]>> = {
   airtable: ['airtable.com'],
   asana: ['asana.com'],
@@ -24,7 +22,7 @@ const domains: Readonly<Record<string, readonly string[]>> = {
   'github-app': ['github.com'],
   'github-enterprise': ['acme.example'],
   gitlab: ['acme.example'],
-  google: ['google.com'],
+  google: ['google.com', 'googleapis.com'],
   hubspot: ['hubspot.com', 'hubapi.com'],
   intercom: ['intercom.com', 'intercom.io'],
   'intercom-au': ['intercom.com', 'intercom.io'],
@@ -50,13 +48,13 @@ const domains: Readonly<Record<string, readonly string[]>> = {
   zoom: ['zoom.us'],
 };
 
-/** Where a provider keeps its documentation, when that is not where its endpoints are. */
+/** The domain of a provider's documentation, if it differs from that of its endpoints. */
 const documentationDomains: Readonly<Record<string, string>> = {
   bitbucket: 'atlassian.com',
   'github-enterprise': 'github.com',
   gitlab: 'gitlab.com',
   keycloak: 'keycloak.org',
-  // A company of Microsoft.
+  // LinkedIn belongs to Microsoft, which hosts its documentation.
   linkedin: 'microsoft.com',
   // The organisation of Reddit at GitHub, to which its own pages link.
   reddit: 'github.com',
@@ -64,7 +62,7 @@ const documentationDomains: Readonly<Record<string, string>> = {
   slack: 'slack.dev',
 };
 
-/** Words that a person who has never heard of OAuth does not know. */
+/** Words that a user who has never heard of OAuth does not know. */
 const jargon =
   /\b(api|app?lication programming|oauth2?|oidc|openid|tokens?|scopes?|endpoints?|refresh|metadata|payload|json|webhooks?|crud|grants?|resources?|entit(y|ies)|schemas?|ur[il]s?|https?|mcp|cli|sdk|impersonat\w+|authori[sz]\w+|authenticat\w+|claims?|objects?|read-only|offline|consent)\b/i;
 const verbs =
@@ -82,7 +80,7 @@ function expanded(preset: Preset) {
   return schema.parse({ ...registration, preset: preset.name, ...exampleValues(preset) });
 }
 
-/** Every address anywhere in a value. */
+/** Returns every URL in a value. */
 function addresses(value: unknown): string[] {
   if (typeof value === 'string') return /^[a-z]+:\/\//.test(value) ? [value] : [];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(addresses) : [];
@@ -91,7 +89,7 @@ function addresses(value: unknown): string[] {
 const isWithin = ({ hostname }: URL, within: readonly string[]) =>
   within.some(domain => hostname === domain || hostname.endsWith(`.${domain}`));
 
-test('there are at least 30, in order, each once', () => {
+test('the list has at least 30 presets, sorted and without duplicates', () => {
   const names = presets.map(({ name }) => name);
   expect(names.length).toBeGreaterThanOrEqual(30);
   expect(names).toEqual([...new Set(names)].sort());
@@ -99,7 +97,7 @@ test('there are at least 30, in order, each once', () => {
 });
 
 describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name, preset) => {
-  test('has the shape of a preset and a kebab-case name', () => {
+  test('is valid and has a kebab-case name', () => {
     expect(presetSchema.safeParse(preset).error).toBeUndefined();
     expect(name).toMatch(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
   });
@@ -109,8 +107,8 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     expect(error?.issues).toBeUndefined();
   });
 
-  test('leads only to the hosts of the provider, by https', () => {
-    // Scopes may look like addresses, and nobody goes there.
+  test('uses only hosts of the provider, with https', () => {
+    // Scopes may look like URLs, but are never requested.
     const {
       scopeDescriptions: _,
       scopeImplies: __,
@@ -120,6 +118,12 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     } = expanded(preset);
     const found = addresses(config);
     expect(found.length).toBeGreaterThan(0);
+    for (const host of config.apiHosts ?? []) {
+      expect([host, isWithin(new URL(`https://${host.replace('*', 'any')}`), domains[name] ?? [])]).toEqual([
+        host,
+        true,
+      ]);
+    }
     for (const address of found) {
       const url = new URL(address.replaceAll('{clientId}', 'client'));
       expect([address, isWithin(url, domains[name] ?? [])]).toEqual([address, true]);
@@ -135,7 +139,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     expect(isWithin(url, documented === undefined ? (domains[name] ?? []) : [documented])).toBe(true);
   });
 
-  test('has endpoints without anything behind them', () => {
+  test('has endpoints without query or trailing slash', () => {
     for (const address of addresses(preset.provider)) {
       if (address.includes('www.googleapis.com/auth') || address === 'https://mail.google.com/') continue;
       expect(address).toMatch(/^https:\/\/[^\s?]+(\?fields=id,name)?$/);
@@ -143,7 +147,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     }
   });
 
-  test('leaves no placeholder open and has none that is not used', () => {
+  test('fills every placeholder and uses every declared one', () => {
     const text = JSON.stringify(expanded(preset));
     expect([...text.matchAll(/\{\w+\}/g)].map(([match]) => match).filter(match => match !== '{clientId}')).toEqual([]);
     for (const placeholder of Object.keys(preset.placeholders)) {
@@ -151,7 +155,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     }
   });
 
-  test('has placeholders whose examples and fallbacks are taken', () => {
+  test('has valid examples and fallbacks for its placeholders', () => {
     for (const placeholder of Object.values(preset.placeholders)) {
       expect(placeholderValueFault(placeholder, placeholder.example)).toBeUndefined();
       if ('fallback' in placeholder && placeholder.fallback !== undefined) {
@@ -160,7 +164,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     }
   });
 
-  test('has placeholders in hosts and in single path segments only', () => {
+  test('has placeholders only in hosts and single path segments', () => {
     for (const address of addresses(preset.provider)) {
       const { host, pathname } = new URL(address.replaceAll(/\{(\w+)\}/g, 'p--$1--p'));
       for (const part of [...host.split('.'), ...pathname.split('/')]) {
@@ -180,7 +184,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     expect([...named].filter(scope => !Object.hasOwn(preset.scopes, scope))).toEqual([]);
   });
 
-  test('names everything that a scope implies, also by way of another', () => {
+  test('lists all scopes that a scope implies, also indirectly', () => {
     const { scopeImplies } = expanded(preset);
     for (const [scope, implied] of Object.entries(scopeImplies)) {
       const further = implied.flatMap(other => scopeImplies[other] ?? []).filter(other => other !== scope);
@@ -202,7 +206,7 @@ describe.each(presets.map(preset => [preset.name, preset] as const))('%s', (name
     }
   });
 
-  test('says so when it cannot recognise the account, revoke or use PKCE', () => {
+  test('has a note if it cannot identify the account, revoke or use PKCE', () => {
     const { account, revocation, discovery } = expanded(preset);
     const notes = preset.notes.join(' ');
     if (account === undefined) expect(notes).toMatch(/account/);

@@ -7,6 +7,6 @@ const document = readFileSync(new URL('../../../../docs/providers.md', import.me
 test.each([
   ['presets', providerTable()],
   ['notes', providerNotes()],
-])('docs/providers.md has the %s of now', (name, content) => {
+])('docs/providers.md contains the current %s', (name, content) => {
   expect(document).toContain(`<!-- ${name} -->\n${content}\n<!-- /${name} -->`);
 });

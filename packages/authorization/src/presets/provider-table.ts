@@ -1,16 +1,16 @@
 import { presets } from './index.ts';
 import type { Preset } from './preset.ts';
 
-/** Every preset as a row of Markdown, for docs/providers.md. */
+/** Returns the table of presets in docs/providers.md, as Markdown. */
 export function providerTable(): string {
   return [
-    '| `preset` | provider | `presetValues` | PKCE | account | revocation | new scopes |',
-    '|---|---|---|---|---|---|---|',
+    '| `preset` | provider | `presetValues` | PKCE | account | revocation | new scopes | API hosts |',
+    '|---|---|---|---|---|---|---|---|',
     ...presets.map(row),
   ].join('\n');
 }
 
-/** What every preset says to the operator beside that. */
+/** Returns the notes of each preset for the operator, as Markdown. */
 export function providerNotes(): string {
   return presets
     .filter(({ notes }) => notes.length > 0)
@@ -28,13 +28,17 @@ function row({ name, displayName, documentation, pkce, placeholders, provider }:
     `[${displayName}](${documentation})`,
     values.join(', '),
     pkce,
-    provider.account === undefined ? 'not told' : provider.account.from.replace('_', ' '),
+    provider.account === undefined ? 'unknown' : provider.account.from.replace('_', ' '),
     revocation(provider),
-    provider.incrementalScopes === true ? 'alone' : 'with the old',
+    provider.incrementalScopes === true ? 'alone' : 'with granted scopes',
+    provider.apiHosts?.map(host => `\`${host}\``).join(', ') ?? 'any',
   ].join(' | ')} |`;
 }
 
 function revocation({ revocation, discovery }: Preset['provider']): string {
-  if (revocation === undefined) return discovery === undefined ? 'no' : 'if its metadata says so';
-  return revocation.reach === 'grant' ? 'everything granted' : 'this token';
+  if (revocation === undefined) return discovery === undefined ? 'no' : 'if in its metadata';
+  const { style = 'rfc7009', token, reach = 'token' } = revocation;
+  if (reach === 'grant') return 'everything granted';
+  if (reach === 'connection' || (style === 'rfc7009' && token === undefined)) return 'both tokens';
+  return token === 'refresh_token' ? 'the refresh token' : 'the access token';
 }

@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf } from '../failure-of.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
-import { createMemoryRegistrationStore } from './memory-registration-store-fixture.ts';
-import { clientKey, otherRedirectUri, RegistrationEndpoint, redirectUri, replica } from './registration-fixture.ts';
+import { canaries, failureCodeOf } from '../testing/failure-of.ts';
+import { createMemoryRegistrationStore } from '../testing/memory-registration-store-fixture.ts';
+import {
+  clientKey,
+  otherRedirectUri,
+  RegistrationEndpoint,
+  redirectUri,
+  replica,
+} from '../testing/registration-fixture.ts';
 
 let endpoint: RegistrationEndpoint;
 beforeEach(async () => {
@@ -10,8 +16,8 @@ beforeEach(async () => {
 });
 afterEach(() => endpoint.close());
 
-describe('whose a registration is', () => {
-  it('A6, S16: of one redirect URI', async () => {
+describe('client registrations', () => {
+  it('A6, S16: each redirect URI has its own registration', async () => {
     const { resolve, store } = replica();
     const [one, other] = [
       await resolve(endpoint.metadata(), redirectUri),
@@ -23,7 +29,7 @@ describe('whose a registration is', () => {
     expect([...store.values.keys()].every(key => /^[\w-]{43}$/.test(key))).toBe(true);
   });
 
-  it('of one authorization server: where the resource names another one, there is another', async () => {
+  it('each authorization server has its own registration', async () => {
     const { resolve } = replica();
     const issuers = ['https://one.example', 'https://two.example', 'https://one.example'];
     const clients: string[] = [];
@@ -31,7 +37,7 @@ describe('whose a registration is', () => {
     expect(clients).toEqual(['client-1', 'client-2', 'client-1']);
   });
 
-  it('a record under the key of another is refused', async () => {
+  it('a record under the key of another registration is refused', async () => {
     const { resolve, store } = replica();
     await resolve(endpoint.metadata(), redirectUri);
     await resolve(endpoint.metadata(), otherRedirectUri);
@@ -44,14 +50,14 @@ describe('whose a registration is', () => {
 });
 
 describe('one registration for all replicas', () => {
-  it('many at once in one process register once', async () => {
+  it('concurrent callers in one process share one registration request', async () => {
     const { resolve } = replica();
     const found = await Promise.all(Array.from({ length: 50 }, () => resolve(endpoint.metadata(), redirectUri)));
     expect(new Set(found.map(({ clientId }) => clientId))).toEqual(new Set(['client-1']));
     expect(endpoint.asked).toHaveLength(1);
   });
 
-  /** Both have found nothing and asked, before either of them is answered. */
+  /** Both replicas find no registration and send a request before either gets a response. */
   async function race() {
     const store = createMemoryRegistrationStore();
     const replicas = [replica(store), replica(store)];
@@ -61,7 +67,7 @@ describe('one registration for all replicas', () => {
     return { store, clients, unused: replicas.flatMap(one => one.unused) };
   }
 
-  it('two replicas at once: the first that is stored is used by both, the other is deleted (RFC 7592)', async () => {
+  it('two concurrent replicas use the registration that is stored first, and delete the other one (RFC 7592)', async () => {
     const { clients, unused, store } = await race();
     const [kept = ''] = clients;
     const spare = kept === 'client-1' ? 'client-2' : 'client-1';
@@ -74,17 +80,17 @@ describe('one registration for all replicas', () => {
   });
 
   it.each([
-    ['does not delete it', () => Object.assign(endpoint, { deletion: 403 })],
+    ['refuses the deletion', () => Object.assign(endpoint, { deletion: 403 })],
     ['offers no deletion', () => Object.assign(endpoint, { changes: { registration_client_uri: undefined } })],
     [
-      'names a place we do not go to',
+      'names a management URL with http',
       () => Object.assign(endpoint, { changes: { registration_client_uri: 'http://a.example' } }),
     ],
     [
-      'names a place elsewhere',
+      'names a management URL at another host',
       () => Object.assign(endpoint, { changes: { registration_client_uri: 'https://10.0.0.1/' } }),
     ],
-  ])('where the authorization server %s, that is reported and nothing else', async (_, prepare) => {
+  ])('reports an unused client if the authorization server %s', async (_, prepare) => {
     prepare();
     const { clients, unused } = await race();
     expect(new Set(clients).size).toBe(1);
@@ -92,8 +98,8 @@ describe('one registration for all replicas', () => {
   });
 });
 
-describe('the end of a registration', () => {
-  it('a secret that is over is replaced', async () => {
+describe('an existing registration', () => {
+  it('is replaced when its secret has expired', async () => {
     let now = 0;
     const { resolve, store } = replica(undefined, { now: () => now });
     endpoint.changes = { client_secret_expires_at: 100 };
@@ -106,7 +112,7 @@ describe('the end of a registration', () => {
     expect(store.values.size).toBe(1);
   });
 
-  it('so is one by a key that is no longer configured', async () => {
+  it('is replaced when its client key is no longer configured', async () => {
     const metadata = endpoint.metadata({ token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'] });
     const { resolve, store } = replica(undefined, { clientKey });
     await resolve(metadata, redirectUri);
@@ -116,7 +122,7 @@ describe('the end of a registration', () => {
     });
   });
 
-  it('forgotten, but only the one that was complained about', async () => {
+  it('is removed only if its own client id was rejected', async () => {
     const { resolve, forget, store } = replica();
     await resolve(endpoint.metadata(), redirectUri);
     await forget(endpoint.metadata(), redirectUri, 'client-0');
@@ -126,7 +132,7 @@ describe('the end of a registration', () => {
     expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
   });
 
-  it('a registration is kept to when the authorization server learns to read documents', async () => {
+  it('is kept when the authorization server starts to support Client ID Metadata Documents', async () => {
     const documentUrl = () => new URL('https://postern.example/oauth/clients/issues/tracker.json');
     const { resolve } = replica(undefined, { documentUrl });
     await resolve(endpoint.metadata(), redirectUri);
@@ -136,30 +142,34 @@ describe('the end of a registration', () => {
   });
 });
 
-describe('MCP: a Client ID Metadata Document comes before registration', () => {
+describe('MCP: a Client ID Metadata Document takes precedence over registration', () => {
   const href = 'https://postern.example/oauth/clients/issues/tracker.json';
   const offered = (changes: Partial<ServerMetadata> = {}) =>
     endpoint.metadata({ client_id_metadata_document_supported: true, ...changes });
 
-  it('its URL is the client, without a secret; nothing is asked and nothing stored', async () => {
+  it('with its URL as client id, without a secret, a request or a record', async () => {
     const { resolve, store } = replica(undefined, { documentUrl: () => new URL(href) });
     expect(await resolve(offered(), redirectUri)).toEqual({ clientId: href, clientAuthentication: 'none' });
     expect(endpoint.asked).toEqual([]);
     expect(store.values.size).toBe(0);
   });
 
-  it('by key where there is one', async () => {
+  it('with private_key_jwt if a client key is configured', async () => {
     const { resolve } = replica(undefined, { documentUrl: () => new URL(href), clientKey });
     const expected = { clientId: href, clientAuthentication: 'private_key_jwt', clientKey };
     expect(await resolve(offered(), redirectUri)).toEqual(expected);
   });
 
   it.each([
-    ['it is not offered', href, { client_id_metadata_document_supported: false }],
-    ['we are not on https', 'http://postern.example/oauth/clients/issues/tracker.json', {}],
-    ['we are on loopback', 'https://localhost/oauth/clients/issues/tracker.json', {}],
-    ['it takes no public clients', href, { token_endpoint_auth_methods_supported: ['client_secret_basic'] }],
-  ])('not where %s', async (_, url, changes) => {
+    ['the authorization server does not support it', href, { client_id_metadata_document_supported: false }],
+    ['the gateway has no https URL', 'http://postern.example/oauth/clients/issues/tracker.json', {}],
+    ['the gateway is on loopback', 'https://localhost/oauth/clients/issues/tracker.json', {}],
+    [
+      'the authorization server accepts no public clients',
+      href,
+      { token_endpoint_auth_methods_supported: ['client_secret_basic'] },
+    ],
+  ])('except if %s', async (_, url, changes) => {
     const { resolve } = replica(undefined, { documentUrl: () => new URL(url) });
     expect(await resolve(offered(changes), redirectUri)).toMatchObject({ clientId: 'client-1' });
   });

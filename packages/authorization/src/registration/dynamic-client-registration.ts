@@ -1,46 +1,57 @@
 import { createHash } from 'node:crypto';
-import type { ClientKey } from '../client-key.ts';
-import type { ClientRegistration } from '../client-registration.ts';
-import { isLoopbackHost } from '../outbound-address.ts';
-import type { OutboundFetch } from '../outbound-fetch.ts';
+import * as z from 'zod';
+import { AuthorizationError } from '../authorization-error.ts';
+import type { ClientKey, ClientRegistration } from '../client-authentication.ts';
+import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
+import { isLoopbackHost } from '../outbound/outbound-policy.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
 import { type ClientDescription, isClientIdUrl } from './client-metadata.ts';
-import type { ClientRegistrationStore } from './client-registration-store.ts';
 import { type DynamicRegistration, deleteClient, registerClient } from './registration-endpoint.ts';
-import { formatRegistration, isExpired, parseRegistration } from './registration-record.ts';
 
-/** A client that was registered and that nobody uses, because another replica was first. */
+/**
+ * Stores client registrations, shared by all replicas and without expiry. Keys are opaque (43 characters of base64url).
+ * Values hold client secrets: an implementation must seal each value and bind it to its key.
+ */
+export interface ClientRegistrationStore {
+  read(key: string): Promise<string | undefined>;
+  /** Atomically stores the value if the key is absent. Returns the stored value. */
+  putIfAbsent(key: string, value: string): Promise<string>;
+  /** Atomically removes the value if it still equals `expected`. */
+  remove(key: string, expected: string): Promise<void>;
+}
+
+/** A registered client that stays unused, because another replica stored its registration first. */
 export interface UnusedClient {
   readonly issuer: string;
   readonly clientId: string;
-  /** Whether the authorization server has deleted it again. Otherwise it is for the operator to do, or nobody. */
+  /** Whether the authorization server has deleted the client. Otherwise only the operator can delete it. */
   readonly deleted: boolean;
 }
 
 export interface DynamicClientRegistration {
   /**
-   * The client that belongs to a redirect URI at this authorization server; registered at the first use. No client is
-   * shared between redirect URIs, that is, between MCP servers or providers (COAT, security A6), and none between
-   * authorization servers (MCP, "Authorization Server Binding").
+   * Returns the client of a redirect URI at this authorization server, and registers it on first use. Redirect URIs, that is
+   * MCP servers and providers, never share a client (COAT, security A6). Nor do authorization servers (MCP, "Authorization
+   * Server Binding").
    *
-   * Order of MCP: Client ID Metadata Document, then dynamic registration (RFC 7591). A registration made earlier is kept
-   * to, whatever the authorization server has learnt since: tokens are issued to it.
+   * Uses MCP's order: Client ID Metadata Document, then dynamic registration (RFC 7591). An existing registration is kept even
+   * if the authorization server supports more by now, because tokens are issued to it.
    *
    * @throws {AuthorizationError} `registration_unavailable`, `registration_refused`, `invalid_registration`,
-   *   `provider_unavailable`, `outbound_…`; whatever the store throws.
+   *   `provider_unavailable`, `outbound_…`; errors of the store.
    */
   resolve(metadata: ServerMetadata, redirectUri: URL): Promise<ClientRegistration>;
   /**
-   * Removes a registration that the authorization server no longer knows (`invalid_client`), so that the next use makes a
-   * new one. What was granted to the old client ends with it.
+   * Removes a registration that the authorization server no longer knows (`invalid_client`), so the next use registers a new
+   * client. Grants to the old client are lost.
    */
   forget(metadata: ServerMetadata, redirectUri: URL, clientId: string): Promise<void>;
 }
 
 export function createDynamicClientRegistration(p: {
-  /** Of the MCP server that a redirect URI belongs to. With a `jwksUri` exactly if there is a `clientKey`. */
+  /** Describes the MCP server of a redirect URI. Has a `jwksUri` exactly if there is a `clientKey`. */
   describe: (redirectUri: URL) => ClientDescription;
-  /** Where the gateway serves the Client ID Metadata Document for a redirect URI. Undefined: nowhere. */
+  /** URL of the Client ID Metadata Document of a redirect URI, or undefined if the gateway serves none. */
   documentUrl: (redirectUri: URL) => URL | undefined;
   clientKey?: ClientKey | undefined;
   store: ClientRegistrationStore;
@@ -68,7 +79,7 @@ export function createDynamicClientRegistration(p: {
     const record = formatRegistration(made, place);
     const kept = await p.store.putIfAbsent(key, record);
     if (kept === record) return made;
-    // Another replica was first. Its client is the one that every replica uses from now on.
+    // Another replica was first. From now on, all replicas use its client.
     p.onUnusedClient({ issuer: metadata.issuer, clientId: made.clientId, deleted: await isDeleted(made) });
     return parseRegistration(kept, place);
   }
@@ -80,14 +91,14 @@ export function createDynamicClientRegistration(p: {
 
   async function isDeleted({ management }: DynamicRegistration): Promise<boolean> {
     if (management === undefined) return false;
-    // That it could not be deleted is what is reported; the person who waits has a client to go on with.
+    // Report the failed deletion and continue: the waiting user has a usable client.
     return deleteClient(management, p.fetch).catch(() => false);
   }
 
   function documentClient(metadata: ServerMetadata, redirectUri: URL): ClientRegistration | undefined {
     if (metadata.client_id_metadata_document_supported !== true) return undefined;
     const url = p.documentUrl(redirectUri);
-    // The authorization server has to read it, so it must be one that it can reach.
+    // The authorization server must be able to fetch the document.
     if (url === undefined || !isClientIdUrl(url) || isLoopbackHost(url.hostname)) return undefined;
     const method = p.describe(redirectUri).jwksUri === undefined ? 'none' : 'private_key_jwt';
     if (metadata.token_endpoint_auth_methods_supported?.includes(method) === false) return undefined;
@@ -105,7 +116,7 @@ export function createDynamicClientRegistration(p: {
 
   return {
     resolve(metadata, redirectUri) {
-      // One at a time per key in this process; between processes the store decides.
+      // One registration at a time per key in this process. Between processes, the store decides.
       const key = registrationKey(metadata, redirectUri);
       const known = underWay.get(key);
       if (known) return known;
@@ -119,15 +130,59 @@ export function createDynamicClientRegistration(p: {
       const known = await p.store.read(key);
       if (known === undefined) return;
       const registration = parseRegistration(known, { issuer: metadata.issuer, redirectUri: redirectUri.href });
-      // Meanwhile there may be a new one, which nobody has complained about.
+      // Another replica may have stored a new client in the meantime: keep it.
       if (registration.clientId === clientId) await p.store.remove(key, known);
     },
   };
 }
 
-/** JSON keeps the two apart: no pair of them gives the text of another pair. */
+/** JSON encoding makes the key of each pair unique. */
 function registrationKey({ issuer }: ServerMetadata, redirectUri: URL): string {
   return createHash('sha256')
     .update(JSON.stringify([issuer, redirectUri.href]))
     .digest('base64url');
+}
+
+/** The owner of a registration. Also stored in the record, to detect a record under a wrong key. */
+interface RegistrationPlace {
+  readonly issuer: string;
+  readonly redirectUri: string;
+}
+
+const layout = 1;
+
+const recordSchema = z.strictObject({
+  layout: z.literal(layout),
+  issuer: z.string(),
+  redirectUri: z.string(),
+  clientId: z.string(),
+  method: z.enum(['private_key_jwt', 'client_secret_basic', 'client_secret_post', 'none']),
+  clientSecret: z.string().exactOptional(),
+  secretExpiresAt: z.number().exactOptional(),
+  management: z.strictObject({ url: z.string(), accessToken: z.string() }).exactOptional(),
+});
+
+function formatRegistration(registration: DynamicRegistration, place: RegistrationPlace): string {
+  return JSON.stringify({ layout, ...place, ...registration } satisfies z.infer<typeof recordSchema>);
+}
+
+/** @throws {AuthorizationError} `invalid_registration` for an invalid record or one of another owner. */
+function parseRegistration(record: string, place: RegistrationPlace): DynamicRegistration {
+  let json: unknown;
+  try {
+    json = JSON.parse(record);
+  } catch {
+    throw new AuthorizationError('invalid_registration');
+  }
+  const parsed = recordSchema.safeParse(json);
+  if (!parsed.success) throw new AuthorizationError('invalid_registration');
+  const { layout: _, issuer, redirectUri, ...registration } = parsed.data;
+  if (issuer !== place.issuer || redirectUri !== place.redirectUri)
+    throw new AuthorizationError('invalid_registration');
+  return registration;
+}
+
+/** @param now milliseconds since the epoch */
+function isExpired({ secretExpiresAt }: DynamicRegistration, now: number): boolean {
+  return secretExpiresAt !== undefined && secretExpiresAt <= now;
 }

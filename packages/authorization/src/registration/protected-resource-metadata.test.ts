@@ -1,8 +1,8 @@
 import { type HttpListener, listenHttp } from '@postern/testkit/providers';
 import { afterEach, describe, expect, it } from 'vitest';
-import { failureCodeOf } from '../failure-of.ts';
-import { createOutboundFetch } from '../outbound-fetch.ts';
-import { withoutNetwork } from '../outbound-fetch-fixture.ts';
+import { createOutboundFetch } from '../outbound/outbound-fetch.ts';
+import { failureCodeOf } from '../testing/failure-of.ts';
+import { withoutNetwork } from '../testing/outbound-fetch-fixture.ts';
 import { createProtectedResources } from './protected-resource-metadata.ts';
 
 const fetch = createOutboundFetch({ allowLoopback: true });
@@ -22,7 +22,7 @@ interface Answer {
 const inserted = '/.well-known/oauth-protected-resource/mcp';
 const root = '/.well-known/oauth-protected-resource';
 
-/** A remote MCP server at `/mcp` that answers what is given per path, and 404 elsewhere. */
+/** A remote MCP server at `/mcp` that serves the given response per path, and 404 for other paths. */
 async function mcpServer(answers: (resource: string) => Record<string, Answer>) {
   const asked: string[] = [];
   listener = await listenHttp((request, response) => {
@@ -51,27 +51,27 @@ const found = (resource: string, changes: object = {}): Answer => ({
 });
 const challenge = (value: string): Answer => ({ status: 401, headers: { 'www-authenticate': value } });
 
-describe('where the metadata is', () => {
-  it('at the path of the MCP server', async () => {
+describe('the metadata of a resource', () => {
+  it('is fetched from the well-known URL of its path', async () => {
     const { get, asked, resource } = await mcpServer(at => ({ [inserted]: found(at) }));
     expect(await get()).toEqual({ resource, issuer, scopesSupported: [] });
     expect(asked).toEqual(['POST /mcp', `GET ${inserted}`]);
   });
 
-  it('else at the root', async () => {
+  it('is fetched from the root if there is none for the path', async () => {
     const { get, asked } = await mcpServer(at => ({ [root]: found(at) }));
     expect(await get()).toMatchObject({ issuer });
     expect(asked).toEqual(['POST /mcp', `GET ${inserted}`, `GET ${root}`]);
   });
 
   it.each([
-    ['a quoted value', (url: string) => `Bearer resource_metadata="${url}"`],
-    ['a token', (url: string) => `Bearer error=invalid_token, resource_metadata=${url}`],
-    ['another case, and spaces', (url: string) => `bearer Resource_Metadata = "${url}"`],
+    ['as a quoted string', (url: string) => `Bearer resource_metadata="${url}"`],
+    ['as a token', (url: string) => `Bearer error=invalid_token, resource_metadata=${url}`],
+    ['in another case, with spaces', (url: string) => `bearer Resource_Metadata = "${url}"`],
     ['after other challenges', (url: string) => `Basic realm="a, b", DPoP algs="ES256", resource_metadata="${url}"`],
     ['after a long value', (url: string) => `Bearer realm="${'r'.repeat(8_000)}", resource_metadata="${url}"`],
     ['after a long name', (url: string) => `${'n'.repeat(8_000)} Bearer resource_metadata="${url}"`],
-  ])('before both, where the challenge says: %s', async (_, header) => {
+  ])('is fetched first from the URL in the challenge: %s', async (_, header) => {
     const { get, asked } = await mcpServer(at => ({
       '/mcp': challenge(header(new URL('/elsewhere', at).href)),
       '/elsewhere': found(at),
@@ -83,10 +83,10 @@ describe('where the metadata is', () => {
   it.each([
     ['on another origin', () => 'Bearer resource_metadata="http://localhost:1/metadata"'],
     ['with credentials', (at: string) => `Bearer resource_metadata="${at.replace('//', '//user@')}"`],
-    ['no URL', () => 'Bearer resource_metadata="metadata"'],
+    ['not a URL', () => 'Bearer resource_metadata="metadata"'],
     ['inside another value', (at: string) => `Bearer realm="resource_metadata=${at}/hint"`],
-    ['not there', () => 'Bearer'],
-  ])('a hint that is %s is none', async (_, header) => {
+    ['absent', () => 'Bearer'],
+  ])('is not fetched from a URL in the challenge that is %s', async (_, header) => {
     const { get, asked } = await mcpServer(at => ({ '/mcp': challenge(header(at)), [inserted]: found(at) }));
     expect(await get()).toMatchObject({ issuer });
     expect(asked).toEqual(['POST /mcp', `GET ${inserted}`]);
@@ -94,33 +94,33 @@ describe('where the metadata is', () => {
 
   it.each([
     ['redirects', { status: 307, headers: { location: '/mcp/' } }],
-    ['breaks down', { status: 500 }],
-    ['answers', { status: 200, document: { jsonrpc: '2.0', id: 1, result: {} } }],
-  ])('an MCP server that %s gives no hint', async (_, answer) => {
+    ['responds with 500', { status: 500 }],
+    ['responds with 200', { status: 200, document: { jsonrpc: '2.0', id: 1, result: {} } }],
+  ])('is fetched from the well-known URLs if the MCP server %s', async (_, answer) => {
     const { get } = await mcpServer(at => ({ '/mcp': answer, [inserted]: found(at) }));
     expect(await get()).toMatchObject({ issuer });
   });
 
-  it('nowhere', async () => {
+  it('is reported as missing if no location has it', async () => {
     const { get } = await mcpServer(() => ({}));
     expect(await failureCodeOf(get())).toBe('invalid_metadata');
   });
 
-  it('trouble is not absence', async () => {
+  it('is not searched further after a failing location', async () => {
     const { get, asked } = await mcpServer(at => ({ [inserted]: { status: 503 }, [root]: found(at) }));
     expect(await failureCodeOf(get())).toBe('provider_unavailable');
     expect(asked).not.toContain(`GET ${root}`);
   });
 });
 
-describe('what the metadata says', () => {
+describe('the content of the metadata', () => {
   it.each([
     ['another host', () => 'https://victim.example/mcp'],
     ['the host alone', (at: string) => new URL(at).origin],
     ['with a slash', (at: string) => `${at}/`],
     ['in capitals', (at: string) => at.replace('localhost', 'LOCALHOST')],
     ['nothing', () => undefined],
-  ])('T12: another resource (%s) is refused, and no other place is asked', async (_, named) => {
+  ])('T12: is refused if it names another resource (%s), without a request to another location', async (_, named) => {
     const { get, asked } = await mcpServer(at => ({
       [inserted]: found(at, { resource: named(at) }),
       [root]: found(at),
@@ -129,7 +129,7 @@ describe('what the metadata says', () => {
     expect(asked).not.toContain(`GET ${root}`);
   });
 
-  it('the configured issuer, if it is in the list', async () => {
+  it('must list the configured issuer', async () => {
     const { get } = await mcpServer(at => ({ [inserted]: found(at) }));
     expect(await get('https://second.example/tenant')).toMatchObject({ issuer: 'https://second.example/tenant' });
     for (const other of ['https://third.example', `${issuer}/`, 'https://AS.example']) {
@@ -138,27 +138,27 @@ describe('what the metadata says', () => {
   });
 
   it.each([
-    ['no list', undefined],
+    ['nothing', undefined],
     ['an empty list', []],
-    ['no text', [{}]],
-    ['no URL', ['as.example']],
+    ['an object', [{}]],
+    ['text that is not a URL', ['as.example']],
     ['http', ['http://as.example']],
     ['a fragment', ['https://as.example#a']],
     ['a query', ['https://as.example?a=b']],
     ['credentials', ['https://a:b@as.example']],
-  ])('authorization servers: %s → refused', async (_, servers) => {
+  ])('is refused with %s as authorization servers', async (_, servers) => {
     const { get } = await mcpServer(at => ({ [inserted]: found(at, { authorization_servers: servers }) }));
     expect(await failureCodeOf(get())).toBe('invalid_metadata');
   });
 
-  it('scopes, without what cannot be one', async () => {
+  it('is returned without invalid scopes', async () => {
     const { get } = await mcpServer(at => ({
       [inserted]: found(at, { scopes_supported: ['issues:read', 'two words', '', '"'] }),
     }));
     expect(await get()).toMatchObject({ scopesSupported: ['issues:read'] });
   });
 
-  it('many at once ask once; it is kept for an hour, a failure is not', async () => {
+  it('is fetched once for concurrent callers and cached for an hour, unless the fetch fails', async () => {
     let document: (at: string) => Answer = () => ({ status: 404 });
     const { get, asked, wait } = await mcpServer(at => ({ [root]: document(at) }));
     expect(await failureCodeOf(get())).toBe('invalid_metadata');
@@ -174,7 +174,7 @@ describe('what the metadata says', () => {
   });
 });
 
-it('T12: a resource on the Internet does not lead to our loopback', async () => {
+it('T12: the metadata of a public resource cannot name an issuer on loopback', async () => {
   const resource = 'https://remote.example/mcp';
   const answering = (servers: string[]) =>
     createProtectedResources({

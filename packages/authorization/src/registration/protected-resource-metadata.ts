@@ -1,33 +1,32 @@
 import * as z from 'zod';
 import { AuthorizationError } from '../authorization-error.ts';
 import { issuerSchema, scopeTokenSchema } from '../config-values.ts';
-import type { OutboundFetch } from '../outbound-fetch.ts';
-import { createPromiseCache } from '../promise-cache.ts';
-import { insertWellKnown, readWellKnownDocument } from '../well-known-document.ts';
-import { resourceMetadataHint } from './resource-metadata-hint.ts';
+import { OutboundError } from '../outbound/outbound-error.ts';
+import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
+import { createPromiseCache, insertWellKnown, readWellKnownDocument } from '../well-known-document.ts';
 
-/** What a remote MCP server says about who issues access tokens for it (RFC 9728). */
+/** The metadata of a remote MCP server about its authorization server (RFC 9728). */
 export interface ProtectedResource {
   readonly resource: string;
-  /** Issuer of the authorization server to use. Still to be proven by that server's own metadata. */
+  /** Issuer of the authorization server. Unproven until checked against that server's own metadata. */
   readonly issuer: string;
-  /** Information for the operator; what may be requested is decided by the configuration. */
+  /** For the operator only. The configuration decides which scopes may be requested. */
   readonly scopesSupported: readonly string[];
 }
 
 export interface ProtectedResources {
   /**
-   * Metadata of a resource, kept for an hour.
+   * Returns the metadata of a resource, cached for an hour.
    *
-   * @param issuer as configured: must be one of the resource's authorization servers. Undefined: the first of them.
-   * @throws {AuthorizationError} `resource_mismatch` when the metadata speaks of any other resource (RFC 9728 section
-   *   3.3: identical), `metadata_mismatch` when the configured issuer is not in it, `invalid_metadata`,
+   * @param issuer the configured issuer: must be one of the resource's authorization servers. Undefined: the first of them
+   * @throws {AuthorizationError} `resource_mismatch` if the metadata names any other resource (RFC 9728 section 3.3:
+   *   identical), `metadata_mismatch` if it does not list the configured issuer, `invalid_metadata`,
    *   `provider_unavailable`, `outbound_…`.
    */
   get(resource: string, issuer: string | undefined): Promise<ProtectedResource>;
 }
 
-/** The members of RFC 9728 that we use; all others are dropped. `signed_metadata` is not asked for and not looked at. */
+/** The members of RFC 9728 that we use; all others are dropped. `signed_metadata` is ignored. */
 const metadataSchema = z.object({
   resource: z.string(),
   authorization_servers: z.array(z.string().max(2000)).min(1).max(100),
@@ -53,8 +52,8 @@ export function createProtectedResources(p: { fetch: OutboundFetch; now: () => n
 }
 
 /**
- * MCP's order: the place named in the challenge of the resource itself, the well-known place of the resource's path, that
- * of its host. As with authorization servers, the first document that exists is the one that counts.
+ * Fetches the metadata in MCP's order: the URL in the challenge of the resource, the well-known URL of its path, then the
+ * well-known URL of its host. The first document that exists counts, as for authorization servers.
  */
 async function discover(resource: string, fetch: OutboundFetch): Promise<ResourceMetadata> {
   const hint = await resourceMetadataHint(resource, fetch);
@@ -71,7 +70,7 @@ async function discover(resource: string, fetch: OutboundFetch): Promise<Resourc
 }
 
 function checked(document: Readonly<Record<string, unknown>>, resource: string): ResourceMetadata {
-  // First of all: the rest of a document about another resource is nobody's word.
+  // Check this first: nothing in a document about another resource can be trusted.
   if (document['resource'] !== resource) throw new AuthorizationError('resource_mismatch');
   const metadata = metadataSchema.safeParse(document);
   if (!metadata.success) throw new AuthorizationError('invalid_metadata');
@@ -92,7 +91,47 @@ function chosenIssuer(
   if (resource.startsWith('https:') && !issuer.data.startsWith('https:')) {
     throw new AuthorizationError('invalid_metadata');
   }
-  // A resource outside would otherwise decide which of the hosts that only we can reach is asked.
+  // Otherwise an external resource could direct our requests to internal hosts.
   if (isInside(issuer.data) && !isInside(resource)) throw new AuthorizationError('invalid_metadata');
   return issuer.data;
+}
+
+/**
+ * Returns the metadata URL of a remote MCP server: `resource_metadata` in the `WWW-Authenticate` challenge (RFC 9728 section
+ * 5.1) to a request without a token. The request is a JSON-RPC ping, which has no side effect.
+ *
+ * Only a URL on the server's own origin counts. Any response other than a 401 gives no hint, also a redirect or a failure: the
+ * requests for the document decide whether the server is reachable.
+ */
+async function resourceMetadataHint(resource: string, fetch: OutboundFetch): Promise<string | undefined> {
+  let response: Response;
+  try {
+    response = await fetch(resource, {
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+    });
+  } catch (error) {
+    if (error instanceof OutboundError) return undefined;
+    throw error;
+  }
+  const challenge = response.status === 401 ? response.headers.get('www-authenticate') : null;
+  const url = URL.parse(challenge === null ? '' : (resourceMetadataOf(challenge) ?? ''));
+  if (url === null || url.origin !== new URL(resource).origin || url.username !== '' || url.password !== '') {
+    return undefined;
+  }
+  return url.href;
+}
+
+/**
+ * Matches an authentication parameter (RFC 9110 section 11.2). A quoted value is consumed whole, so text inside it is never a
+ * parameter. A match must start at the start of a name, otherwise a long name without a value would take quadratic time.
+ */
+const parameter = /(?<![\w!#$%&'*+.^`|~-])([\w!#$%&'*+.^`|~-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
+
+function resourceMetadataOf(challenge: string): string | undefined {
+  for (const [, name = '', quoted, token] of challenge.matchAll(parameter)) {
+    if (name.toLowerCase() === 'resource_metadata') return quoted?.replaceAll(/\\(.)/g, '$1') ?? token;
+  }
+  return undefined;
 }

@@ -1,3 +1,4 @@
+import { anyAnswers, FLOOD_BYTES, floods, startAnsweringMachine } from '@postern/testkit/any-answer';
 import {
   type EvilProvider,
   hostileRegistrationAnswers,
@@ -5,9 +6,12 @@ import {
   startEvilProvider,
 } from '@postern/testkit/providers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf, failureOf } from '../failure-of.ts';
+import { AuthorizationError } from '../authorization-error.ts';
+import { createOutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
-import { clientKey, jwksUri, RegistrationEndpoint, redirectUri, replica } from './registration-fixture.ts';
+import { canaries, failureCodeOf, failureOf } from '../testing/failure-of.ts';
+import { clientKey, jwksUri, RegistrationEndpoint, redirectUri, replica } from '../testing/registration-fixture.ts';
+import { deleteClient } from './registration-endpoint.ts';
 
 let endpoint: RegistrationEndpoint;
 beforeEach(async () => {
@@ -15,8 +19,8 @@ beforeEach(async () => {
 });
 afterEach(() => endpoint.close());
 
-describe('what is asked for', () => {
-  it('one redirect URI, code and refresh token, a secret where nothing else is said', async () => {
+describe('a registration request', () => {
+  it('has one redirect URI, code and refresh token, and by default a client secret', async () => {
     const registered = await replica().resolve(endpoint.metadata(), redirectUri);
     expect(registered).toEqual({
       clientId: 'client-1',
@@ -35,12 +39,12 @@ describe('what is asked for', () => {
     ]);
   });
 
-  it('MCP: on a loopback address it is a native application', async () => {
+  it('MCP: has the type native for a loopback address', async () => {
     await replica().resolve(endpoint.metadata(), new URL('http://127.0.0.1:1/callback/issues/tracker'));
     expect(endpoint.posted).toMatchObject([{ application_type: 'native' }]);
   });
 
-  it('only grant types that the authorization server knows', async () => {
+  it('has only grant types that the authorization server supports', async () => {
     await replica().resolve(endpoint.metadata({ grant_types_supported: ['authorization_code'] }), redirectUri);
     expect(endpoint.posted).toMatchObject([{ grant_types: ['authorization_code'] }]);
   });
@@ -49,14 +53,14 @@ describe('what is asked for', () => {
     [['none'], 'none'],
     [['none', 'client_secret_post'], 'client_secret_post'],
     [['client_secret_post', 'client_secret_basic', 'private_key_jwt'], 'client_secret_basic'],
-  ])('of %j it is %s', async (supported, method) => {
+  ])('chooses among the authentication methods %j: %s', async (supported, method) => {
     const metadata = endpoint.metadata({ token_endpoint_auth_methods_supported: supported });
     expect(await replica().resolve(metadata, redirectUri)).toMatchObject({ clientAuthentication: method });
     expect(endpoint.posted).toMatchObject([{ token_endpoint_auth_method: method }]);
     expect(endpoint.posted[0]).not.toHaveProperty('jwks_uri');
   });
 
-  it('private_key_jwt where there is a key, which is published and not sent', async () => {
+  it('chooses private_key_jwt if a key is configured, and sends only the URL of the public key', async () => {
     const metadata = endpoint.metadata({
       token_endpoint_auth_methods_supported: ['client_secret_basic', 'private_key_jwt'],
     });
@@ -69,12 +73,12 @@ describe('what is asked for', () => {
     expect(JSON.stringify(endpoint.posted)).not.toContain(clientKey.jwk.d);
   });
 
-  it('no endpoint → registration_unavailable', async () => {
+  it('fails with registration_unavailable without an endpoint', async () => {
     const { registration_endpoint: _, ...metadata } = endpoint.metadata();
     expect(await failureCodeOf(replica().resolve(metadata, redirectUri))).toBe('registration_unavailable');
   });
 
-  it('no method that we speak → registration_unavailable, and nobody is asked', async () => {
+  it('fails with registration_unavailable before any request if no authentication method is supported', async () => {
     const metadata = endpoint.metadata({
       token_endpoint_auth_methods_supported: ['tls_client_auth', 'private_key_jwt'],
     });
@@ -83,23 +87,23 @@ describe('what is asked for', () => {
   });
 });
 
-describe('what is answered', () => {
+describe('a registration response', () => {
   it.each([
     ['without our redirect URI', { redirect_uris: ['https://postern.example/callback/other/tracker'] }],
-    ['without any', { redirect_uris: undefined }],
-    ['with ours nearly', { redirect_uris: [`${redirectUri.href}/`] }],
-    ['without a client', { client_id: undefined }],
-    ['with a client that is no text', { client_id: 7 }],
-    ['with a control character in the client', { client_id: 'a\nb' }],
-    ['with a method that we do not speak', { token_endpoint_auth_method: 'tls_client_auth' }],
+    ['without redirect URIs', { redirect_uris: undefined }],
+    ['with a redirect URI that differs by a slash', { redirect_uris: [`${redirectUri.href}/`] }],
+    ['without a client id', { client_id: undefined }],
+    ['with a number as client id', { client_id: 7 }],
+    ['with a control character in the client id', { client_id: 'a\nb' }],
+    ['with an unsupported authentication method', { token_endpoint_auth_method: 'tls_client_auth' }],
     ['with client_secret_jwt', { token_endpoint_auth_method: 'client_secret_jwt' }],
-    ['with keys that it was not told', { token_endpoint_auth_method: 'private_key_jwt' }],
-    ['with a method by secret and no secret', { client_secret: undefined }],
-    ['with a secret that is no text', { client_secret: ['a'] }],
-    ['with a secret and not how long it is good', { client_secret_expires_at: undefined }],
-    ['with an expiry that is no number', { client_secret_expires_at: '0' }],
-    ['with a secret that is over', { client_secret_expires_at: 1 }],
-  ])('%s → invalid_registration, and nothing is stored', async (_, changes) => {
+    ['with private_key_jwt after a request without keys', { token_endpoint_auth_method: 'private_key_jwt' }],
+    ['without the secret that its authentication method needs', { client_secret: undefined }],
+    ['with an array as secret', { client_secret: ['a'] }],
+    ['with a secret without expiry', { client_secret_expires_at: undefined }],
+    ['with a string as expiry', { client_secret_expires_at: '0' }],
+    ['with an expired secret', { client_secret_expires_at: 1 }],
+  ])('%s fails with invalid_registration and is not stored', async (_, changes) => {
     endpoint.changes = changes;
     const { resolve, store } = replica(undefined, { now: () => 2000 });
     expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
@@ -107,10 +111,10 @@ describe('what is answered', () => {
   });
 
   it.each([
-    ['another method by secret', { token_endpoint_auth_method: 'client_secret_post' }, 'client_secret_post'],
-    ['none, and a secret all the same', { token_endpoint_auth_method: 'none' }, 'none'],
+    ['another method with a secret', { token_endpoint_auth_method: 'client_secret_post' }, 'client_secret_post'],
+    ['none with an unneeded secret', { token_endpoint_auth_method: 'none' }, 'none'],
     ['no method', { token_endpoint_auth_method: undefined }, 'client_secret_basic'],
-  ])('%s is taken as it is', async (_, changes, method) => {
+  ])('determines the authentication method: %s', async (_, changes, method) => {
     endpoint.changes = changes;
     const registered = await replica().resolve(endpoint.metadata(), redirectUri);
     expect(registered.clientAuthentication).toBe(method);
@@ -122,13 +126,13 @@ describe('what is answered', () => {
     [401, 'invalid_token', 'invalid_token'],
     [403, canaries.description, 'unregistered'],
     [404, undefined, 'unregistered'],
-  ])('%i %s → registration_refused', async (status, error, providerError) => {
+  ])('with status %i and error %s fails with registration_refused', async (status, error, providerError) => {
     Object.assign(endpoint, { status, changes: { error, error_description: canaries.description } });
     const failure = await failureOf(replica().resolve(endpoint.metadata(), redirectUri));
     expect(failure).toMatchObject({ code: 'registration_refused', providerError, retryable: false });
   });
 
-  it('trouble is no refusal, and the next attempt is a new one', async () => {
+  it('with status 503 is retryable, and the next attempt registers a new client', async () => {
     endpoint.status = 503;
     const { resolve } = replica();
     expect(await failureCodeOf(resolve(endpoint.metadata(), redirectUri))).toBe('provider_unavailable');
@@ -136,7 +140,7 @@ describe('what is answered', () => {
     expect(await resolve(endpoint.metadata(), redirectUri)).toMatchObject({ clientId: 'client-2' });
   });
 
-  it('another status, or a redirect, is no registration', async () => {
+  it('with another status or a redirect is rejected', async () => {
     endpoint.status = 202;
     expect(await failureCodeOf(replica().resolve(endpoint.metadata(), redirectUri))).toBe('invalid_registration');
     endpoint.status = 302;
@@ -144,7 +148,7 @@ describe('what is answered', () => {
   });
 });
 
-describe('answers of the catalogue', () => {
+describe('hostile registration responses', () => {
   let evil: EvilProvider;
   beforeEach(async () => {
     evil = await startEvilProvider({ clientId: 'postern' });
@@ -160,12 +164,12 @@ describe('answers of the catalogue', () => {
     token_endpoint_auth_method: 'client_secret_basic',
   };
 
-  it('the honest one is none of them', async () => {
+  it('do not include the honest response', async () => {
     evil.registrationAnswer = () => ({ status: 201, body: honest });
     expect(await resolve()).toMatchObject({ clientId: 'postern' });
   });
 
-  it.each(Object.entries(hostileRegistrationAnswers(honest)))('%s → refused', async (_, answer) => {
+  it.each(Object.entries(hostileRegistrationAnswers(honest)))('are rejected: %s', async (_, answer) => {
     evil.registrationAnswer = () => answer;
     const at = replica(undefined, { now: () => 2000 });
     expect(['invalid_registration', 'outbound_too_large', 'outbound_redirect']).toContain(
@@ -174,11 +178,25 @@ describe('answers of the catalogue', () => {
     expect(at.store.values.size).toBe(0);
   });
 
-  it.each(hostileRegistrationClientUris)('%s gets no registration access token', async uri => {
+  it.each(hostileRegistrationClientUris)('cannot make the gateway store a management token for %s', async uri => {
     const body = { ...honest, registration_client_uri: uri, registration_access_token: canaries.accessToken };
     evil.registrationAnswer = () => ({ status: 201, body });
     const at = replica();
     await resolve(at);
     expect([...at.store.values.values()].join()).not.toContain(canaries.accessToken);
   });
+});
+
+it('deleting an unused client never throws, whatever the response', async () => {
+  await using machine = await startAnsweringMachine();
+  await using fetch = createOutboundFetch({ allowLoopback: true });
+  const management = { url: `http://localhost:${machine.port}/reg/client`, accessToken: 'a-management-token' };
+  for (const [name, damage] of Object.entries({ ...anyAnswers('Canary-7Q2-Canary'), ...floods })) {
+    using order = machine.answer(() => true, damage);
+    const outcome = await deleteClient(management, fetch).catch((error: unknown) => error);
+    const isExpected = typeof outcome === 'boolean' || outcome instanceof AuthorizationError;
+    expect({ name, isExpected, isAsked: order.count > 0 }).toEqual({ name, isExpected: true, isAsked: true });
+    for (const sent of await order.floods())
+      expect({ name, isCut: sent < FLOOD_BYTES / 2 }).toEqual({ name, isCut: true });
+  }
 });

@@ -1,24 +1,23 @@
 import * as z from 'zod';
-import { AuthorizationError } from '../authorization-error.ts';
+import { AuthorizationError, fromLibraryError } from '../authorization-error.ts';
 import { isEndpointUrl } from '../config-values.ts';
-import { fromLibraryError } from '../library-error.ts';
-import type { OutboundFetch } from '../outbound-fetch.ts';
+import { jsonMembers } from '../json-members.ts';
+import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ServerMetadata } from '../server-metadata.ts';
-import { jsonMembers } from '../token-answer.ts';
 import { type ClientDescription, clientMetadata } from './client-metadata.ts';
 
 const registrationMethods = ['private_key_jwt', 'client_secret_basic', 'client_secret_post', 'none'] as const;
 export type RegistrationMethod = (typeof registrationMethods)[number];
 
-/** A client that an authorization server made for us. Secret as a whole. */
+/** A client registered at run time. Secret as a whole. */
 export interface DynamicRegistration {
   readonly clientId: string;
   readonly method: RegistrationMethod;
-  /** There unless the method is `none` or `private_key_jwt`. */
+  /** Present unless the method is `none` or `private_key_jwt`. */
   readonly clientSecret?: string;
   /** Milliseconds since the epoch. Absent: never. */
   readonly secretExpiresAt?: number;
-  /** Where the client can be deleted (RFC 7592), and what for. */
+  /** URL and access token to delete the client (RFC 7592). */
   readonly management?: { readonly url: string; readonly accessToken: string };
 }
 
@@ -27,7 +26,7 @@ const visibleAscii = z
   .max(4096)
   .regex(/^[\x20-\x7e]+$/);
 
-/** RFC 7591 section 3.2.1, RFC 7592 section 3. All that was not asked for and changes nothing is dropped. */
+/** RFC 7591 section 3.2.1, RFC 7592 section 3. Irrelevant members are dropped. */
 const answerSchema = z.object({
   client_id: visibleAscii,
   client_secret: visibleAscii.exactOptional(),
@@ -39,11 +38,11 @@ const answerSchema = z.object({
 });
 
 /**
- * Registers a client for one redirect URI (RFC 7591). One request, never repeated: a lost answer may mean that a client was
- * made, and then it is one that nobody uses.
+ * Registers a client for one redirect URI (RFC 7591). Sends one request and never retries: after a lost response the server
+ * may hold an unused client, and a retry would add another.
  *
- * @throws {AuthorizationError} `registration_unavailable` when there is no endpoint or no way to authenticate that both
- *   sides know, `registration_refused` (with the registered error code), `invalid_registration`, `provider_unavailable`,
+ * @throws {AuthorizationError} `registration_unavailable` if there is no endpoint or no authentication method that both
+ *   sides support, `registration_refused` (with the registered error code), `invalid_registration`, `provider_unavailable`,
  *   `outbound_…`.
  */
 export async function registerClient(p: {
@@ -60,15 +59,15 @@ export async function registerClient(p: {
   const body = jsonMembers(await response.text());
 
   if (response.status >= 400) throw refused(body?.['error']);
-  // RFC 7591 says 201; a 200 with the same content is what many answer.
+  // RFC 7591 requires 201, but many servers respond with 200.
   if (response.status !== 201 && response.status !== 200) throw new AuthorizationError('invalid_registration');
   return parseAnswer(body, { ...p, method });
 }
 
 /**
- * Deletes a client that is not going to be used (RFC 7592 section 2.3).
+ * Deletes an unused client (RFC 7592 section 2.3).
  *
- * @returns false when the authorization server did not do it.
+ * @returns false if the authorization server did not delete it
  * @throws {AuthorizationError} `provider_unavailable`, `outbound_…`.
  */
 export async function deleteClient(
@@ -83,7 +82,7 @@ export async function deleteClient(
   }
 }
 
-/** RFC 8414 section 2: where nothing is said, HTTP Basic is what there is. */
+/** Chooses the method to request. RFC 8414 section 2: the default of the metadata is HTTP Basic. */
 function requestedMethod(
   { token_endpoint_auth_methods_supported: supported = ['client_secret_basic'] }: ServerMetadata,
   { jwksUri }: ClientDescription,
@@ -125,7 +124,7 @@ async function post(endpoint: string, body: string, fetch: OutboundFetch): Promi
   }
 }
 
-/** RFC 7591 section 3.2.2, and those of a protected endpoint (RFC 6750 section 3.1). */
+/** Error codes of RFC 7591 section 3.2.2, and of protected endpoints (RFC 6750 section 3.1). */
 const registrationErrors = new Set([
   'invalid_client_metadata',
   'invalid_redirect_uri',
@@ -148,13 +147,13 @@ function parseAnswer(
   if (!answer.success) throw new AuthorizationError('invalid_registration');
   const { client_id: clientId, client_secret, client_secret_expires_at: expiry, redirect_uris } = answer.data;
 
-  // Section 3.2.1: the answer says what was registered, which may be something else than what was asked for.
+  // Section 3.2.1: the response states what was registered, which may differ from the request.
   if (!redirect_uris.includes(p.redirectUri.href)) throw new AuthorizationError('invalid_registration');
   const method = acceptedMethod(answer.data.token_endpoint_auth_method ?? p.method, p.method);
   const management = managementOf(answer.data, p.metadata.registration_endpoint);
   if (method === 'none' || method === 'private_key_jwt') return { clientId, method, ...management };
 
-  // The expiry is required where there is a secret; 0 is never.
+  // A secret requires an expiry; 0 means never.
   if (client_secret === undefined || expiry === undefined) throw new AuthorizationError('invalid_registration');
   if (expiry === 0) return { clientId, method, clientSecret: client_secret, ...management };
   const secretExpiresAt = expiry * 1000;
@@ -162,7 +161,7 @@ function parseAnswer(
   return { clientId, method, clientSecret: client_secret, secretExpiresAt, ...management };
 }
 
-/** Whatever can be spoken is accepted, but `private_key_jwt` only where the keys were sent along. */
+/** Accepts every supported method, but `private_key_jwt` only if we sent our keys. */
 function acceptedMethod(answered: string, requested: RegistrationMethod): RegistrationMethod {
   const method = registrationMethods.find(known => known === answered);
   if (method === undefined || (method === 'private_key_jwt' && requested !== method)) {
@@ -171,7 +170,7 @@ function acceptedMethod(answered: string, requested: RegistrationMethod): Regist
   return method;
 }
 
-/** Both or neither. The token is for the origin that gave it; an address elsewhere is as good as none. */
+/** Returns URL and token only together, and only if the URL has the origin that issued the token. */
 function managementOf(
   { registration_client_uri: url, registration_access_token: accessToken }: z.infer<typeof answerSchema>,
   endpoint: string | undefined,

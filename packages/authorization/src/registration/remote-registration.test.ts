@@ -9,12 +9,14 @@ import {
 } from '@postern/testkit/providers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { canaries, failureCodeOf } from '../failure-of.ts';
-import { createOutboundFetch } from '../outbound-fetch.ts';
-import { type ProviderConfigInput, providerConfigSchema } from '../provider-config.ts';
+import { createOutboundFetch } from '../outbound/outbound-fetch.ts';
+import { providerConfigSchema } from '../presets/expand-preset.ts';
+import type { ProviderConfigInput } from '../provider-config.ts';
 import { createProviderRegistry } from '../provider-registry.ts';
-import { type ClientPresentation, clientDocument, clientKeySet } from './client-presentation.ts';
-import { createMemoryRegistrationStore } from './memory-registration-store-fixture.ts';
+import { canaries, failureCodeOf } from '../testing/failure-of.ts';
+import { finish } from '../testing/finish.ts';
+import { createMemoryRegistrationStore } from '../testing/memory-registration-store-fixture.ts';
+import { type ClientPresentation, clientDocument, clientKeySet } from './client-metadata.ts';
 import { createRemoteRegistrations } from './remote-registration.ts';
 
 const { state } = canaries;
@@ -30,7 +32,7 @@ const loopback = new URL('http://127.0.0.1:1/callback/issues/remote');
 const loopbackOfWiki = new URL('http://127.0.0.1:1/callback/wiki/remote');
 const https = new URL('https://postern.example/callback/issues/remote');
 
-/** A remote MCP server that asks for tokens of these authorization servers. */
+/** A remote MCP server that accepts tokens of these authorization servers. */
 let mcpServer: HttpListener;
 let mcpResource: string;
 let authorizationServers: string[];
@@ -69,7 +71,7 @@ type Replica = ReturnType<typeof replica>;
 async function connect({ provider }: Replica, redirectUri: URL, scopes = ['issues']) {
   const start = await provider.start({ redirectUri, state, scopes });
   const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
-  const grant = await provider.finish({ ...start, callbackUrl, redirectUri, state, scopes });
+  const grant = await finish(provider, { ...start, callbackUrl, redirectUri, state, scopes });
   return { start, grant, clientId: start.authorizationUrl.searchParams.get('client_id') ?? '' };
 }
 
@@ -81,7 +83,7 @@ beforeAll(async () => {
 afterAll(() => honest.close());
 
 describe('dynamic registration at a real provider', () => {
-  it('registers, authorizes for the resource, refreshes', async () => {
+  it('registers a client, authorizes it for the resource and refreshes its tokens', async () => {
     const gate = replica();
     const { start, grant } = await connect(gate, loopback);
     expect(start.expectedIssuer).toBe(honest.issuer);
@@ -101,7 +103,7 @@ describe('dynamic registration at a real provider', () => {
     expect(await gate.provider.revoke({ ...refreshed, redirectUri: loopback, issuer: honest.issuer })).toBe('revoked');
   });
 
-  it('A6, S16: another MCP server gets another client, which is told nothing but its own redirect URI', async () => {
+  it('A6, S16: registers another client for another MCP server, with only the redirect URI of that server', async () => {
     const gate = replica();
     const [issues, wiki] = [await connect(gate, loopback), await connect(gate, loopbackOfWiki)];
     expect(issues.clientId).not.toBe(wiki.clientId);
@@ -111,7 +113,7 @@ describe('dynamic registration at a real provider', () => {
     await expect(driveAuthorization(stolen, 'alice')).rejects.toThrow('400');
   });
 
-  it('another replica, and the same after a restart, are the same client', async () => {
+  it('shares the client between replicas and after a restart', async () => {
     const { store, ...first } = replica();
     const { clientId, grant } = await connect({ store, ...first }, loopback);
     const second = replica(store);
@@ -121,7 +123,7 @@ describe('dynamic registration at a real provider', () => {
     expect(await second.provider.refresh(request)).toHaveProperty('accessToken');
   });
 
-  it('by key where there is one', async () => {
+  it('authenticates with private_key_jwt if a client key is configured', async () => {
     documents = async () => Response.json(clientKeySet(configOf({ clientKey })));
     await using provider = await startOpenIdProvider({
       clients: [],
@@ -131,7 +133,7 @@ describe('dynamic registration at a real provider', () => {
       clientIdMetadataDocuments: url => documents(url),
     });
     authorizationServers = [provider.issuer];
-    // Documents are offered too, but nobody could read ours on loopback.
+    // The provider also supports client ID metadata documents, but cannot fetch ours from loopback.
     await connect(replica(undefined, { clientKey }), loopback);
     const { form = {} } = provider.requests('token').at(-1) ?? {};
     expect(form['client_assertion_type']).toContain('jwt-bearer');
@@ -139,7 +141,7 @@ describe('dynamic registration at a real provider', () => {
   });
 });
 
-it('device flow at a provider that registers clients', async () => {
+it('a device flow registers a client', async () => {
   await using provider = await startOpenIdProvider({
     clients: [],
     scopes: ['issues'],
@@ -188,7 +190,7 @@ describe('Client ID Metadata Documents at a real provider', () => {
     };
   };
 
-  it('is the client, and nothing is registered', async () => {
+  it('identify the client without a registration', async () => {
     serve();
     const { clientId, grant } = await connect(replica(), https);
     expect(clientId).toBe('https://postern.example/oauth/clients/issues/remote.json');
@@ -197,7 +199,7 @@ describe('Client ID Metadata Documents at a real provider', () => {
     expect(provider.requests().some(({ url }) => url.pathname === '/reg')).toBe(false);
   });
 
-  it('authenticates by the published key', async () => {
+  it('authenticate the client by the published key', async () => {
     serve({ clientKey });
     await connect(replica(undefined, { clientKey }), https);
     expect(asked).toContain('https://postern.example/oauth/clients/issues/remote/jwks.json');
@@ -205,8 +207,8 @@ describe('Client ID Metadata Documents at a real provider', () => {
   });
 });
 
-describe('what is served', () => {
-  it('a document with one redirect URI', () => {
+describe('the documents that the gateway serves', () => {
+  it('contain one redirect URI', () => {
     expect(clientDocument(configOf(), presentation, https)).toEqual({
       client_id: 'https://postern.example/oauth/clients/issues/remote.json',
       client_name: 'Issue Tracker',
@@ -218,7 +220,7 @@ describe('what is served', () => {
     });
   });
 
-  it('public members of the key alone', () => {
+  it('contain only the public members of the key', () => {
     const config = configOf({ clientKey });
     expect(clientDocument(config, presentation, https)).toMatchObject({
       token_endpoint_auth_method: 'private_key_jwt',
@@ -229,23 +231,23 @@ describe('what is served', () => {
   });
 
   it.each([
-    ['for a client out of the configuration', { clientId: 'postern', issuer: 'https://as.example' }, https],
+    ['for a configured client', { clientId: 'postern', issuer: 'https://as.example' }, https],
     ['without https', {}, loopback],
-  ])('nothing %s', (_, changes, redirectUri) => {
+  ])('do not exist %s', (_, changes, redirectUri) => {
     expect(clientDocument(configOf(changes), presentation, redirectUri)).toBeUndefined();
   });
 
   it.each([
     [
-      'for a provider that is no remote MCP server',
+      'for a provider that is not a remote MCP server',
       { mcpResource: undefined, clientId: 'a', issuer: 'https://as.example' },
     ],
     ['without a key', {}],
-  ])('no key set %s', (_, changes) => {
+  ])('include no key set %s', (_, changes) => {
     expect(clientKeySet(configOf(changes))).toBeUndefined();
   });
 
-  it('a document is for its own origin alone', () => {
+  it('allow only redirect URIs at their own origin', () => {
     const foreign = { ...presentation, documentUrl: () => new URL('https://other.example/client.json') };
     expect(() => clientDocument(configOf(), foreign, https)).toThrow(TypeError);
     const bare = { ...presentation, documentUrl: () => new URL('https://postern.example/') };
@@ -253,8 +255,8 @@ describe('what is served', () => {
   });
 });
 
-describe('an authorization server that changes', () => {
-  it('T4: what was begun at one is not continued at another', async () => {
+describe('an authorization server that replaces the former one', () => {
+  it('T4: receives nothing of a flow that was started at the former one', async () => {
     await using evil = await startEvilProvider({ clientId: 'postern' });
     evil.offer('registration_endpoint');
     const { provider, wait } = replica();
@@ -262,13 +264,13 @@ describe('an authorization server that changes', () => {
     const callbackUrl = await driveAuthorization(start.authorizationUrl, 'alice');
     authorizationServers = [evil.issuer];
     wait(60 * 60 * 1000);
-    const finish = provider.finish({ ...start, callbackUrl, redirectUri: loopback, state, scopes: ['issues'] });
-    expect(await failureCodeOf(finish)).toBe('issuer_mismatch');
+    const finished = finish(provider, { ...start, callbackUrl, redirectUri: loopback, state, scopes: ['issues'] });
+    expect(await failureCodeOf(finished)).toBe('issuer_mismatch');
     expect(evil.requests('token')).toEqual([]);
   });
 
   it.each(['the former issuer', 'no issuer'])(
-    'T4: sends no token that was recorded with %s to the new one, and registers no client there',
+    'T4: receives no token that was recorded with %s, and no registration request',
     async recorded => {
       await using evil = await startEvilProvider({ clientId: 'postern' });
       evil.offer('registration_endpoint');
@@ -297,7 +299,7 @@ describe('an authorization server that changes', () => {
     },
   );
 
-  it('where the operator has said which it is, no other will do', async () => {
+  it('is refused if the operator has configured the issuer', async () => {
     const { provider, wait } = replica(undefined, {
       issuer: honest.issuer,
       clientId: 'postern',
@@ -312,7 +314,7 @@ describe('an authorization server that changes', () => {
   });
 });
 
-it('S14: no PKCE, no registration', async () => {
+it('S14: registers no client at an authorization server without PKCE', async () => {
   await using evil = await startEvilProvider({ clientId: 'postern' });
   evil.offer('registration_endpoint');
   evil.metadata['code_challenge_methods_supported'] = ['plain'];
@@ -322,7 +324,7 @@ it('S14: no PKCE, no registration', async () => {
   expect(evil.requests().every(({ endpoint }) => endpoint === 'metadata')).toBe(true);
 });
 
-it('a secret is never left to whomever the remote MCP server names', () => {
+it('a client secret without a configured issuer throws a TypeError', () => {
   const { issuer: _, ...config } = { ...configOf({ clientId: 'postern', issuer: honest.issuer }) };
   const registrationsOf = createRemoteRegistrations({
     presentation,

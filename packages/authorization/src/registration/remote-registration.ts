@@ -1,25 +1,34 @@
-import { type ClientRegistrationSource, configuredEndpoints, type EndpointMetadata } from '../client-registration.ts';
-import type { OutboundFetch } from '../outbound-fetch.ts';
+import { AuthorizationError } from '../authorization-error.ts';
+import {
+  type ClientRegistrationSource,
+  configuredEndpoints,
+  type EndpointMetadata,
+  type ResolvedClient,
+} from '../client-registration.ts';
+import type { OutboundFetch } from '../outbound/outbound-fetch.ts';
 import type { ProviderConfig } from '../provider-config.ts';
 import { assertPkceSupport, createMetadataCache, type MetadataCache, type ServerMetadata } from '../server-metadata.ts';
-import { type ClientPresentation, clientDescription } from './client-presentation.ts';
-import type { ClientRegistrationStore } from './client-registration-store.ts';
-import { createDynamicClientRegistration, type UnusedClient } from './dynamic-client-registration.ts';
+import { type ClientPresentation, clientDescription } from './client-metadata.ts';
+import {
+  type ClientRegistrationStore,
+  createDynamicClientRegistration,
+  type UnusedClient,
+} from './dynamic-client-registration.ts';
 import { createProtectedResources, type ProtectedResources } from './protected-resource-metadata.ts';
 
-/** A registration that can be given up. */
+/** A registration that can be forgotten. */
 export interface RemoteRegistration extends ClientRegistrationSource {
-  /** @see DynamicClientRegistration.forget; does nothing for a client out of the configuration. */
+  /** @see DynamicClientRegistration.forget; does nothing for a configured client. */
   forget(redirectUri: URL, clientId: string): Promise<void>;
 }
 
-/** The registrations at authorization servers of remote MCP servers, by provider. No network before they are used. */
+/** Returns a provider's registration at the authorization server of a remote MCP server. No request before first use. */
 export type RemoteRegistrations = (config: ProviderConfig) => RemoteRegistration;
 
 export function createRemoteRegistrations(p: {
   presentation: ClientPresentation;
   store: ClientRegistrationStore;
-  /** For the operator's log: a client is left over at the authorization server, or was and has been deleted. */
+  /** Reports an unused client, deleted or left over, for the operator's log. */
   onUnusedClient: (client: UnusedClient) => void;
   fetch: OutboundFetch;
   /** Milliseconds since the epoch. */
@@ -30,9 +39,9 @@ export function createRemoteRegistrations(p: {
 }
 
 /**
- * The registration at the authorization server that a remote MCP server names (`mcpResource`, RFC 9728): the configured one,
- * or one that Postern makes. The server may name another one day; a registration then counts for the former alone, and what
- * was begun there is not continued here, because its issuer was recorded.
+ * Creates the registration at the authorization server that a remote MCP server names (`mcpResource`, RFC 9728): the
+ * configured client, or one that Postern registers. If the remote MCP server names another authorization server later,
+ * registrations stay bound to the former one, and pending flows fail because their issuer is recorded.
  */
 function remoteRegistration(
   config: ProviderConfig,
@@ -43,7 +52,7 @@ function remoteRegistration(
 ): RemoteRegistration {
   const { mcpResource: resource, issuer, clientId, clientKey } = config;
   if (resource === undefined) throw new TypeError(`provider ${config.name} has no mcpResource`);
-  // Otherwise the remote MCP server would decide who gets to see the client's secret.
+  // Otherwise the remote MCP server would decide which server receives the client secret.
   if (clientId !== undefined && issuer === undefined) throw new TypeError(`provider ${config.name} has no issuer`);
   const configured = clientId === undefined ? undefined : { ...config, clientId };
 
@@ -66,18 +75,33 @@ function remoteRegistration(
     ...configuredEndpoints(config),
   });
 
+  const resolve = async (redirectUri: URL): Promise<ResolvedClient> => {
+    const metadata = await serverMetadata();
+    const registration = configured ?? (await dynamic.resolve(metadata, redirectUri));
+    return { registration, metadata: withConfigured(metadata), resource };
+  };
+
   return {
     issuer,
     metadata: async () => withConfigured(await serverMetadata()),
 
-    async resolve(redirectUri) {
-      const metadata = await serverMetadata();
-      const registration = configured ?? (await dynamic.resolve(metadata, redirectUri));
-      return { registration, metadata: withConfigured(metadata), resource };
+    async resolveForNewGrant(redirectUri) {
+      // An operator who names the issuer vouches for the pair: a server need not list every resource (RFC 9728 section 4).
+      if (issuer === undefined) assertListed(resource, await serverMetadata());
+      return resolve(redirectUri);
     },
+    resolve,
 
     async forget(redirectUri, refusedClientId) {
       if (configured === undefined) await dynamic.forget(await serverMetadata(), redirectUri, refusedClientId);
     },
   };
+}
+
+/**
+ * Requires that the authorization server lists the resource, if it lists any. The remote MCP server chose the authorization
+ * server, and nothing else proves that they belong together. Compared as strings, like the resource in its own metadata.
+ */
+function assertListed(resource: string, { protected_resources: listed }: ServerMetadata): void {
+  if (listed?.includes(resource) === false) throw new AuthorizationError('resource_not_listed');
 }
