@@ -1,7 +1,7 @@
 import type { PaymentProcessor, ProcessorOptions } from './processor.ts';
 import type { ProcessorConfig } from './processor-config.ts';
 
-/** Loads the library of a processor, which is large, only where that processor is configured. */
+/** Creates a payment processor. Loads the large library of a processor only if it is configured. */
 export async function createProcessor(config: ProcessorConfig, options: ProcessorOptions): Promise<PaymentProcessor> {
   switch (config.type) {
     case 'stripe':

@@ -1,9 +1,9 @@
 /**
  * ISO 4217, list one (active codes and funds codes) by minor unit exponent: how many decimals an amount in minor units has.
  *
- * `Intl` is not asked: its digits are CLDR's, which follow how people write prices (no decimals for IQD, HUF or COP) and change
- * with the runtime. An amount read with other decimals than it was written with is another amount. Codes without a minor unit
- * (gold, special drawing rights, testing) are left out: nothing can be paid in them.
+ * `Intl` is unsuitable. Its digits come from CLDR, which follows price notation (no decimals for IQD, HUF or COP) and changes with the
+ * runtime. Reading an amount with other decimals changes the amount. Codes without a minor unit (gold, special drawing rights, testing)
+ * are omitted, because payments cannot use them.
  */
 const codesByDecimals: readonly (readonly [decimals: number, codes: string])[] = [
   [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
@@ -23,10 +23,7 @@ const decimalsByCode: ReadonlyMap<string, number> = new Map(
   codesByDecimals.flatMap(([decimals, codes]) => codes.split(/\s+/).map(code => [code, decimals] as const)),
 );
 
-/** Every currency that an amount can be in, in alphabetical order. */
-export const currencies: readonly string[] = [...decimalsByCode.keys()].sort();
-
-/** Decimals of an amount in minor units; undefined for a code that is not an active currency with a minor unit. */
+/** Decimals of an amount in minor units. Undefined unless the code is an active currency with a minor unit. */
 export function decimalsOf(currency: string): number | undefined {
   return decimalsByCode.get(currency);
 }

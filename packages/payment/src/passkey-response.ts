@@ -1,7 +1,7 @@
-/** What a browser sends after a WebAuthn ceremony, read and checked as far as that is possible without a key. */
+/** Parses the browser's response to a WebAuthn ceremony, and makes all checks that need no key. */
 import { decodeAttestationObject, isoBase64URL } from '@simplewebauthn/server/helpers';
 import { z } from 'zod';
-import { PasskeyError } from './passkey-error.ts';
+import { PasskeyError } from './passkeys.ts';
 
 const base64url = (maxLength: number) =>
   z
@@ -24,7 +24,7 @@ const registrationSchema = z.object({
       .array(z.string())
       .max(16)
       .default([])
-      // Hints for the browser, of a list that grows. What does not look like one is left out.
+      // Hints for the browser, from an open list. Malformed ones are dropped.
       .transform(transports => transports.filter(name => /^[a-z][a-z-]{0,31}$/.test(name))),
   }),
 });
@@ -35,7 +35,7 @@ const assertionSchema = z.object({
     clientDataJSON: clientDataJson,
     authenticatorData: base64url(8192),
     signature: base64url(2048),
-    /** Null or empty where an authenticator keeps no account with the passkey. */
+    /** Null or empty if the authenticator stores no account with the passkey. */
     userHandle: z
       .string()
       .max(88)
@@ -79,14 +79,14 @@ export function parseAssertion(response: unknown, expected: ExpectedCeremony): A
 function checkClientData(clientDataJSON: string, { origin, challenge }: ExpectedCeremony): void {
   const clientData = parse(clientDataSchema, jsonOf(clientDataJSON));
   if (clientData.challenge !== challenge) throw new PasskeyError('invalid', 'challenge');
-  // Our page is never framed (frame-ancestors 'none'): what comes out of a frame was not made by it.
+  // Our page is never framed (frame-ancestors 'none'), so a response from a frame comes from another page.
   const isFramed = clientData.crossOrigin === true || clientData.topOrigin !== undefined;
   if (clientData.origin !== origin || isFramed) throw new PasskeyError('invalid', 'origin');
 }
 
 /**
- * Only what was asked for: no attestation, or one the authenticator made with the new key itself. Verifying any other means
- * following the addresses of revocation lists in certificates that a browser brought, that is, fetching whatever it names.
+ * Accepts only what the options request: no attestation, or a self attestation. Verifying an attestation with certificates would mean
+ * fetching revocation lists from URLs that the browser chooses.
  */
 function checkAttestation(attestationObject: string): void {
   let isExpected: boolean;

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { Passkey, Subject } from '@postern/elicitation';
 import { describe, expect, it, vi } from 'vitest';
-import { passkeyChallenge } from './passkey-challenge.ts';
-import { createPasskeys, passkeyRpIdOf } from './passkeys.ts';
+import { createPasskeys } from './create-passkeys.ts';
+import { passkeyChallenge, passkeyRpIdOf } from './passkeys.ts';
 import { type Deviation, SoftwareAuthenticator } from './testing/software-authenticator.ts';
 
 const ORIGIN = 'https://postern.example.com';
@@ -29,7 +29,7 @@ async function create(authenticator: SoftwareAuthenticator, subject: Subject, de
 async function enrol(authenticator: SoftwareAuthenticator, subject: Subject, deviation?: Deviation): Promise<Passkey> {
   const response = await create(authenticator, subject, deviation);
   const passkey = await passkeys.verifyRegistration({ response, challenge, subject });
-  return { ...passkey, layout: 1, createdAt: 0 };
+  return { ...passkey, createdAt: 0 };
 }
 
 async function assertionOf(authenticator: SoftwareAuthenticator, known: readonly Passkey[], deviation?: Deviation) {
@@ -38,7 +38,7 @@ async function assertionOf(authenticator: SoftwareAuthenticator, known: readonly
 
 const invalid = (reason: string) => ({ name: 'PasskeyError', code: 'invalid', reason });
 
-/** What may not differ in either ceremony. */
+/** Deviations that both ceremonies reject. */
 const deviations: readonly [string, Deviation, string][] = [
   ['another origin', { origin: 'https://postern.example.com.evil.example' }, 'origin'],
   ['another scheme', { origin: 'http://postern.example.com' }, 'origin'],
@@ -53,7 +53,7 @@ const deviations: readonly [string, Deviation, string][] = [
 ];
 
 describe('options', () => {
-  it('for a new passkey ask for what we rely on', async () => {
+  it('the options for a new passkey require user verification and no attestation', async () => {
     const existing = await enrol(new SoftwareAuthenticator(ORIGIN), alice);
     const p = { subject: alice, displayName: 'Alice A.', challenge, existing: [existing] };
     const options = await passkeys.registrationOptions(p);
@@ -70,7 +70,7 @@ describe('options', () => {
     expect(JSON.stringify(options)).not.toContain('alice');
   });
 
-  it('name a person by the same handle every time, and no other person by it', async () => {
+  it('the options contain one user handle per user', async () => {
     const handleOf = async (subject: Subject) =>
       (await passkeys.registrationOptions({ subject, displayName: 'x', challenge, existing: [] })).user.id;
     const elsewhere = { issuer: 'https://other.example', subject: 'alice' };
@@ -80,7 +80,7 @@ describe('options', () => {
     expect(new Set(handles).size).toBe(4);
   });
 
-  it('for an assertion name the passkeys of this person and require verification', async () => {
+  it('the options for an assertion name the passkeys of the user and require verification', async () => {
     const known = [await enrol(new SoftwareAuthenticator(ORIGIN), alice)];
     expect(await passkeys.assertionOptions({ challenge, passkeys: known })).toMatchObject({
       rpId: RP_ID,
@@ -92,7 +92,7 @@ describe('options', () => {
 });
 
 describe('a new passkey', () => {
-  it.each(['ES256', 'EdDSA', 'RS256'] as const)('with %s is enrolled and approves', async algorithm => {
+  it.each(['ES256', 'EdDSA', 'RS256'] as const)('a new passkey with %s is registered and approves', async algorithm => {
     const authenticator = new SoftwareAuthenticator(ORIGIN, { algorithm });
     const passkey = await enrol(authenticator, alice, { backedUp: true });
     expect(passkey).toMatchObject({
@@ -111,13 +111,13 @@ describe('a new passkey', () => {
     });
   });
 
-  it('is named after where it is kept', async () => {
+  it('a new passkey is labelled with its provider', async () => {
     const aaguid = 'ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4';
     const passkey = await enrol(new SoftwareAuthenticator(ORIGIN), alice, { aaguid });
     expect(passkey.label).toBe('Google Password Manager');
   });
 
-  it('keeps of the transports only what looks like one', async () => {
+  it('a new passkey keeps only well-formed transports', async () => {
     const response = await create(new SoftwareAuthenticator(ORIGIN), alice);
     const odd = { ...response, response: { ...response.response, transports: ['usb', '<b>', 'x'.repeat(99)] } };
     expect(await passkeys.verifyRegistration({ response: odd, challenge, subject: alice })).toMatchObject({
@@ -134,7 +134,7 @@ describe('a new passkey', () => {
     await expect(enrol(new SoftwareAuthenticator(ORIGIN), alice, deviation)).rejects.toMatchObject(invalid(reason));
   });
 
-  it('is refused with certificates, and none of the addresses in them is fetched', async () => {
+  it('a registration with certificates is refused, and no URL in them is fetched', async () => {
     const fetched = vi.spyOn(globalThis, 'fetch');
     const withCertificate = new Map([...selfAttestation(), ['x5c', Buffer.from('3000', 'hex')] as const]);
     for (const deviation of [
@@ -151,7 +151,7 @@ describe('a new passkey', () => {
     fetched.mockRestore();
   });
 
-  it('is refused when it is named differently outside', async () => {
+  it('a registration with a different outer credential id is refused', async () => {
     const response = await create(new SoftwareAuthenticator(ORIGIN), alice);
     const renamed = { ...response, id: 'b3RoZXI', rawId: 'b3RoZXI' };
     const verified = passkeys.verifyRegistration({ response: renamed, challenge, subject: alice });
@@ -160,7 +160,7 @@ describe('a new passkey', () => {
 });
 
 describe('an assertion', () => {
-  it.each([...deviations, ['an enrolment instead', { type: 'webauthn.create' }, 'rejected']] as const)(
+  it.each([...deviations, ['a registration instead', { type: 'webauthn.create' }, 'rejected']] as const)(
     'is refused: %s',
     async (_, deviation, reason) => {
       const authenticator = new SoftwareAuthenticator(ORIGIN);
@@ -172,7 +172,7 @@ describe('an assertion', () => {
     },
   );
 
-  it.each(Object.entries(otherChallenges))('is refused for %s', async (_, other) => {
+  it.each(Object.entries(otherChallenges))('an assertion is refused for %s', async (_, other) => {
     const authenticator = new SoftwareAuthenticator(ORIGIN);
     const known = [await enrol(authenticator, alice)];
     const response = await assertionOf(authenticator, known);
@@ -182,7 +182,7 @@ describe('an assertion', () => {
     );
   });
 
-  it('by the passkey of another person is not known', async () => {
+  it('an assertion by the passkey of another user is unknown', async () => {
     const [hers, his] = [new SoftwareAuthenticator(ORIGIN), new SoftwareAuthenticator(ORIGIN)];
     const known = [await enrol(hers, alice)];
     await enrol(his, bob);
@@ -196,7 +196,7 @@ describe('an assertion', () => {
     });
   });
 
-  it('by the passkey of another person under the name of hers is refused', async () => {
+  it('an assertion by the passkey of another user under her credential id is refused', async () => {
     const [hers, his] = [new SoftwareAuthenticator(ORIGIN), new SoftwareAuthenticator(ORIGIN)];
     const known = [await enrol(hers, alice)];
     await enrol(his, alice);
@@ -206,7 +206,7 @@ describe('an assertion', () => {
     );
   });
 
-  it('that the authenticator made for another account is refused; without an account it counts', async () => {
+  it('an assertion with the user handle of another account is refused, and one without a handle is accepted', async () => {
     const authenticator = new SoftwareAuthenticator(ORIGIN);
     const known = [await enrol(authenticator, alice)];
     const verify = async (userHandle: string | null) => {
@@ -218,7 +218,7 @@ describe('an assertion', () => {
     expect(await verify('')).toMatchObject({ passkeyId: authenticator.credentialId });
   });
 
-  it('must count further than the last one', async () => {
+  it('an assertion must have a higher counter than the last one', async () => {
     const authenticator = new SoftwareAuthenticator(ORIGIN, { counts: true });
     const first = await enrol(authenticator, alice);
     const response = await assertionOf(authenticator, [first]);
@@ -238,20 +238,23 @@ describe('an assertion', () => {
     });
   });
 
-  it.each(['signature', 'authenticatorData', 'clientDataJSON'] as const)('is refused with altered %s', async part => {
-    const authenticator = new SoftwareAuthenticator(ORIGIN);
-    const known = [await enrol(authenticator, alice)];
-    const { response, ...envelope } = await assertionOf(authenticator, known);
-    const bytes = Buffer.from(response[part], 'base64url');
-    for (const at of [...bytes.keys()].filter(index => index % 7 === 0)) {
-      const altered = Buffer.from(bytes);
-      altered[at] = (altered[at] ?? 0) ^ 0x01;
-      const forged = { ...envelope, response: { ...response, [part]: altered.toString('base64url') } };
-      await expect(passkeys.verifyAssertion({ response: forged, challenge, passkeys: known })).rejects.toMatchObject({
-        code: 'invalid',
-      });
-    }
-  });
+  it.each(['signature', 'authenticatorData', 'clientDataJSON'] as const)(
+    'an assertion with altered %s is refused',
+    async part => {
+      const authenticator = new SoftwareAuthenticator(ORIGIN);
+      const known = [await enrol(authenticator, alice)];
+      const { response, ...envelope } = await assertionOf(authenticator, known);
+      const bytes = Buffer.from(response[part], 'base64url');
+      for (const at of [...bytes.keys()].filter(index => index % 7 === 0)) {
+        const altered = Buffer.from(bytes);
+        altered[at] = (altered[at] ?? 0) ^ 0x01;
+        const forged = { ...envelope, response: { ...response, [part]: altered.toString('base64url') } };
+        await expect(passkeys.verifyAssertion({ response: forged, challenge, passkeys: known })).rejects.toMatchObject({
+          code: 'invalid',
+        });
+      }
+    },
+  );
 
   it.each([
     ['nothing', undefined],
@@ -259,9 +262,9 @@ describe('an assertion', () => {
     ['an empty object', {}],
     ['a list', []],
     ['another type', { id: 'aa', rawId: 'aa', type: 'password', response: {} }],
-    ['no base64url', { id: 'a+/=', rawId: 'a+/=', type: 'public-key', response: {} }],
+    ['not base64url', { id: 'a+/=', rawId: 'a+/=', type: 'public-key', response: {} }],
     [
-      'client data that is no JSON',
+      'client data that is not JSON',
       {
         id: 'aa',
         rawId: 'aa',
@@ -269,7 +272,7 @@ describe('an assertion', () => {
         response: { clientDataJSON: 'AAAA', authenticatorData: 'AAAA', signature: 'AAAA', attestationObject: 'AAAA' },
       },
     ],
-  ])('and an enrolment are malformed: %s', async (_, response) => {
+  ])('an assertion and a registration are malformed: %s', async (_, response) => {
     await expect(passkeys.verifyAssertion({ response, challenge, passkeys: [] })).rejects.toMatchObject(
       invalid('malformed'),
     );
@@ -278,7 +281,7 @@ describe('an assertion', () => {
     );
   });
 
-  it('is refused without a word of what was sent', async () => {
+  it('an assertion is refused without quoting the response', async () => {
     const authenticator = new SoftwareAuthenticator(ORIGIN);
     const known = [await enrol(authenticator, alice)];
     for (const deviation of [{ rpId: 'canary' }, { type: 'canary' }, { origin: 'https://canary.example' }]) {
@@ -292,7 +295,7 @@ describe('an assertion', () => {
 });
 
 describe('passkeyChallenge', () => {
-  it('holds the nonce, the digest and the elicitation, in this order', () => {
+  it('contains the nonce, the digest and the elicitation, in this order', () => {
     expect(Buffer.from(challenge.subarray(0, 16))).toEqual(Buffer.from(terms.nonce));
     expect(Buffer.from(challenge.subarray(16, 48)).toString('base64url')).toBe(terms.digest);
     expect(challenge.byteLength).toBe(80);

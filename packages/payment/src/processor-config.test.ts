@@ -23,7 +23,7 @@ describe('configuration of a processor', () => {
     { apiUrl: 'http://[::1]:4242' },
     { checkoutHost: 'pay.shop.example' },
     { paymentMethodTypes: ['card', 'sepa_debit'] },
-  ])('takes %j', more => {
+  ])('accepts %j', more => {
     expect(faultsOf(more)).toEqual([]);
   });
 

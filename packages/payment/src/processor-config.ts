@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { ChargeRange } from './processor.ts';
+import { stripeRangeOf } from './stripe-amounts.ts';
 
-/** Ours alone: a secret key sent to any other host would be given away. */
+/** Only loopback: any other host would receive the secret key. */
 function isLoopbackUrl(value: string): boolean {
   const url = URL.parse(value);
   return url !== null && /^https?:$/.test(url.protocol) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
@@ -69,3 +71,14 @@ export const processorConfigSchema = z
 
 export type ProcessorConfig = z.output<typeof processorConfigSchema>;
 export type StripeConfig = Extract<ProcessorConfig, { type: 'stripe' }>;
+
+/**
+ * Returns the amounts that a configured processor takes in a currency, or undefined if it takes none. Loads no processor library, because
+ * checking the configuration needs it.
+ */
+export function chargeRangeOf(config: ProcessorConfig, currency: string): ChargeRange | undefined {
+  switch (config.type) {
+    case 'stripe':
+      return stripeRangeOf(currency, config.paymentMethodTypes);
+  }
+}

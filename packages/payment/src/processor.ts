@@ -1,40 +1,58 @@
-import type { Amount, Charge, Clock, PaymentMode, PaymentTerms } from '@postern/elicitation';
+import { hash } from 'node:crypto';
+import {
+  type Amount,
+  type Charge,
+  type Clock,
+  definedOnly,
+  type PaymentMode,
+  type PaymentTerms,
+} from '@postern/elicitation';
+
+/**
+ * Idempotency key of a charge. All replicas use the same key for an approved payment, however often they repeat a request. Another attempt
+ * at the same elicitation has another key.
+ */
+export function chargeKeyOf(elicitationId: string, attempt: string): string {
+  return `postern-charge-${hash('sha256', JSON.stringify(['charge', elicitationId, attempt]), 'base64url')}`;
+}
 
 export interface OpenCharge {
   /** @see chargeKeyOf */
   readonly key: string;
   readonly terms: PaymentTerms;
-  /** Of the terms, as approved. */
+  /** Digest of the approved terms. */
   readonly digest: string;
   readonly elicitationId: string;
   readonly mcpServerId: string;
-  /** As people know it. A processor that shows it must live with its changing between two asks under one key. */
+  /** Display name. It may change between two requests with the same key. */
   readonly mcpServerName: string;
-  /** Where the browser goes once it is paid. */
+  /** Where the browser goes after the payment. */
   readonly returnUrl: string;
-  /** Where the browser goes when the person turns back. */
+  /** Where the browser goes if the user cancels. */
   readonly cancelUrl: string;
-  /** BCP 47. A wish of the browser at hand, which may be another one at the next ask under the same key. */
+  /** BCP 47. Preferred by the browser, so it may change between two requests with the same key. */
   readonly locale?: string;
 }
 
-/** What the processor says about a charge. `closed`: it was not paid and never will be. */
+/** Status of a charge at the processor. `closed`: it was not paid and can no longer be paid. */
 export type ChargeStatus =
-  /** `processing`: the person has done their part and the money is on its way, or not. */
-  | { readonly state: 'open' | 'processing' }
+  /** `refusal`: the processor's response to a request to close the charge. It may be taking the payment. */
+  | { readonly state: 'open'; readonly refusal?: ProcessorErrorDetails }
+  /** The user has paid, but the payment is not settled and may still fail. */
+  | { readonly state: 'processing' }
   | {
       readonly state: 'paid';
-      /** The processor's own name for the payment. */
+      /** The processor's id of the payment. */
       readonly processorReference: string;
-      /** What was paid, which the caller compares with what was approved. */
+      /** The paid amount. The caller compares it with the approved one. */
       readonly amount: Amount;
-      /** From the processor's answer, never from the configuration. */
+      /** From the processor's response, never from the configuration. */
       readonly mode: PaymentMode;
     }
   | { readonly state: 'closed' };
 
-/** Whether a processor can take a payment at all. */
-export type TermsAnswer =
+/** Whether a processor can take a payment. */
+export type TermsCheck =
   | { readonly result: 'possible' }
   | {
       readonly result: 'impossible';
@@ -42,12 +60,12 @@ export type TermsAnswer =
         | 'currency_not_supported'
         | 'amount_too_small'
         | 'amount_too_large'
-        /** Between two amounts that the processor can write. */
+        /** The processor cannot represent the amount exactly. */
         | 'amount_not_exact'
         | 'quantity_too_large';
-      /** Path of the member at fault within the terms, such as `items.2.quantity`. */
+      /** Path of the invalid member within the terms, such as `items.2.quantity`. */
       readonly member: string;
-      /** For the caller: the limit in minor units. Never quotes the terms. */
+      /** Names the limit in minor units. Never quotes the terms. */
       readonly message: string;
     };
 
@@ -57,51 +75,54 @@ export interface ChargeRange {
   readonly max: number;
 }
 
-/** Names the charge that a webhook is about. What has become of it is asked with {@link PaymentProcessor.status}. */
+/** The charge that a webhook is about. {@link PaymentProcessor.status} returns its status. */
 export interface ChargeEvent {
   readonly reference: string;
   readonly elicitationId: string;
-  /** False for a charge that names no gateway, as releases before made them: whose it is only the elicitation tells. */
+  /** False if the charge names no gateway. Only the elicitation id then shows whether it belongs to this gateway. */
   readonly namesGateway: boolean;
 }
 
 /**
- * Takes money. Every verb may be called by any replica at any time, also again after its answer was lost.
+ * Takes payments. Any replica may call any method at any time, and repeat a call after a lost response.
  *
- * What keeps a payment single: a charge can be paid only by whoever has been given its URL, and the caller gives none away before
- * it has stored the charge. A charge whose answer was lost has never been seen by anybody.
+ * A user cannot pay twice: paying needs the URL of the charge, and the caller records the charge before it shows the URL. A charge whose
+ * response was lost has a URL that no user has seen.
  */
 export interface PaymentProcessor {
   /** As configured. */
   readonly name: string;
   readonly displayName: string;
-  /** Where the person pays, for the page that leads there: a host, with its port if that is not the usual one. */
+  /** Host of the page where the user pays, with a port unless it is the default one. */
   readonly destinationHost: string;
-  /** As configured: what pages say before the processor has answered. Receipts and outcomes say what it answered. */
+  /** Mode according to the configuration, for pages before the first response. Receipts and outcomes have the mode of the response. */
   readonly expectedMode: PaymentMode;
   /**
-   * Decides at issue, by published limits and without a request, so that people are not asked to approve an impossible payment. `possible` is
-   * no promise: the processor has the last word in `open`.
+   * Checks terms against the processor's published limits, without a request. The gateway calls it at issue, so that users are not asked to
+   * approve an impossible payment. `open` may still refuse terms that are `possible` here.
    */
-  canTake(terms: Pick<PaymentTerms, 'amount' | 'items'>): TermsAnswer;
+  canTake(terms: Pick<PaymentTerms, 'amount' | 'items'>): TermsCheck;
   /**
-   * The same key: the same charge. Everything else that is handed in must be the same too, but for name and locale.
-   * @throws ProcessorError `refused`: nothing that anybody could pay exists or will exist under this key · `unavailable`: it is
-   * not known whether there is a charge; ask again with the same key
+   * Opens a charge. The same key always returns the same charge. All other parameters of that key must be equal, except `mcpServerName`
+   * and `locale`.
+   * @throws ProcessorError `refused`: no payable charge exists or will exist under this key · `unavailable`: it is unknown whether a charge
+   * exists; retry with the same key
    */
   open(charge: OpenCharge): Promise<Charge>;
   /**
-   * The truth about a charge.
+   * Returns the current status of a charge.
    * @throws ProcessorError `unavailable`
    */
   status(reference: string): Promise<ChargeStatus>;
   /**
-   * Makes sure that it cannot be paid any more, or learns that it was or still may be.
-   * @throws ProcessorError `unavailable`: not known; ask again
+   * Closes a charge so that it can no longer be paid, and returns its status. The status is `paid` if it was paid before, and `open` if the
+   * processor refuses to close it, for example while it takes the payment.
+   * @throws ProcessorError `unavailable`: the status is unknown; retry
    */
   close(reference: string): Promise<ChargeStatus>;
   /**
-   * Which charge a webhook is about; undefined when about none of ours, such as a charge of another gateway on the same account. The signature is checked over the bytes as they came.
+   * Verifies the signature over the received bytes, and returns the charge that the webhook is about. Undefined for events that do not
+   * concern this gateway, such as a charge of another gateway on the same account.
    * @param webhook header names in lower case
    * @throws ProcessorError `signature_invalid`
    */
@@ -111,7 +132,7 @@ export interface PaymentProcessor {
   }): Promise<ChargeEvent | undefined>;
 }
 
-/** `fetch`, as much of it as a processor needs. */
+/** The part of `fetch` that a processor uses. */
 export type ProcessorFetch = (
   url: string | URL,
   init?: {
@@ -123,12 +144,12 @@ export type ProcessorFetch = (
 ) => Promise<Response>;
 
 export interface ProcessorOptions {
-  /** Name of this gateway, the same on all replicas and another one at every other gateway on the same account. */
+  /** Name of this gateway: equal on all replicas, and unique among the gateways on the same account. */
   readonly gateway: string;
-  /** Default: the global one, which then follows no redirect. */
+  /** Default: the global `fetch`, without following redirects. */
   readonly fetch?: ProcessorFetch;
   readonly now: Clock;
-  /** Longest time for one request to the processor, in milliseconds. */
+  /** Timeout of one request to the processor, in milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -141,23 +162,23 @@ export interface ProcessorErrorDetails {
 }
 
 const messages: Record<ProcessorErrorCode, string> = {
-  refused: 'The payment processor refuses this payment',
-  unavailable: 'The payment processor could not be asked',
-  signature_invalid: 'The webhook is not signed by the payment processor, or not recently',
+  refused: 'The payment processor refused this payment',
+  unavailable: 'The payment processor did not give a usable response',
+  signature_invalid: 'The webhook has no recent, valid signature of the payment processor',
 };
 
 /**
- * The only error of a processor. Its text is fixed per code and it has no `cause`: the errors of the libraries below quote keys
- * and what people typed.
+ * The only error that processors throw. The message is fixed per code, and there is no `cause`, because the errors of the libraries quote
+ * keys and user input.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError';
   readonly code: ProcessorErrorCode;
   /** Error code of the processor, for operators. */
   readonly processorCode?: string;
-  /** HTTP status that the processor answered with. */
+  /** HTTP status of the processor's response. */
   readonly processorStatus?: number;
-  /** Name that the processor gave the request, for a question to its support. */
+  /** The processor's request id, for its support. */
   readonly processorRequestId?: string;
 
   constructor(code: ProcessorErrorCode, details: ProcessorErrorDetails = {}) {
@@ -168,12 +189,9 @@ export class ProcessorError extends Error {
     if (details.processorRequestId !== undefined) this.processorRequestId = details.processorRequestId;
   }
 
-  /** Short names only, fit for a log. */
+  /** Short identifiers, safe to log. */
   get details(): ProcessorErrorDetails {
-    return {
-      ...(this.processorCode !== undefined && { processorCode: this.processorCode }),
-      ...(this.processorStatus !== undefined && { processorStatus: this.processorStatus }),
-      ...(this.processorRequestId !== undefined && { processorRequestId: this.processorRequestId }),
-    };
+    const { processorCode, processorStatus, processorRequestId } = this;
+    return definedOnly({ processorCode, processorStatus, processorRequestId });
   }
 }

@@ -13,7 +13,7 @@ const [one, other] = await Promise.all([newReceiptKey(), newReceiptKey()]);
 const publicOnly = ({ kid, key: { d: _, ...key } }: ReceiptKey): ReceiptKey => ({ kid, key });
 
 describe('createReceiptKeys', () => {
-  it('signs with the first and publishes all, without their private parts', () => {
+  it('signs with the first key and publishes the public parts of all', () => {
     const keys = createReceiptKeys([one, other]);
     expect(keys.current.kid).toBe(one.kid);
     expect(keys.published).toEqual(
@@ -22,7 +22,7 @@ describe('createReceiptKeys', () => {
     expect(inspect(keys, { depth: 10 })).not.toContain(one.key.d);
   });
 
-  it('publishes a retired key of which only the public part is left', () => {
+  it('publishes a retired key that has only its public part', () => {
     const keys = createReceiptKeys([one, publicOnly(other)]);
     expect(keys.published).toEqual(createReceiptKeys([one, other]).published);
   });
@@ -34,7 +34,7 @@ describe('createReceiptKeys', () => {
     expect(() => createReceiptKeys(keys)).toThrow(expect.objectContaining({ code: 'no_signing_key' }));
   });
 
-  it('refuses two keys of one name', () => {
+  it('refuses two keys with the same kid', () => {
     const keys = [one, { ...other, kid: one.kid }];
     expect(() => createReceiptKeys(keys)).toThrow(expect.objectContaining({ code: 'duplicate_kid' }));
   });
@@ -64,7 +64,7 @@ describe('createReceiptKeys', () => {
 });
 
 describe('receiptJwkSchema', () => {
-  it('takes a key with the usual members and leaves the others behind', () => {
+  it('accepts a key with the usual members and drops others', () => {
     expect(receiptJwkSchema.parse({ ...one.key, alg: 'EdDSA', use: 'sig', kid: 'x', ext: true })).toEqual(one.key);
   });
 
@@ -81,13 +81,13 @@ describe('receiptJwkSchema', () => {
 describe('deriveReceiptKey', () => {
   const vaultKey = Uint8Array.from({ length: 32 }, (_, at) => at);
 
-  it('gives the same key for the same vault key, wherever and whenever', () => {
-    // Worked out apart from this code, by HKDF of the Python package `cryptography`.
+  it('always derives the same key from the same vault key', () => {
+    // Computed independently, with HKDF of the Python package `cryptography`.
     expect(deriveReceiptKey('vault', vaultKey).key.x).toBe('8G1kAtyc1UWA1W6dznl5E-kHTB2fMtlzqD0_s-aXSqo');
     expect(createReceiptKeys([deriveReceiptKey('vault', vaultKey)]).current.kid).toBe('vault');
   });
 
-  it('gives different keys for different vault keys, and never the vault key', () => {
+  it('derives different keys from different vault keys, and never the vault key', () => {
     const keys = [vaultKey, randomBytes(32), randomBytes(32)].map(key => deriveReceiptKey('vault', key).key);
     expect(new Set(keys.map(({ x }) => x)).size).toBe(3);
     expect(keys[0]?.d).not.toBe(Buffer.from(vaultKey).toString('base64url'));
@@ -100,7 +100,7 @@ describe('deriveReceiptKey', () => {
   });
 });
 
-it('newReceiptKey makes a key that can be used as it is, every time another', () => {
+it('newReceiptKey creates another usable key every time', () => {
   expect(createReceiptKeys([one]).current.kid).toBe(one.kid);
   expect(one.kid).toMatch(/^[A-Za-z0-9_-]{43}$/);
   expect(one.key.d).not.toBe(other.key.d);

@@ -23,7 +23,7 @@ async function claimsOf(receipt: string, from = receipts): Promise<unknown> {
 }
 
 describe('a receipt', () => {
-  it('of a payment says who approved what, how and when, and what the processor calls it', async () => {
+  it('a receipt of a payment has subject, terms, approval and processor reference', async () => {
     const receipt = await sign(approvedPayment);
     expect(decodeProtectedHeader(receipt)).toEqual({ alg: 'EdDSA', kid: key.kid, typ: 'postern-receipt+jwt' });
     expect(await claimsOf(receipt)).toEqual({
@@ -47,7 +47,7 @@ describe('a receipt', () => {
     });
   });
 
-  it('of a confirmation has its terms and no processor', async () => {
+  it('a receipt of a confirmation has its terms and no processor', async () => {
     const claims = await claimsOf(await sign(approvedConfirmation));
     expect(claims).toMatchObject({
       kind: 'confirmation',
@@ -57,7 +57,7 @@ describe('a receipt', () => {
     expect(Object.keys(claims as object).filter(name => name.startsWith('processor'))).toEqual([]);
   });
 
-  it('is the same one every time, whatever the order of members and however late', async () => {
+  it('a receipt is always the same, regardless of the time and the order of members', async () => {
     const reordered = JSON.parse(
       JSON.stringify(approvedPayment, (_, value: unknown) =>
         value !== null && typeof value === 'object' && !Array.isArray(value)
@@ -72,7 +72,7 @@ describe('a receipt', () => {
     expect(await replica.sign({ mcpServerId: MCP_SERVER, elicitation: later })).toBe(first);
   });
 
-  it('S69: says whether the processor took the payment live or in test mode, and nothing without a processor', async () => {
+  it('S69: a receipt has the mode of the payment, and none without a processor', async () => {
     const { outcome } = approvedPayment;
     if (outcome.kind !== 'payment') throw new Error('unreachable');
     for (const mode of ['live', 'test'] as const)
@@ -80,14 +80,14 @@ describe('a receipt', () => {
     expect(await claimsOf(await sign(approvedPayment))).not.toHaveProperty('mode');
   });
 
-  it('says nothing of the passkey, the message or the return URL', async () => {
+  it('contains neither the passkey, the message nor the return URL', async () => {
     const receipt = await sign({ ...approvedPayment, message: 'canary-message', returnUrl: 'https://canary.example/' });
     expect(JSON.stringify(await claimsOf(receipt))).not.toMatch(/canary|cGFzc2tleQ/);
   });
 });
 
-describe('rotation', () => {
-  it('a new key signs; receipts of the old one verify until it is taken away', async () => {
+describe('key rotation', () => {
+  it('signs with the new key, and verifies receipts of the old one until it is removed', async () => {
     const old = await sign(approvedPayment);
     const next = deriveReceiptKey('next', new Uint8Array(32).fill(9));
     const { d: _, ...oldPublic } = key.key;
@@ -100,7 +100,7 @@ describe('rotation', () => {
   });
 });
 
-describe('no receipt', () => {
+describe('signing is refused', () => {
   const { request, outcome } = approvedPayment;
   if (request.kind !== 'payment' || outcome.kind !== 'payment') throw new Error('unreachable');
   const dearer = { ...paymentTerms, amount: { currency: 'EUR', minorUnits: 2491 } };
@@ -126,7 +126,7 @@ describe('no receipt', () => {
     ['of another MCP server', { ...approvedPayment, mcpServerId: 'other' }],
     ['with the outcome of another kind', { ...approvedPayment, outcome: foreign.outcome }],
     ['with the request of another kind', { ...approvedPayment, request: foreign.request }],
-    ['taken by another processor than was asked', { ...approvedPayment, outcome: { ...outcome, processor: 'none' } }],
+    ['with another processor in the outcome', { ...approvedPayment, outcome: { ...outcome, processor: 'none' } }],
     [
       'of a kind without receipts',
       {

@@ -5,6 +5,7 @@ import {
   type ConfirmationOutcome,
   type ConfirmationRequest,
   type ConfirmationTerms,
+  definedOnly,
   type PaymentMode,
   type PaymentOutcome,
   type PaymentRequest,
@@ -12,13 +13,13 @@ import {
 } from '@postern/elicitation';
 import canonicalize from 'canonicalize';
 import { CompactSign } from 'jose';
-import { ReceiptError } from './receipt-error.ts';
 import type { PublicReceiptJwk, ReceiptKeys } from './receipt-keys.ts';
+import { ReceiptError } from './receipt-keys.ts';
 
-/** `typ` of the JWS: no other signature of ours, or of anybody with a key of this kind, is taken for a receipt (RFC 8725 3.11). */
-export const RECEIPT_TYPE = 'postern-receipt+jwt';
+/** `typ` of the JWS. It keeps other signatures from being accepted as receipts (RFC 8725 section 3.11). */
+const RECEIPT_TYPE = 'postern-receipt+jwt';
 
-/** The claims of a receipt. A stable format: docs/receipts.md says what each means. */
+/** Claims of a receipt. The format is stable and described in docs/receipts.md. */
 export type ReceiptClaims = {
   readonly iss: string;
   readonly aud: string;
@@ -46,17 +47,17 @@ export type ReceiptClaims = {
 
 export interface Receipts {
   /**
-   * The receipt of an approval: a compact JWS (RFC 7515). There is no clock and no chance in it: the same record and the same key
-   * give the same receipt, so a repeated redemption is answered alike by every replica.
+   * Signs the receipt of an approval: a compact JWS (RFC 7515). It uses neither a clock nor randomness, so every replica returns the same
+   * receipt for a repeated redemption.
    *
-   * @throws ReceiptError `unsuitable_record`, `digest_mismatch`: a record that was not approved as it stands gets no receipt
+   * @throws ReceiptError `unsuitable_record`, `digest_mismatch`
    */
   sign(p: { readonly mcpServerId: string; readonly elicitation: CompletedElicitation }): Promise<string>;
   /** The keys that verify receipts, for `/.well-known/jwks.json`. */
   jwks(): { readonly keys: readonly PublicReceiptJwk[] };
 }
 
-/** @param issuer the gateway's public URL; stands in `iss` as it is */
+/** @param issuer the gateway's public URL, used as `iss` */
 export function createReceipts({ issuer, keys }: { readonly issuer: string; readonly keys: ReceiptKeys }): Receipts {
   const header = { alg: 'EdDSA', kid: keys.current.kid, typ: RECEIPT_TYPE } as const;
   return {
@@ -75,10 +76,10 @@ function claimsOf(p: { issuer: string; mcpServerId: string; elicitation: Complet
   if (elicitation.mcpServerId !== p.mcpServerId) throw unsuitable(elicitation);
   const approved = approvedOf(elicitation);
   const { request, outcome } = approved;
-  // What was signed is what was shown: the digest in the approval, the one made at issue, and that of the terms themselves.
+  // The approved digest, the issued digest and the digest of the stored terms must be equal.
   const digest = askDigest(request);
   if (request.digest !== digest || outcome.digest !== digest)
-    throw new ReceiptError('digest_mismatch', `The approval of ${elicitationId} is not about its terms.`);
+    throw new ReceiptError('digest_mismatch', `The approval of ${elicitationId} does not match its terms.`);
   const claims = {
     iss: p.issuer,
     aud: p.mcpServerId,
@@ -95,8 +96,7 @@ function claimsOf(p: { issuer: string; mcpServerId: string; elicitation: Complet
     kind: 'payment',
     terms: approved.request.terms,
     processor,
-    ...(processorReference === undefined ? {} : { processorReference }),
-    ...(mode === undefined ? {} : { mode }),
+    ...definedOnly({ processorReference, mode }),
   };
 }
 
@@ -118,11 +118,15 @@ function approvalOf({ method, identity, at, authTime, passkeyAddedAt }: Approval
   return {
     method,
     identity,
-    at: new Date(at).toISOString(),
-    ...(authTime === undefined ? {} : { authTime: new Date(authTime).toISOString() }),
-    ...(passkeyAddedAt === undefined ? {} : { passkeyAddedAt: new Date(passkeyAddedAt).toISOString() }),
+    at: iso(at),
+    ...definedOnly({
+      authTime: authTime === undefined ? undefined : iso(authTime),
+      passkeyAddedAt: passkeyAddedAt === undefined ? undefined : iso(passkeyAddedAt),
+    }),
   };
 }
 
+const iso = (at: number) => new Date(at).toISOString();
+
 const unsuitable = ({ elicitationId }: CompletedElicitation) =>
-  new ReceiptError('unsuitable_record', `There is no receipt for ${elicitationId}.`);
+  new ReceiptError('unsuitable_record', `The elicitation ${elicitationId} has no receipt.`);

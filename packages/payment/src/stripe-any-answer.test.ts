@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => machine[Symbol.asyncDispose]());
 
-/** A processor at an imitation of Stripe, through the machine. */
+/** A processor whose requests reach a fake Stripe through the machine. */
 async function startThroughMachine(timeoutMs = 20_000) {
   const stripe = await startFakeStripe({ publicPort: machine.port });
   machine.behind(stripe.port);
@@ -54,7 +54,7 @@ async function startThroughMachine(timeoutMs = 20_000) {
 
 type ThroughMachine = Awaited<ReturnType<typeof startThroughMachine>>;
 
-/** What came of a call: its result, or the code of its error. */
+/** The result of a call, or the code of its error. */
 async function resultOf(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call;
@@ -65,7 +65,7 @@ async function resultOf(call: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** Each verb with a damaged answer, then again with an honest one. */
+/** Calls each method with a damaged response, then again with an intact one. */
 async function play({ stripe, processor, charge }: ThroughMachine, damage: Damage) {
   const ask = charge();
   const damaged = async (call: () => Promise<unknown>) => {
@@ -81,8 +81,8 @@ async function play({ stripe, processor, charge }: ThroughMachine, damage: Damag
   return { opening, opened, reading, closing };
 }
 
-describe('Stripe, or a proxy before it, answers anything', () => {
-  test('a JSON string, number, boolean or null does not end the process, and a notice is not printed', async () => {
+describe('any response of Stripe or a proxy', () => {
+  test('a response that is a JSON string, number, boolean or null neither ends the process nor prints a notice', async () => {
     const bodies = [
       '"text"',
       '5',
@@ -110,7 +110,7 @@ describe('Stripe, or a proxy before it, answers anything', () => {
     expect((await output).trim().split('\n')).toEqual(bodies.map(() => '"unavailable"'));
   });
 
-  test('every wrong answer leaves the charge unknown, and the same key finds it afterwards', {
+  test('a damaged response leaves the status unknown, and the same key finds the charge afterwards', {
     timeout: 120_000,
   }, async () => {
     await using world = await startThroughMachine();
@@ -122,7 +122,7 @@ describe('Stripe, or a proxy before it, answers anything', () => {
     }
   });
 
-  test('an answer without an end is given up at the deadline', async () => {
+  test('an endless response is aborted at the deadline', async () => {
     await using world = await startThroughMachine(50);
     for (const damage of Object.values(endlessAnswers)) {
       using _ = machine.answer(() => true, damage);

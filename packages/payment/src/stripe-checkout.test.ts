@@ -1,6 +1,6 @@
 import type { PaymentTerms } from '@postern/elicitation';
 import { describe, expect, test } from 'vitest';
-import { checkoutOf } from './stripe-checkout.ts';
+import { checkoutParamsOf } from './stripe-processor.ts';
 
 function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
   const charge = {
@@ -8,7 +8,7 @@ function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
     ...{ returnUrl: 'https://gateway.example/', cancelUrl: 'https://gateway.example/' },
     terms: { payee: { name: 'Corner Shop' }, reference: 'Order 7', ...terms },
   };
-  const checkout = checkoutOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });
+  const checkout = checkoutParamsOf(charge, { paymentMethodTypes: ['card'], gateway: 'gateway.example' });
   return checkout?.line_items?.map(line => [
     line.price_data?.product_data?.name,
     line.quantity,
@@ -20,8 +20,8 @@ function linesOf(terms: Omit<PaymentTerms, 'payee' | 'reference'>) {
 const eur = (minorUnits: number) => ({ currency: 'EUR', minorUnits });
 const item = (label: string, quantity: number, unitMinorUnits: number) => ({ label, quantity, unitMinorUnits });
 
-describe('what a Checkout Session is made from', () => {
-  test('items are lines', () => {
+describe('the parameters of a Checkout Session', () => {
+  test('the parameters have a line per item', () => {
     expect(linesOf({ amount: eur(1050), items: [item('Tea', 2, 500), item('Bag', 1, 50)] })).toEqual([
       ['Tea', 2, 500, 'eur'],
       ['Bag', 1, 50, 'eur'],
@@ -39,11 +39,11 @@ describe('what a Checkout Session is made from', () => {
       { amount: { currency: 'KWD', minorUnits: 1010 }, items: [item('Tea', 2, 505)] },
       ...([1010, 'kwd'] as const),
     ],
-  ])('%s: the sum is one line with the reference', (_, terms, unitAmount, currency) => {
+  ])('the parameters of a payment with %s have one line for the total', (_, terms, unitAmount, currency) => {
     expect(linesOf(terms)).toEqual([['Order 7', 1, unitAmount, currency]]);
   });
 
-  test('a sum that Stripe cannot take is none', () => {
+  test('there are no parameters for an amount that Stripe cannot take exactly', () => {
     expect(linesOf({ amount: { currency: 'KWD', minorUnits: 1055 } })).toBeUndefined();
   });
 });

@@ -1,12 +1,12 @@
 import { Stripe } from 'stripe';
 import { ProcessorError, type ProcessorErrorDetails } from './processor.ts';
 
-/** Statuses with which Stripe says no by its own word. All others leave open whether there was an effect: 409, 424, 429, 5xx. */
+/** Statuses with which Stripe refuses a request. After all others (409, 424, 429, 5xx) it is unknown whether it had an effect. */
 const refusals: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404]);
 
 /**
- * What an error of the library means for a charge that was to be opened. A broken connection, a time limit and an answer that
- * cannot be read are no refusal. Nor is a key that was used with another body: a session may well exist under it.
+ * Converts an error of the library while opening a charge. A broken connection, a timeout and an unreadable response are not refusals. Nor is
+ * a key that was used with another body, because a session may exist under it.
  */
 export function processorErrorOf(error: unknown): ProcessorError {
   const own = ownErrorIn(error);
@@ -19,13 +19,13 @@ export function processorErrorOf(error: unknown): ProcessorError {
   return new ProcessorError(isRefusal ? 'refused' : 'unavailable', detailsOf(error));
 }
 
-/** Our error, by itself or as the detail of the connection error in which the library wraps what its fetch throws. */
+/** Finds our own error. The library wraps errors of `fetch` in a connection error. */
 function ownErrorIn(error: unknown): ProcessorError | undefined {
   const detail = error instanceof Stripe.errors.StripeConnectionError ? error.detail : error;
   return detail instanceof ProcessorError ? detail : undefined;
 }
 
-/** For status and close, where a refusal says nothing about the charge: an exchanged key or account cannot see it, say. */
+/** Converts an error of status and close. A refusal there says nothing about the charge: another key or account cannot see it. */
 export function unavailableOf(error: unknown): ProcessorError {
   const own = ownErrorIn(error);
   if (own?.code === 'unavailable') return own;
@@ -33,8 +33,8 @@ export function unavailableOf(error: unknown): ProcessorError {
 }
 
 /**
- * Whether Stripe repeats a failure of its own. It stores whatever a request under a key has led to once it was begun, a 5xx too,
- * and answers so for as long as the key lives.
+ * Whether Stripe repeats a stored failure of its own. It stores the result of a request under a key, including a 5xx, and repeats it as long
+ * as the key lives.
  * @see https://docs.stripe.com/api/idempotent_requests
  */
 export function isReplayedFailure(error: unknown): boolean {
@@ -45,8 +45,8 @@ export function isReplayedFailure(error: unknown): boolean {
   );
 }
 
-/** Names only, never Stripe's sentences: they quote the key. */
-function detailsOf(error: Stripe.errors.StripeError): ProcessorErrorDetails {
+/** Identifiers only: Stripe's messages quote the key. */
+export function detailsOf(error: Stripe.errors.StripeError): ProcessorErrorDetails {
   const name = error.code ?? error.rawType ?? '';
   const requestId = error.requestId ?? '';
   return {

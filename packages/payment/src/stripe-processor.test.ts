@@ -5,9 +5,14 @@ import type { Charge } from '@postern/elicitation';
 import { createFakeClock, type FakeClock } from '@postern/testkit/clock';
 import { type FakeStripe, type StripeRequestKind, startFakeStripe } from '@postern/testkit/stripe';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { chargeKeyOf } from './charge-key.ts';
 import { describePaymentProcessor, type ProcessorVerb, type ProcessorWorld } from './contract/index.ts';
-import { type OpenCharge, type PaymentProcessor, ProcessorError, type ProcessorFetch } from './processor.ts';
+import {
+  chargeKeyOf,
+  type OpenCharge,
+  type PaymentProcessor,
+  ProcessorError,
+  type ProcessorFetch,
+} from './processor.ts';
 import { processorConfigSchema } from './processor-config.ts';
 import { fromStripeAmount } from './stripe-amounts.ts';
 import { createStripeProcessor } from './stripe-processor.ts';
@@ -109,7 +114,7 @@ describe('Stripe', () => {
     returnUrl: 'https://gateway.example/e/el_1/charge',
     cancelUrl: 'https://gateway.example/e/el_1',
   };
-  /** Stripe, but for these members of every answer. */
+  /** Stripe with these members changed in every response. */
   const altering =
     (change: object): ProcessorFetch =>
     async (url, init) =>
@@ -120,7 +125,7 @@ describe('Stripe', () => {
       (error: unknown) => error,
     );
 
-  test('asks with the pinned API version, the key of the charge, and names both objects after the elicitation', async () => {
+  test('sends the pinned API version and the key of the charge, and the elicitation in the metadata of both objects', async () => {
     const { reference } = await world.processor.open(ask);
     const [request] = world.stripe.requests('create');
     expect(request).toMatchObject({ idempotencyKey: ask.key, apiVersion: '2026-10-28.endive' });
@@ -162,7 +167,7 @@ describe('Stripe', () => {
     await expect(world.processor.open({ ...ask, terms: refused })).rejects.toMatchObject(failure);
   });
 
-  test('what it sends does not depend on the moment, the replica, the language or the name', async () => {
+  test('sends the same request at any time, on any replica, in any language and under any name', async () => {
     await world.processor.open(ask);
     world.clock.advance(11 * 60 * 1000);
     await world.replica.open({ ...ask, locale: 'fr', mcpServerName: 'Renamed' });
@@ -170,7 +175,7 @@ describe('Stripe', () => {
     expect(second?.body).toBe(first?.body);
   });
 
-  test('a failure that Stripe has stored under the key is passed by, for everybody in the same way', async () => {
+  test('skips a failure that Stripe has stored under the key, equally for all callers', async () => {
     world.stripe.fault({ kind: 'create', does: { status: 500, isStored: true } });
     await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
     const charge = await world.processor.open(ask);
@@ -178,7 +183,7 @@ describe('Stripe', () => {
     expect(world.stripe.checkoutSessionsOf('el_1')).toHaveLength(1);
   });
 
-  test('stored failures without end are given up', async () => {
+  test('gives up after several stored failures', async () => {
     world.stripe.fault({ kind: 'create', times: 100, does: { status: 500, isStored: true } });
     for (let n = 0; n < 8; n += 1)
       await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
@@ -186,14 +191,14 @@ describe('Stripe', () => {
     expect([...keys]).toEqual([ask.key, `${ask.key}-2`, `${ask.key}-3`, `${ask.key}-4`]);
   });
 
-  test('a key that was used with another body is not taken for a refusal: something may exist under it', async () => {
+  test('is unavailable, not refused, if the key was used with another body: a session may exist', async () => {
     await world.processor.open(ask);
     const other = world.processorWith({ paymentMethodTypes: ['card', 'sepa_debit'] });
     await expect(other.open(ask)).rejects.toMatchObject({ code: 'unavailable', processorCode: 'idempotency_error' });
     expect(world.stripe.checkoutSessionsOf('el_1')).toHaveLength(1);
   });
 
-  test('a wrong secret key refuses a new charge and says nothing about an old one', async () => {
+  test('refuses a new charge with a wrong secret key, and is unavailable for the status of an old one', async () => {
     const { reference } = await world.processor.open(ask);
     const stranger = world.processorWith({ secretKey: 'sk_test_another' });
     const error = await failureOf(stranger.open({ ...ask, key: 'another' }));
@@ -218,7 +223,7 @@ describe('Stripe', () => {
     await expect(world.processor.open(ask)).rejects.toMatchObject({ code: expected });
   });
 
-  test('errors carry names and nothing that was sent or said', async () => {
+  test('errors contain identifiers, but no request or response text', async () => {
     world.stripe.fault({ kind: 'create', does: { status: 400, code: 'amount_too_small' } });
     const refused = await failureOf(world.processor.open(ask));
     const unauthorized = await failureOf(world.processorWith({ secretKey: 'sk_test_another' }).open(ask));
@@ -238,7 +243,7 @@ describe('Stripe', () => {
   describe('S71: with a restricted key that may not read PaymentIntents', () => {
     const restricted = () => world.processorWith({ secretKey: restrictedKey });
 
-    test('learns of an open, a paid and an expired charge', async () => {
+    test('reads an open, a paid and an expired charge', async () => {
       const { reference } = await restricted().open(ask);
       await expect(restricted().status(reference)).resolves.toEqual({ state: 'open' });
       world.stripe.pay(reference);
@@ -254,7 +259,7 @@ describe('Stripe', () => {
       expect(await restricted().status(second.reference)).toEqual({ state: 'closed' });
     });
 
-    test('names the refusal of Stripe where only the PaymentIntent could tell', async () => {
+    test('reports the refusal of Stripe if the status needs the PaymentIntent', async () => {
       const { reference } = await restricted().open(ask);
       world.stripe.pay(reference, { settles: 'later' });
       await expect(restricted().status(reference)).rejects.toMatchObject({
@@ -270,7 +275,7 @@ describe('Stripe', () => {
     [true, 'live'],
     [false, 'test'],
   ] as const)(
-    'S69: says what Stripe says of itself (livemode: %s), whatever the key looks like',
+    'S69: takes the mode from the response (livemode: %s), not from the secret key',
     async (livemode, mode) => {
       await using stripe = await startFakeStripe({ now: world.clock.now, livemode });
       const processor = world.processorWith({ apiUrl: stripe.origin, secretKey: stripe.secretKey });
@@ -282,7 +287,7 @@ describe('Stripe', () => {
     },
   );
 
-  test('an answer that does not come in time is given up, and the charge is found afterwards', async () => {
+  test('times out without a response, and finds the charge afterwards', async () => {
     const hold = world.stripe.hold('create', 'after');
     const hasty = world.processorWith({}, { timeoutMs: 50 });
     await expect(hasty.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
@@ -292,7 +297,7 @@ describe('Stripe', () => {
   });
 
   test.each(['', 'null', '[]', '{}', '<html></html>', '{"id":"cs_1","object":"checkout.session","status":"open"}'])(
-    'something else than Stripe that answers %j is not believed',
+    'is unavailable after a response that is not from Stripe: %j',
     async body => {
       const { reference } = await world.processor.open(ask);
       for (const kind of ['create', 'retrieve', 'expire'] as const) world.stripe.fault({ kind, does: { body } });
@@ -302,7 +307,7 @@ describe('Stripe', () => {
     },
   );
 
-  test('a page at another host than the one that was named is not opened', async () => {
+  test('refuses a session whose page is on an unexpected host', async () => {
     const named = world.processorWith({ checkoutHost: 'pay.shop.example' });
     expect(named.destinationHost).toBe('pay.shop.example');
     await expect(named.open(ask)).rejects.toMatchObject({ code: 'refused', processorCode: 'other_checkout_host' });
@@ -311,30 +316,30 @@ describe('Stripe', () => {
   test.each([
     [{ amount_total: 1051 }, { code: 'refused', processorCode: 'other_amount' }],
     [{ currency: 'usd' }, { code: 'refused', processorCode: 'other_amount' }],
-  ])('T30: leads nobody to a page that asks for another sum: %o', async (change, failure) => {
+  ])('T30: refuses a session with another amount: %o', async (change, failure) => {
     await expect(world.processorWith({}, { fetch: altering(change) }).open(ask)).rejects.toMatchObject(failure);
   });
 
-  test('an answer about another session says nothing about this one', async () => {
+  test('is unavailable after a response about another session', async () => {
     const { reference } = await world.processor.open(ask);
     const confused = world.processorWith({}, { fetch: altering({ id: 'cs_other', payment_status: 'paid' }) });
     const failure = { code: 'unavailable', processorCode: 'invalid_answer' };
     await expect(confused.status(reference)).rejects.toMatchObject(failure);
   });
 
-  test('reports what was taken when that is not what was asked for', async () => {
+  test('reports the paid amount if it differs from the requested one', async () => {
     const { reference } = await world.processor.open(ask);
     world.stripe.pay(reference, { amount: 9900, currency: 'jpy' });
     expect(await world.processor.status(reference)).toMatchObject({ amount: { currency: 'JPY', minorUnits: 9900 } });
   });
 
-  test('money in a currency that cannot be read is not taken for unpaid', async () => {
+  test('is unavailable, not unpaid, for a payment in an unknown currency', async () => {
     const { reference } = await world.processor.open(ask);
     world.stripe.pay(reference, { currency: 'zzz' });
     await expect(world.processor.status(reference)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('every event of a Checkout Session names its charge; sessions of others and other events name none', async () => {
+  test('names the charge of every event of its own Checkout Sessions, and of no other event', async () => {
     const { reference } = await world.processor.open(ask);
     world.stripe.pay(reference, { settles: 'later' });
     world.stripe.settleLater(reference, 'succeeded');
@@ -370,7 +375,7 @@ describe('Stripe', () => {
     }
   });
 
-  test('asks through the fetch it is given, and the default one follows no redirect', async () => {
+  test('sends requests through the given fetch; the default one follows no redirect', async () => {
     const urls: string[] = [];
     const processor = world.processorWith(
       {},

@@ -1,4 +1,4 @@
-import type { Charge } from '@postern/elicitation';
+import type { Charge, PaymentTerms } from '@postern/elicitation';
 import { Stripe } from 'stripe';
 import {
   type ChargeStatus,
@@ -9,33 +9,31 @@ import {
   type ProcessorOptions,
 } from './processor.ts';
 import type { StripeConfig } from './processor-config.ts';
-import { toStripeAmount } from './stripe-amounts.ts';
+import { checkStripeLimits, toStripeAmount } from './stripe-amounts.ts';
+import { detailsOf, isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
 import {
   type CheckoutSession,
   chargeStatusOf,
-  isToldByIntent,
   modeOf,
+  needsPaymentIntent,
   parseSession,
-  unreadableAnswer,
-} from './stripe-answers.ts';
-import { checkoutOf } from './stripe-checkout.ts';
-import { isReplayedFailure, processorErrorOf, unavailableOf } from './stripe-errors.ts';
-import { stripeFetch } from './stripe-fetch.ts';
-import { answerOfStripe } from './stripe-limits.ts';
+  stripeFetch,
+  unreadableResponse,
+} from './stripe-responses.ts';
 import { readWebhook } from './stripe-webhook.ts';
 
-/** Of the API. Fixed here, whatever the account's default or the library's next one is. */
+/** Pinned API version, independent of the defaults of the account and the library. */
 const API_VERSION = '2026-10-28.endive';
-/** Keys tried for one charge: its own, and one more for every stored failure of Stripe's. */
+/** Maximum number of keys tried for one charge: its own, and one more for each failure that Stripe has stored. */
 const MAX_KEYS = 4;
 
-/** Stripe Checkout: one Checkout Session per charge; its id is the reference of the charge. */
+/** Stripe Checkout. Each charge is one Checkout Session, whose id is the reference of the charge. */
 export function createStripeProcessor(config: StripeConfig, options: ProcessorOptions): PaymentProcessor {
   const stripe = new Stripe(config.secretKey, {
     apiVersion: API_VERSION,
     httpClient: Stripe.createFetchHttpClient(stripeFetch(options.fetch ?? globalFetch)),
     timeout: options.timeoutMs,
-    // Whoever calls asks again, on whichever replica; a retry in here would only hide how long that takes.
+    // Callers retry. A retry here would only hide the delay from them.
     maxNetworkRetries: 0,
     telemetry: false,
     ...(config.apiUrl !== undefined && endpointOf(config.apiUrl)),
@@ -51,10 +49,10 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     destinationHost,
     expectedMode: config.secretKey.includes('_test_') ? 'test' : 'live',
 
-    canTake: terms => answerOfStripe(terms, config.paymentMethodTypes),
+    canTake: terms => checkStripeLimits(terms, config.paymentMethodTypes),
 
     async open(charge) {
-      const params = checkoutOf(charge, { paymentMethodTypes: config.paymentMethodTypes, gateway });
+      const params = checkoutParamsOf(charge, { paymentMethodTypes: config.paymentMethodTypes, gateway });
       if (params === undefined) throw new ProcessorError('refused', { processorCode: 'amount_not_representable' });
       const session = await createSession(charge.key, params).catch((error: unknown) => {
         throw processorErrorOf(error);
@@ -70,20 +68,19 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
       try {
         return chargeStatusOf(parseSession(await sessions.expire(reference, {}, {}), reference));
       } catch (error) {
-        // Only an open session can be expired. Another one is as it is.
+        // Stripe expires only open sessions, and not while the user is paying. For others, return the current status.
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unavailableOf(error);
+        const status = chargeStatusOf(await retrieve(reference));
+        return status.state === 'open' ? { ...status, refusal: detailsOf(error) } : status;
       }
-      const status = chargeStatusOf(await retrieve(reference));
-      if (status.state === 'open') throw new ProcessorError('unavailable', { processorCode: 'not_expired' });
-      return status;
     },
 
     webhook: webhook => readWebhook(webhook, { secrets: config.webhookSecrets, gateway, now: options.now }),
   };
 
   /**
-   * A failure that Stripe has stored under a key stays its answer for a day. Everybody who asks is told the same and goes on to the
-   * same next key; what the failed request may have left behind has a URL that nobody was ever told.
+   * Stripe repeats a stored failure of its own for a day. Every caller gets the same failure and continues with the same next key. If the
+   * failed request did create a session, no user has seen its URL.
    */
   async function createSession(key: string, params: Stripe.Checkout.SessionCreateParams): Promise<CheckoutSession> {
     for (let n = 1; ; n += 1) {
@@ -96,23 +93,24 @@ export function createStripeProcessor(config: StripeConfig, options: ProcessorOp
     }
   }
 
-  /** Reads the PaymentIntent only where nothing else tells, so that a restricted key needs no right to it for a card payment. */
+  /** Reads the PaymentIntent only if needed, so that a restricted key does not need access to it for card payments. */
   async function retrieve(reference: string): Promise<CheckoutSession> {
     try {
       const session = parseSession(await sessions.retrieve(reference), reference);
-      if (!isToldByIntent(session)) return session;
+      if (!needsPaymentIntent(session)) return session;
       return parseSession(await sessions.retrieve(reference, { expand: ['payment_intent'] }), reference);
     } catch (error) {
       throw unavailableOf(error);
     }
   }
 
-  /** Nobody is led to a page that is not where we said, or that asks for another sum. */
+  /** Refuses a session with another amount or on an unexpected host, so no user is sent there. */
   function chargeOf(session: CheckoutSession, { terms }: OpenCharge): Charge {
     const { id, url, amount_total, currency } = session;
-    if (typeof url !== 'string' || amount_total === null || currency === null) throw unreadableAnswer();
-    const isSum = amount_total === toStripeAmount(terms.amount) && currency.toUpperCase() === terms.amount.currency;
-    if (!isSum) throw new ProcessorError('refused', { processorCode: 'other_amount' });
+    if (typeof url !== 'string' || amount_total === null || currency === null) throw unreadableResponse();
+    const isApprovedAmount =
+      amount_total === toStripeAmount(terms.amount) && currency.toUpperCase() === terms.amount.currency;
+    if (!isApprovedAmount) throw new ProcessorError('refused', { processorCode: 'other_amount' });
     const target = URL.parse(url);
     const isSafe = target?.protocol === 'https:' || (apiHost !== undefined && target?.host === apiHost);
     if (target === null || !isSafe || target.host !== destinationHost) {
@@ -129,3 +127,57 @@ function endpointOf(apiUrl: string): Pick<Stripe.StripeConfig, 'protocol' | 'hos
 }
 
 const globalFetch: ProcessorFetch = (url, init) => fetch(url, { ...init, redirect: 'error' });
+
+type CreateParams = Stripe.Checkout.SessionCreateParams;
+type LineItem = Stripe.Checkout.SessionCreateParams.LineItem;
+
+/**
+ * Parameters of a Checkout Session. Undefined if Stripe cannot take exactly this amount.
+ *
+ * Stripe rejects another body under the same key, so all parameters follow from stored data and configuration. None depends on the clock,
+ * the browser or a name that may change. So there is no `expires_at`, which must be at least 30 minutes after Stripe's own clock: the session
+ * lives for Stripe's 24 hours, and the gateway closes it when the elicitation ends. And `locale` is `auto`: Stripe reads it from the browser.
+ */
+export function checkoutParamsOf(
+  charge: OpenCharge,
+  { paymentMethodTypes, gateway }: { readonly paymentMethodTypes: readonly string[]; readonly gateway: string },
+): CreateParams | undefined {
+  const { terms, digest, elicitationId, mcpServerId } = charge;
+  const lineItems = lineItemsOf(terms);
+  if (lineItems === undefined) return undefined;
+  const metadata = { gateway, elicitationId, digest, mcpServerId };
+  return {
+    mode: 'payment',
+    line_items: lineItems,
+    allowed_payment_method_types: [...paymentMethodTypes],
+    client_reference_id: elicitationId,
+    metadata,
+    payment_intent_data: { description: terms.reference, metadata },
+    success_url: charge.returnUrl,
+    cancel_url: charge.cancelUrl,
+    locale: 'auto',
+    submit_type: 'pay',
+    // Settings of the Stripe account must not change the approved amount.
+    adaptive_pricing: { enabled: false },
+    allow_promotion_codes: false,
+    automatic_tax: { enabled: false },
+  };
+}
+
+function lineItemsOf({ amount, items = [], reference, payee }: PaymentTerms): LineItem[] | undefined {
+  const currency = amount.currency.toLowerCase();
+  const total = toStripeAmount(amount);
+  if (total === undefined) return undefined;
+  const totalLine: LineItem = {
+    quantity: 1,
+    price_data: { currency, unit_amount: total, product_data: { name: reference, description: payee.name } },
+  };
+  const lineItems: LineItem[] = [];
+  for (const { label, quantity, unitMinorUnits } of items) {
+    const unitAmount = toStripeAmount({ currency: amount.currency, minorUnits: unitMinorUnits });
+    // Stripe has no negative lines and no fractions of its unit. Then the total is the only line.
+    if (unitAmount === undefined || unitAmount < 0) return [totalLine];
+    lineItems.push({ quantity, price_data: { currency, unit_amount: unitAmount, product_data: { name: label } } });
+  }
+  return lineItems.length === 0 ? [totalLine] : lineItems;
+}

@@ -23,7 +23,7 @@ const event = (change: object = {}) =>
     ...change,
   });
 
-test('a signed event says which charge it is about', async () => {
+test('returns the charge of a signed event', async () => {
   const about = { reference: 'cs_1', elicitationId: 'el_1' };
   expect(await read(event())).toEqual({ ...about, namesGateway: false });
   const named = (gateway: string) => ({
@@ -33,24 +33,24 @@ test('a signed event says which charge it is about', async () => {
   expect(await read(event(named('staging.example')))).toBeUndefined();
 });
 
-// The library throws errors of other classes for some of them.
+// The library throws errors of various classes for some of these headers.
 test.each(['', 't=', 't=,v1=', 't=1,v1=', 'v1=', 't=NaN,v1=00', ',', '=', 't=1,v0=00', 't=1,v1=é'])(
-  'the header %j is no signature',
+  'rejects the signature header %j',
   async signature => {
     await expect(read(event(), signature)).rejects.toMatchObject({ code: 'signature_invalid' });
   },
 );
 
-test('nor is one that is old', async () => {
+test('rejects a signature older than five minutes', async () => {
   await expect(read(event(), undefined, NOW + 301_000)).rejects.toMatchObject({ code: 'signature_invalid' });
 });
 
 test.each([
   ['of another type', event({ type: 'charge.refunded' })],
-  ['of the second version of events, which the library throws at', JSON.stringify({ object: 'v2.core.event' })],
-  ['that is no JSON', '{'],
-  ['that is no text', new Uint8Array([0x7b, 0x22])],
+  ['of version 2, for which the library throws', JSON.stringify({ object: 'v2.core.event' })],
+  ['that is not JSON', '{'],
+  ['that is not text', new Uint8Array([0x7b, 0x22])],
   ['without an elicitation', event({ data: { object: { id: 'cs_1', object: 'checkout.session', metadata: {} } } })],
-])('what is signed, and %s, is none of ours', async (_, payload) => {
+])('ignores a signed event %s', async (_, payload) => {
   expect(await read(payload)).toBeUndefined();
 });

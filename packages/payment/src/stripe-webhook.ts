@@ -3,7 +3,7 @@ import { Stripe } from 'stripe';
 import { z } from 'zod';
 import { type ChargeEvent, ProcessorError } from './processor.ts';
 
-/** Seconds. Older deliveries are refused; Stripe signs every delivery anew. */
+/** Maximum age of a signature, in seconds. Stripe signs every delivery again. */
 const TOLERANCE = 300;
 
 const types = [
@@ -13,7 +13,7 @@ const types = [
   'checkout.session.expired',
 ] as const;
 
-/** Which session it is about, and nothing else: what has become of it is asked. */
+/** Only the id of the session. Its status is read from Stripe. */
 const eventSchema = z.object({
   type: z.enum(types),
   data: z.object({
@@ -26,7 +26,8 @@ const eventSchema = z.object({
 });
 
 /**
- * @returns undefined for events and sessions that are none of ours
+ * Verifies a webhook of Stripe and returns the charge that it is about. Stripe repeats webhooks; handling them once is up to the caller.
+ * @returns undefined for other events, and for sessions of other gateways
  * @throws ProcessorError `signature_invalid`
  */
 export async function readWebhook(
@@ -39,14 +40,14 @@ export async function readWebhook(
     const parsed = eventSchema.safeParse(jsonOf(body));
     if (!parsed.success) return undefined;
     const { id, metadata } = parsed.data.data.object;
-    // Stripe sends every webhook to every gateway on the account. Each gateway has records of its own sessions only.
+    // Stripe sends every webhook to all gateways on the account, and each gateway knows only its own sessions.
     if (metadata.gateway !== undefined && metadata.gateway !== gateway) return undefined;
     return { reference: id, elicitationId: metadata.elicitationId, namesGateway: metadata.gateway !== undefined };
   }
   throw new ProcessorError('signature_invalid');
 }
 
-/** Whatever the library makes of a header that anybody may have written, it is no signature. */
+/** Treats every error of the library as an invalid signature: the header is untrusted input. */
 async function isSigned(body: Uint8Array, signature: string, secret: string, at: number): Promise<boolean> {
   try {
     return (

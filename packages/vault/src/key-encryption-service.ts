@@ -1,11 +1,11 @@
 /**
- * A key management service that keeps key-encryption keys to itself: it wraps and unwraps content keys and never hands its
- * own keys out. Whoever embeds the gateway implements it over their KMS.
+ * A key management service: wraps and unwraps content keys, and never exports its key-encryption keys. Applications that
+ * embed the gateway implement it with their KMS.
  *
- * `context` is a digest of what the sealed value belongs to, to be authenticated with the wrapped key (the "encryption
- * context" or "additional authenticated data" of the common services). It names nobody, because such services log it.
+ * `context` is a digest of the context of the sealed value, to be authenticated with the wrapped key (the "encryption
+ * context" or "additional authenticated data" of the common services). It identifies no user, because such services log it.
  *
- * Anything thrown, and no answer in time, means that the service is unavailable: the value is intact and opens later.
+ * An exception or a timeout means that the service is unavailable. The value stays intact and can be opened later.
  */
 export interface KeyEncryptionService {
   wrap(
@@ -23,18 +23,18 @@ export interface KeyEncryptionService {
 }
 
 export interface KeyServiceOptions {
-  /** Aborted when nobody waits any longer. */
+  /** Aborted when the caller no longer waits. */
   readonly signal: AbortSignal;
 }
 
 export type WrapResult =
   | { readonly result: 'wrapped'; readonly wrapped: Uint8Array }
-  /** The service has no such key (any more). */
+  /** The service does not have this key. */
   | { readonly result: 'unknown_key' };
 
 export type UnwrapResult =
   | { readonly result: 'unwrapped'; readonly contentKey: Uint8Array }
   /** Altered, wrapped under another key, or wrapped for another context. */
   | { readonly result: 'not_authentic' }
-  /** The service has no such key (any more). */
+  /** The service does not have this key. */
   | { readonly result: 'unknown_key' };

@@ -2,13 +2,13 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { KeyEncryptionService } from './key-encryption-service.ts';
 import { unknownKey, VaultError } from './vault-error.ts';
 
-/** A 256-bit key-encryption key. It lives in the process and in its configuration, never in the store. */
+/** A 256-bit key-encryption key. It exists only in the process and its configuration, never in the store. */
 export interface LocalKey {
   readonly kid: string;
   readonly key: Uint8Array;
 }
 
-/** A key-encryption key that a key service keeps under the same name. */
+/** A key-encryption key that a key service holds under the same name. */
 export interface ServiceKey {
   readonly kid: string;
   readonly service: KeyEncryptionService;
@@ -16,31 +16,34 @@ export interface ServiceKey {
 
 export type VaultKey = LocalKey | ServiceKey;
 
-/** A key as the vault uses it: a local one is held in a form that shows nothing when printed. */
+/** A key in the form that the vault uses. A local key cannot be printed. */
 export type RingKey = { readonly kid: string } & (
   | { readonly local: KeyObject }
   | { readonly service: KeyEncryptionService }
 );
 
 export interface KeyRing {
-  /** The key that seals. */
+  /** The key used for sealing. */
   readonly current: RingKey;
-  /** The names of all keys, that of the current one first. */
+  /** The names of all keys, the current key first. */
   readonly kids: readonly string[];
   /** @throws VaultError `unknown_key`, naming the kid. */
   find(kid: string): RingKey;
 }
 
 const KEY_BYTES = 32;
-/** A kid stands in headers, logs and tables: it must not be able to look like anything else. */
+/** Restricts names of keys, which appear in headers, logs and tables. */
 const KID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The first key seals, all of them open. @throws VaultError `invalid_key_ring` */
+/** Creates a key ring: the first key seals, all keys open. @throws VaultError `invalid_key_ring` */
 export function createKeyRing(keys: readonly VaultKey[]): KeyRing {
   const byKid = new Map<string, RingKey>();
   for (const key of keys) {
     if (!KID.test(key.kid))
-      throw new VaultError('invalid_key_ring', 'A key has a name that is not 1 to 64 of A-Z, a-z, 0-9, ".", "_", "-".');
+      throw new VaultError(
+        'invalid_key_ring',
+        'A key name must be 1 to 64 characters of A-Z, a-z, 0-9, ".", "_", "-".',
+      );
     if (byKid.has(key.kid)) throw new VaultError('invalid_key_ring', `Two keys are named "${key.kid}".`);
     byKid.set(key.kid, ringKeyOf(key));
   }

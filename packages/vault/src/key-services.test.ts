@@ -30,7 +30,7 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
     expect(sealed.join()).not.toContain(Buffer.from(SECRET).toString('base64url').slice(0, 12));
   });
 
-  it('keeps two values apart: contexts, content keys and ciphertexts cannot be exchanged', async () => {
+  it('separates two values: contexts, content keys and ciphertexts cannot be swapped', async () => {
     const vault = vaultOf(key('kms-old'));
     const [mine, other] = await Promise.all([vault.seal(SECRET, context), vault.seal('other', context)]);
     await expect(vault.open(mine, { ...context, owner: 'other' })).rejects.toMatchObject({ code: 'not_authentic' });
@@ -43,11 +43,11 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
     }
   });
 
-  it('names the key of a value without opening it', async () => {
+  it('returns the key name of a value without opening it', async () => {
     expect(kidOf(await vaultOf(key('kms-new')).seal(SECRET, context))).toBe('kms-new');
   });
 
-  it('seals anew under the current key, and leaves alone what is there already', async () => {
+  it('re-wraps values under the current key, except those that already use it', async () => {
     const before = await vaultOf(key('kms-old')).seal(SECRET, context);
     const vault = vaultOf(key('kms-new'), key('kms-old'));
     const after = (await vault.reseal(before, context)) ?? '';
@@ -56,7 +56,7 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
     expect(await vault.reseal(after, context)).toBeUndefined();
   });
 
-  it('does not seal anew what is not authentic', async () => {
+  it('does not re-wrap a value that is not authentic', async () => {
     const before = await vaultOf(key('kms-old')).seal(SECRET, context);
     const vault = vaultOf(key('kms-new'), key('kms-old'));
     await expect(vault.reseal(before, { ...context, owner: 'other' })).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
     });
   });
 
-  it('names a key that is lost', async () => {
+  it('names a lost key in the error', async () => {
     const sealed = await vaultOf(key('kms-old')).seal(SECRET, context);
     await expect(vaultOf(key('kms-new')).open(sealed, context)).rejects.toMatchObject({
       code: 'unknown_key',
@@ -74,13 +74,13 @@ describe.each(Object.entries(kinds))('%s', (_, key) => {
   });
 });
 
-describe('moving between local keys and a key service', () => {
+describe('migrating between local keys and a key service', () => {
   const [localKey, serviceKey] = [kinds['a local key'], kinds['a key of a key service']];
   if (localKey === undefined || serviceKey === undefined) throw new Error('unreachable');
 
   it.each([
-    ['into the service', localKey, serviceKey],
-    ['out of it', serviceKey, localKey],
+    ['to the service', localKey, serviceKey],
+    ['from the service', serviceKey, localKey],
   ])('%s', async (_, from, to) => {
     const before = await vaultOf(from('kms-old')).seal(SECRET, context);
     const after = await vaultOf(to('kms-new'), from('kms-old')).reseal(before, context);
@@ -88,14 +88,14 @@ describe('moving between local keys and a key service', () => {
   });
 
   it.each([
-    ['local, opened as of the service', localKey, serviceKey],
-    ['of the service, opened as local', serviceKey, localKey],
-  ])('a name does not change its kind: %s', async (_, from, to) => {
+    ['sealed locally, opened by the service', localKey, serviceKey],
+    ['sealed by the service, opened locally', serviceKey, localKey],
+  ])('a key name cannot change its kind: %s', async (_, from, to) => {
     const sealed = await vaultOf(from('kms-old')).seal(SECRET, context);
     await expect(vaultOf(to('kms-old')).open(sealed, context)).rejects.toMatchObject({ code: 'not_authentic' });
   });
 
-  it('a local key is never used as a content key, whatever the header says', async () => {
+  it('never uses a local key as a content key, whatever the header says', async () => {
     const key = localKey('kms-old');
     const forger = {
       wrap: async () => ({ result: 'wrapped' as const, wrapped: randomBytes(8) }),
@@ -106,14 +106,14 @@ describe('moving between local keys and a key service', () => {
   });
 });
 
-describe('a key service in trouble', () => {
+describe('a faulty key service', () => {
   let sealed: string;
   const vault = vaultOf({ kid: 'kms-old', service: keyService.service });
   beforeAll(async () => {
     sealed = await vault.seal(SECRET, context);
   });
 
-  it.each(['failing', 'confused'] as const)('%s: unavailable, and nothing is known about the value', async mood => {
+  it.each(['failing', 'confused'] as const)('%s: opening fails with key_service_unavailable', async mood => {
     keyService.setMood(mood);
     const error: unknown = await vault.open(sealed, context).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'key_service_unavailable' });
@@ -122,7 +122,7 @@ describe('a key service in trouble', () => {
     expect(await vault.open(sealed, context)).toBe(SECRET);
   });
 
-  it('failing: nothing is sealed', async () => {
+  it('failing: sealing fails', async () => {
     keyService.setMood('failing');
     await expect(vault.seal(SECRET, context)).rejects.toMatchObject({ code: 'key_service_unavailable' });
   });
@@ -160,7 +160,7 @@ describe('a key service in trouble', () => {
     },
   );
 
-  it('silent over real HTTP: the connection is not left waiting', async () => {
+  it('silent over real HTTP: the timeout closes the connection', async () => {
     keyService.setMood('silent');
     const hasty = createVault(createKeyRing([{ kid: 'kms-old', service: keyService.service }]), {
       keyServiceTimeoutMs: 1,
@@ -168,7 +168,7 @@ describe('a key service in trouble', () => {
     await expect(hasty.open(sealed, context)).rejects.toMatchObject({ code: 'key_service_unavailable' });
   });
 
-  it('a key that the service has lost is named, to those who open and to those who seal', async () => {
+  it('names a key that the service has lost, on opening and on sealing', async () => {
     const other = vaultOf({ kid: 'kms-lost', service: keyService.service });
     const before = await other.seal(SECRET, context);
     keyService.forget('kms-lost');
@@ -180,20 +180,20 @@ describe('a key service in trouble', () => {
     }
   });
 
-  it('a wrapped key that was altered is not authentic', async () => {
+  it('rejects an altered wrapped key as not authentic', async () => {
     const parts = sealed.split('.');
     const wrapped = parts[1] ?? '';
     const altered = parts.with(1, `${wrapped.slice(0, -4)}${wrapped.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`).join('.');
     await expect(vault.open(altered, context)).rejects.toMatchObject({ code: 'not_authentic' });
   });
 
-  it('learns no names: the context it gets is a digest', async () => {
+  it('receives a digest of the context, without names', async () => {
     await vault.open(sealed, context);
     expect(keyService.contexts.size).toBeGreaterThan(0);
     expect([...keyService.contexts].every(value => /^[A-Za-z0-9_-]{43}$/.test(value))).toBe(true);
   });
 
-  it('is asked nothing about values that cannot be its own', async () => {
+  it('receives no request about malformed values', async () => {
     const before = keyService.calls;
     await expect(vault.open('a.b.c.d.e', context)).rejects.toMatchObject({ code: 'not_authentic' });
     const foreign = await vaultOf({ kid: 'local', key: randomBytes(32) }).seal(SECRET, context);

@@ -1,11 +1,12 @@
 import { FlattenedEncrypt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { decryptContent } from './decrypt-content.ts';
 import { hex } from './testing/hex.ts';
+import { decryptContent } from './vault.ts';
 
 /**
- * Published answers, through the function that opens every sealed value. `pnpm --filter @postern/vault wycheproof <folder>`
- * runs the files of Project Wycheproof through it as well.
+ * Runs published test vectors through the function that opens every sealed value. `pnpm --filter @postern/vault wycheproof
+ * <folder>`
+ * does the same with the files of Project Wycheproof.
  */
 
 /** The cases of the GCM specification (McGrew and Viega, appendix B) with 256-bit keys and no additional data. */
@@ -80,7 +81,7 @@ const wrap = {
   header: { iv: 'KkYT0GX_2jHlfqN_', tag: 'kfPduVQ3T3H6vnewt--ksw' },
 };
 
-/** With content of ours under the RFC's content key: it opens exactly when unwrapping gives that key. */
+/** Seals our content under the RFC's content key, so it opens exactly if unwrapping yields that key. */
 describe('RFC 7520 section 5.7, the key wrap', () => {
   async function sealed(p: Partial<typeof wrap.header & { encryptedKey: string }> = {}) {
     const { encryptedKey = wrap.encryptedKey, ...header } = { ...wrap.header, ...p };
@@ -90,7 +91,7 @@ describe('RFC 7520 section 5.7, the key wrap', () => {
     return { ...jwe, header: { alg: 'A256GCMKW', enc: 'A256GCM', ...header }, encrypted_key: encryptedKey };
   }
 
-  it('gives the content key of the RFC', async () => {
+  it('yields the content key of the RFC', async () => {
     const plaintext = await decryptContent(await sealed(), wrap.key, 'A256GCMKW');
     expect(Buffer.from(plaintext).toString()).toBe('the content');
   });
@@ -106,7 +107,7 @@ describe('RFC 7520 section 5.7, the key wrap', () => {
     await expect(call).rejects.toMatchObject({ code: 'not_authentic' });
   });
 
-  it('refuses the algorithm where the caller expects the other', async () => {
+  it('refuses an algorithm that the caller does not expect', async () => {
     await expect(decryptContent(await sealed(), wrap.key, 'dir')).rejects.toMatchObject({ code: 'not_authentic' });
   });
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createKeyRing, createVault, kidOf, type SealContext } from './index.ts';
 
-/** S50: whatever is done to a sealed value, it opens as what was sealed, where it was sealed, or not at all. */
+/** S50: a manipulated sealed value either opens to the sealed text in its own context, or does not open. */
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const secret = fc.string({ unit: 'grapheme', maxLength: 200 });
@@ -18,7 +18,7 @@ const isSame = (a: SealContext, b: SealContext) => {
 };
 
 describe('S50 sealed values fail closed', () => {
-  it('opens as sealed under the same context, in whatever order it is written', () =>
+  it('opens under the same context, in any order of its members', () =>
     fc.assert(
       fc.asyncProperty(key, secret, context, async (bytes, value, where) => {
         const vault = vaultWith(bytes);
@@ -27,7 +27,7 @@ describe('S50 sealed values fail closed', () => {
       }),
     ));
 
-  it('moved to another context', () =>
+  it('does not open in another context', () =>
     fc.assert(
       fc.asyncProperty(key, secret, context, context, async (bytes, value, from, to) => {
         fc.pre(!isSame(from, to));
@@ -36,7 +36,7 @@ describe('S50 sealed values fail closed', () => {
       }),
     ));
 
-  it('any character changed', () =>
+  it('does not open with any character changed', () =>
     fc.assert(
       fc.asyncProperty(key, secret, context, fc.nat(), fc.nat(), async (bytes, value, where, place, turn) => {
         const vault = vaultWith(bytes);
@@ -50,7 +50,7 @@ describe('S50 sealed values fail closed', () => {
       { numRuns: 500 },
     ));
 
-  it('any bit of any part flipped', () =>
+  it('does not open with any bit of any part flipped', () =>
     fc.assert(
       fc.asyncProperty(key, secret, context, fc.nat(4), fc.nat(), async (bytes, value, where, part, place) => {
         const vault = vaultWith(bytes);
@@ -64,7 +64,7 @@ describe('S50 sealed values fail closed', () => {
       { numRuns: 500 },
     ));
 
-  it('truncated or lengthened anywhere', () =>
+  it('does not open if truncated or lengthened anywhere', () =>
     fc.assert(
       fc.asyncProperty(
         key,
@@ -83,7 +83,7 @@ describe('S50 sealed values fail closed', () => {
       ),
     ));
 
-  it('parts of two values under one key and context put together', () =>
+  it('does not open if combined from two values of one key and context', () =>
     fc.assert(
       fc.asyncProperty(
         key,
@@ -105,7 +105,7 @@ describe('S50 sealed values fail closed', () => {
       ),
     ));
 
-  it('a header that names another algorithm or another key', () =>
+  it('does not open with another algorithm or key in its header', () =>
     fc.assert(
       fc.asyncProperty(
         key,
@@ -143,7 +143,7 @@ describe('S50 sealed values fail closed', () => {
       { numRuns: 300 },
     ));
 
-  it('text that was never sealed', () =>
+  it('does not open text that was never sealed', () =>
     fc.assert(
       fc.asyncProperty(key, fc.string({ unit: 'binary', maxLength: 300 }), context, async (bytes, text, where) => {
         await refused(vaultWith(bytes).open(text, where));

@@ -2,7 +2,7 @@ import type { KeyEncryptionService, KeyServiceOptions } from './key-encryption-s
 import { notAuthentic, unknownKey, VaultError } from './vault-error.ts';
 
 export const CONTENT_KEY_BYTES = 32;
-/** Common services answer with some hundred bytes; a sealed value must not grow without bound. */
+/** Maximum size of a wrapped key. Common services return some hundred bytes. */
 const MAX_WRAPPED_BYTES = 8_192;
 
 interface ServiceCall {
@@ -13,7 +13,7 @@ interface ServiceCall {
 }
 
 const unavailable = (kid: string) =>
-  new VaultError('key_service_unavailable', `The key service does not answer as it should for key "${kid}".`);
+  new VaultError('key_service_unavailable', `The key service failed or returned an invalid response for key "${kid}".`);
 
 /** @throws VaultError `unknown_key`, `key_service_unavailable` */
 export async function wrapByService(call: ServiceCall, contentKey: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
@@ -33,7 +33,7 @@ export async function unwrapByService(call: ServiceCall, wrapped: Uint8Array<Arr
   return answer.contentKey;
 }
 
-/** Ends after the time limit even where the service does not heed the signal. */
+/** Enforces the timeout even if the service ignores the signal. */
 async function inTime<T>(call: ServiceCall, ask: (options: KeyServiceOptions) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const { promise: timedOut, reject } = Promise.withResolvers<never>();
@@ -44,7 +44,7 @@ async function inTime<T>(call: ServiceCall, ask: (options: KeyServiceOptions) =>
   try {
     return await Promise.race([ask({ signal: controller.signal }), timedOut]);
   } catch {
-    // The service's own error may quote what was sent to it.
+    // Drop the service's own error: it may quote the request.
     throw unavailable(call.kid);
   } finally {
     clearTimeout(timer);

@@ -20,7 +20,7 @@ describe('S49 sealing', () => {
     expect(await vault.open(await vault.seal(SECRET, context), context)).toBe(SECRET);
   });
 
-  it('uses a fresh content key and IV every time and shows no plaintext', async () => {
+  it('uses a fresh content key and IV for each value, and shows no plaintext', async () => {
     const vault = createVault(createKeyRing([key('k1')]));
     const sealed = await Promise.all(Array.from({ length: 50 }, () => vault.seal(SECRET, context)));
     for (const part of [1, 2]) expect(new Set(sealed.map(text => text.split('.')[part])).size).toBe(50);
@@ -56,7 +56,7 @@ describe('S50 binding', () => {
     }
   });
 
-  it('refuses another spelling of the same bytes', async () => {
+  it('refuses another encoding of the same bytes', async () => {
     const vault = createVault(createKeyRing([key('k1')]));
     const sealed = await vault.seal(SECRET, context);
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -81,7 +81,7 @@ describe('S50 binding', () => {
 });
 
 describe('S51 keys', () => {
-  it('seals with the first key and opens with any', async () => {
+  it('seals with the first key and opens with any key', async () => {
     const [old, fresh] = [key('2025'), key('2026')];
     const before = await createVault(createKeyRing([old])).seal(SECRET, context);
     const vault = createVault(createKeyRing([fresh, old]));
@@ -90,7 +90,7 @@ describe('S51 keys', () => {
     expect(await createVault(createKeyRing([fresh])).open(after, context)).toBe(SECRET);
   });
 
-  it('names a lost key and says nothing else', async () => {
+  it('names only the lost key in the error', async () => {
     const sealed = await createVault(createKeyRing([key('lost')])).seal(SECRET, context);
     const vault = createVault(createKeyRing([key('k1')]));
     const error: unknown = await vault.open(sealed, context).catch((reason: unknown) => reason);
@@ -99,7 +99,7 @@ describe('S51 keys', () => {
     expect(inspect(error, { depth: 10 })).not.toContain(SECRET);
   });
 
-  it('refuses an empty ring, a short key and a repeated name', () => {
+  it('refuses an empty ring, a short key and a duplicate name', () => {
     for (const keys of [[], [{ kid: 'short', key: randomBytes(16) }], [key('same'), key('same')]]) {
       expect(() => createKeyRing(keys)).toThrowError(expect.objectContaining({ code: 'invalid_key_ring' }));
     }

@@ -1,14 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { FlattenedEncrypt } from 'jose';
-import { decryptContent, type KeyAlgorithm } from './decrypt-content.ts';
+import { createHash, type KeyObject, randomBytes } from 'node:crypto';
+import { FlattenedEncrypt, type FlattenedJWE, flattenedDecrypt } from 'jose';
 import type { KeyRing, RingKey } from './key-ring.ts';
 import { kidOf, parseSealed } from './sealed-value.ts';
 import { CONTENT_KEY_BYTES, unwrapByService, wrapByService } from './service-calls.ts';
 import { notAuthentic } from './vault-error.ts';
 
 /**
- * What a sealed value belongs to. It is authenticated with the ciphertext (AAD), so a value moved to another record, user,
- * MCP server, kind or purpose does not open. `purpose` keeps values of different uses apart.
+ * The context of a sealed value. It is authenticated with the ciphertext (AAD), so a value moved to another record, user,
+ * MCP server, kind or purpose does not open. `purpose` separates values of different uses.
  */
 export interface SealContext {
   readonly purpose: string;
@@ -16,21 +15,21 @@ export interface SealContext {
 }
 
 export interface Vault {
-  /** The names of the keys that open, that of the current one, which seals, first. */
+  /** The names of the keys that open, first the current key, which also seals. */
   readonly kids: readonly string[];
-  /** @throws VaultError `key_service_unavailable`; `unknown_key` where the key service has lost the current key */
+  /** @throws VaultError `key_service_unavailable`; `unknown_key` if the key service has lost the current key */
   seal(plaintext: string, context: SealContext): Promise<string>;
   /** @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable` */
   open(sealed: string, context: SealContext): Promise<string>;
   /**
-   * The same value under the current key; undefined where it is under that key already, which is seen without opening it.
+   * Re-wraps a value under the current key. Returns undefined, without opening the value, if it already is under that key.
    * @throws VaultError `unknown_key`, `not_authentic`, `key_service_unavailable`
    */
   reseal(sealed: string, context: SealContext): Promise<string | undefined>;
 }
 
 export interface VaultOptions {
-  /** How long a key service may take for one content key, in ms. Default 2000. */
+  /** Timeout of one request to a key service, in milliseconds. Default 2000. */
   readonly keyServiceTimeoutMs?: number;
 }
 
@@ -43,7 +42,7 @@ function additionalData(context: SealContext): Uint8Array {
 }
 
 /**
- * Envelope encryption: every value gets a fresh content key and a random IV (so no nonce is ever reused under one key), and
+ * Creates a vault with envelope encryption. Each value has a fresh content key and a random IV, so no nonce is reused, and
  * the content key is wrapped with the ring's current key, here or by a key service. A256GCM inside, A256GCMKW outside
  * (RFC 7518 sections 4.7, 5.3).
  */
@@ -78,7 +77,7 @@ export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_
     const key = ring.find(header.kid);
     const aad = additionalData(context);
     const jwe = { protected: protectedHeader, iv, ciphertext, tag, aad: Buffer.from(aad).toString('base64url') };
-    // The key decides how it is used, never the value: a local key is no content key, whatever a header says.
+    // The key ring decides how a key is used, never the header of the value: a local key is never a content key.
     const algorithm: KeyAlgorithm = 'local' in key ? 'A256GCMKW' : 'dir';
     if (header.alg !== algorithm) throw notAuthentic();
     const plaintext =
@@ -107,4 +106,27 @@ export function createVault(ring: KeyRing, { keyServiceTimeoutMs: timeoutMs = 2_
       return kidOf(sealed) === ring.current.kid ? undefined : seal(await open(sealed, context), context);
     },
   };
+}
+
+export type KeyAlgorithm = 'A256GCMKW' | 'dir';
+
+/**
+ * Opens a JWE under the one key algorithm that the caller expects, and A256GCM.
+ * @throws VaultError `not_authentic` for every fault
+ * @internal exported for tests
+ */
+export async function decryptContent(
+  jwe: FlattenedJWE,
+  key: KeyObject | Uint8Array,
+  algorithm: KeyAlgorithm,
+): Promise<Uint8Array> {
+  try {
+    const { plaintext } = await flattenedDecrypt(jwe, key, {
+      keyManagementAlgorithms: [algorithm],
+      contentEncryptionAlgorithms: ['A256GCM'],
+    });
+    return plaintext;
+  } catch {
+    throw notAuthentic();
+  }
 }

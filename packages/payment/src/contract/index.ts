@@ -3,9 +3,9 @@ import type { MakeProcessorWorld } from './processor-world.ts';
 import { describeStatus } from './status-contract.ts';
 import { describeWebhook } from './webhook-contract.ts';
 
-export type { MakeProcessorWorld, ProcessorVerb, ProcessorWorld, WebhookDelivery } from './processor-world.ts';
+export type { MakeProcessorWorld, ProcessorVerb, ProcessorWorld } from './processor-world.ts';
 
-/** What every payment processor must do. Each suite makes its own world. */
+/** The contract of every payment processor. Each suite creates its own world. */
 export function describePaymentProcessor(name: string, makeWorld: MakeProcessorWorld): void {
   describeOpen(name, makeWorld);
   describeStatus(name, makeWorld);

@@ -14,13 +14,13 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
     });
     afterAll(() => world[Symbol.asyncDispose]());
 
-    test('leads where the page says that it leads', async () => {
+    test('returns a URL on the destination host', async () => {
       const { reference, url } = await world.processor.open(chargeOf(amount));
       expect(reference).not.toBe('');
       expect(new URL(url).host).toBe(world.processor.destinationHost);
     });
 
-    test('the same key is the same charge, also on another replica and in another language', async () => {
+    test('returns the same charge for the same key, also on another replica and in another language', async () => {
       const ask = chargeOf(amount, { locale: 'de' });
       const first = await world.processor.open(ask);
       expect(await world.processor.open(ask)).toEqual(first);
@@ -28,13 +28,13 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       expect(world.chargesUnder(ask.key)).toBe(1);
     });
 
-    test('another key is another charge', async () => {
+    test('returns another charge for another key', async () => {
       const ask = chargeOf(amount);
       const first = await world.processor.open(ask);
       expect((await world.processor.open({ ...ask, key: `${ask.key}-again` })).reference).not.toBe(first.reference);
     });
 
-    test('many at once under one key get one charge, or are told to ask again and then get that one', async () => {
+    test('opens one charge for concurrent requests with the same key, which may have to retry', async () => {
       const ask = chargeOf(amount);
       const results = await Promise.allSettled(
         Array.from({ length: CROWD }, (_, n) => (n % 2 ? world.replica : world.processor).open(ask)),
@@ -49,7 +49,7 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       expect(world.chargesUnder(ask.key)).toBe(1);
     });
 
-    test('while the first request is under way, the second does not make another charge', async () => {
+    test('opens no second charge while the first request is in progress', async () => {
       const ask = chargeOf(amount);
       const hold = world.hold('open');
       const first = world.processor.open(ask);
@@ -65,7 +65,7 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
     });
 
     test.each(['before', 'after'] as const)(
-      'an answer lost %s the effect: asking again finds the one charge',
+      'finds the same charge on retry if the response was lost %s the effect',
       async when => {
         const ask = chargeOf(amount);
         world.loseAnswer('open', when);
@@ -79,7 +79,7 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       },
     );
 
-    test.each(['too_many', 'failure'] as const)('%s leaves it open; asking again succeeds', async answer => {
+    test.each(['too_many', 'failure'] as const)('succeeds on retry after %s', async answer => {
       const ask = chargeOf(amount);
       world.answerWith('open', answer);
       await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'unavailable' });
@@ -87,14 +87,14 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       expect(world.chargesUnder(ask.key)).toBe(1);
     });
 
-    test('a refusal is final and leaves nothing that could be paid', async () => {
+    test('leaves no payable charge after a refusal', async () => {
       const ask = chargeOf(amount);
       world.answerWith('open', 'refusal');
       await expect(world.processor.open(ask)).rejects.toMatchObject({ name: 'ProcessorError', code: 'refused' });
       expect(world.chargesUnder(ask.key)).toBe(0);
     });
 
-    test('says at issue which amounts it takes, and which member of the terms is at fault', async () => {
+    test('checks amounts at issue, and names the invalid member', async () => {
       for (const each of world.amounts) {
         const { terms } = chargeOf(each);
         expect(world.processor.canTake(terms)).toEqual({ result: 'possible' });
@@ -104,7 +104,7 @@ export function describeOpen(name: string, makeWorld: MakeProcessorWorld): void 
       });
     });
 
-    test('an amount that cannot be taken exactly is refused, never rounded', async () => {
+    test('refuses an amount that it cannot take exactly, and never rounds it', async () => {
       const ask = chargeOf(world.impossible);
       await expect(world.processor.open(ask)).rejects.toMatchObject({ code: 'refused' });
       expect(world.chargesUnder(ask.key)).toBe(0);

@@ -8,44 +8,44 @@ export interface WebhookDelivery {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A processor, or an imitation of one, whose people, network and webhooks a test can move. */
+/** A processor or a fake one, with users, a network and webhooks under the control of a test. */
 export interface ProcessorWorld extends AsyncDisposable {
   readonly processor: PaymentProcessor;
-  /** The same account, as configured at another gateway. */
+  /** The same account in the configuration of another gateway. */
   readonly otherGateway: PaymentProcessor;
-  /** The same processor, as configured on another replica. */
+  /** The same processor on another replica. */
   readonly replica: PaymentProcessor;
-  /** Amounts that it takes: one each in a currency with no, two and three decimals (ISO 4217). */
+  /** Valid amounts, one each in a currency with no, two and three decimals (ISO 4217). */
   readonly amounts: readonly Amount[];
-  /** An amount that it cannot take exactly. */
+  /** An amount that the processor cannot take exactly. */
   readonly impossible: Amount;
-  /** The person pays where the charge leads. @returns whether money was taken */
+  /** Pays the charge. @returns whether the processor took the payment */
   pay(charge: Charge): Promise<boolean>;
-  /** The person does their part; the money comes later, or not. */
+  /** Pays with a method that settles later. */
   payLater(charge: Charge): Promise<void>;
   settleLater(charge: Charge, result: 'succeeded' | 'failed'): Promise<void>;
-  /** The processor's own time for the charge is over. */
+  /** Expires the charge at the processor. */
   runOut(charge: Charge): Promise<void>;
-  /** The next request of the verb: lost before it has an effect, or only its answer is. */
+  /** Loses the next request of the method before its effect, or its response after the effect. */
   loseAnswer(verb: ProcessorVerb, when: 'before' | 'after'): void;
-  /** The next request of the verb: too many, a failure of the processor's own, or refused for good. */
+  /** Makes the processor answer the next request of the method with a rate limit, an own failure, or a refusal. */
   answerWith(verb: ProcessorVerb, answer: 'too_many' | 'failure' | 'refusal'): void;
-  /** The next request of the verb is under way until it is released. */
+  /** Holds the next request of the method until it is released. */
   hold(verb: ProcessorVerb): { readonly reached: Promise<void>; release(): void };
-  /** How many charges exist that a person could pay or has paid, whoever knows of them. */
+  /** Number of charges under the key that are payable or paid. */
   chargesUnder(key: string): number;
-  /** Every time money was taken for it. */
+  /** Amounts of all payments for the elicitation. */
   paymentsOf(elicitationId: string): readonly Amount[];
   /**
    * A webhook about the newest event of the charge.
    * @param p.signedBy `current` and `previous` are both configured, as during rotation
-   * @param p.ageSeconds since it was signed; default 0
+   * @param p.ageSeconds age of the signature; default 0
    */
   webhook(
     charge: Charge,
     p?: { signedBy?: 'current' | 'previous' | 'both' | 'stranger'; ageSeconds?: number },
   ): WebhookDelivery;
-  /** A correctly signed webhook about something that is none of ours. */
+  /** A correctly signed webhook about an unrelated event. */
   foreignWebhook(): WebhookDelivery;
 }
 
@@ -53,7 +53,7 @@ export type MakeProcessorWorld = () => Promise<ProcessorWorld>;
 
 let asks = 0;
 
-/** Another payment each time. */
+/** Returns another charge on every call. */
 export function chargeOf(amount: Amount, more: Partial<OpenCharge> = {}): OpenCharge {
   asks += 1;
   return {

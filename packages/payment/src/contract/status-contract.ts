@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chargeOf, type MakeProcessorWorld, type ProcessorWorld } from './processor-world.ts';
 
 export function describeStatus(name: string, makeWorld: MakeProcessorWorld): void {
-  describe(`${name}: what has become of a charge`, () => {
+  describe(`${name}: the status of a charge`, () => {
     let world: ProcessorWorld;
     let amount: Amount;
     beforeAll(async () => {
@@ -19,12 +19,12 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
     const status = ({ reference }: Charge) => world.replica.status(reference);
     const close = ({ reference }: Charge) => world.processor.close(reference);
 
-    test('it covers a currency with no, with two and with three decimals', () => {
+    test('the amounts of this suite have no, two and three decimals', () => {
       const decimals = ({ currency }: Amount) => ({ JPY: 0, KRW: 0, EUR: 2, USD: 2, KWD: 3, BHD: 3 })[currency];
       expect(world.amounts.map(decimals)).toEqual([0, 2, 3]);
     });
 
-    test('what was paid is what was asked for, in the same minor units', async () => {
+    test('a paid charge has the requested amount, in the same minor units', async () => {
       for (const each of world.amounts) {
         const { charge, elicitationId } = await opened(each);
         expect(await status(charge)).toEqual({ state: 'open' });
@@ -34,7 +34,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       }
     });
 
-    test('a paid charge has a name and is not paid twice', async () => {
+    test('a paid charge has a processor reference and cannot be paid twice', async () => {
       const { charge, elicitationId } = await opened();
       await world.pay(charge);
       expect(await world.pay(charge)).toBe(false);
@@ -44,7 +44,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(world.paymentsOf(elicitationId)).toHaveLength(1);
     });
 
-    test('money that is on its way is neither paid nor closed, until it has come', async () => {
+    test('a charge is processing until a later settlement succeeds', async () => {
       const { charge } = await opened();
       await world.payLater(charge);
       expect(await status(charge)).toEqual({ state: 'processing' });
@@ -53,7 +53,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(await status(charge)).toMatchObject({ state: 'paid', amount });
     });
 
-    test('money that does not come leaves the charge closed', async () => {
+    test('a charge is closed if a later settlement fails', async () => {
       const { charge, elicitationId } = await opened();
       await world.payLater(charge);
       await world.settleLater(charge, 'failed');
@@ -62,7 +62,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(world.paymentsOf(elicitationId)).toEqual([]);
     });
 
-    test('a charge whose time has run out is closed', async () => {
+    test('an expired charge is closed', async () => {
       const { charge } = await opened();
       await world.runOut(charge);
       expect(await status(charge)).toEqual({ state: 'closed' });
@@ -70,7 +70,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(await world.pay(charge)).toBe(false);
     });
 
-    test('closed before it is paid: it cannot be paid any more, and the key brings no new charge', async () => {
+    test('a charge closed before the payment stays closed, and its key opens no new charge', async () => {
       const ask = chargeOf(amount);
       const charge = await world.processor.open(ask);
       expect(await close(charge)).toEqual({ state: 'closed' });
@@ -82,14 +82,14 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(world.paymentsOf(ask.elicitationId)).toEqual([]);
     });
 
-    test('closed after it was paid: it stays paid', async () => {
+    test('a paid charge stays paid after a close', async () => {
       const { charge } = await opened();
       await world.pay(charge);
       expect(await close(charge)).toMatchObject({ state: 'paid', amount });
       expect(await status(charge)).toMatchObject({ state: 'paid' });
     });
 
-    test('closed and paid at once: the answer is what happened', async () => {
+    test('concurrent close and payment give the status of the one that took effect', async () => {
       for (let round = 0; round < 10; round += 1) {
         const { charge, elicitationId } = await opened();
         const [isTaken, answer] = await Promise.all([world.pay(charge), close(charge)]);
@@ -99,7 +99,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
     });
 
     test.each(['before', 'after'] as const)(
-      'the answer of a close lost %s the effect: asking again tells',
+      'a retry returns the correct status if the response to a close was lost %s the effect',
       async when => {
         const { charge } = await opened();
         world.loseAnswer('close', when);
@@ -110,7 +110,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       },
     );
 
-    test.each(['too_many', 'failure', 'refusal'] as const)('%s instead of an answer tells nothing', async answer => {
+    test.each(['too_many', 'failure', 'refusal'] as const)('the status is unavailable after %s', async answer => {
       const { charge } = await opened();
       await world.pay(charge);
       world.answerWith('status', answer);
@@ -118,7 +118,7 @@ export function describeStatus(name: string, makeWorld: MakeProcessorWorld): voi
       expect(await status(charge)).toMatchObject({ state: 'paid' });
     });
 
-    test('an unknown reference is not taken for a closed charge', async () => {
+    test('the status of an unknown reference is unavailable, not closed', async () => {
       const unknown = 'unknownreference1';
       await expect(world.processor.status(unknown)).rejects.toMatchObject({ code: 'unavailable' });
       await expect(world.processor.close(unknown)).rejects.toMatchObject({ code: 'unavailable' });

@@ -20,7 +20,7 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
 
     const refused = { name: 'ProcessorError', code: 'signature_invalid' };
 
-    test('says which charge it is about, as often as it comes and on every replica', async () => {
+    test('a webhook names its charge, however often it is repeated and on every replica', async () => {
       const delivery = world.webhook(charge);
       const event = { reference: charge.reference, elicitationId, namesGateway: true };
       expect(await world.processor.webhook(delivery)).toEqual(event);
@@ -28,16 +28,19 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
       expect(await world.replica.webhook(delivery)).toEqual(event);
     });
 
-    test.each(['current', 'previous', 'both'] as const)('signed by %s, during rotation', async signedBy => {
-      expect(await world.processor.webhook(world.webhook(charge, { signedBy }))).toMatchObject({ elicitationId });
-    });
+    test.each(['current', 'previous', 'both'] as const)(
+      'a webhook with the %s signature is accepted during rotation',
+      async signedBy => {
+        expect(await world.processor.webhook(world.webhook(charge, { signedBy }))).toMatchObject({ elicitationId });
+      },
+    );
 
-    test('is refused when somebody else has signed it', async () => {
+    test('a webhook with the signature of another key is refused', async () => {
       const delivery = world.webhook(charge, { signedBy: 'stranger' });
       await expect(world.processor.webhook(delivery)).rejects.toMatchObject(refused);
     });
 
-    test('is refused when it is old', async () => {
+    test('a webhook with an old signature is refused', async () => {
       expect(await world.processor.webhook(world.webhook(charge, { ageSeconds: 200 }))).toMatchObject({
         elicitationId,
       });
@@ -45,7 +48,7 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
       await expect(world.processor.webhook(old)).rejects.toMatchObject(refused);
     });
 
-    test('is refused when a byte of it is another', async () => {
+    test('a webhook with any changed byte is refused', async () => {
       const { body, headers }: WebhookDelivery = world.webhook(charge);
       for (const at of [0, Math.floor(body.length / 2), body.length - 1]) {
         const changed = Uint8Array.from(body);
@@ -54,13 +57,13 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
       }
     });
 
-    test('is refused without a signature', async () => {
+    test('a webhook without a signature is refused', async () => {
       const { body } = world.webhook(charge);
       await expect(world.processor.webhook({ body, headers: {} })).rejects.toMatchObject(refused);
       await expect(world.processor.webhook({ body: new Uint8Array(), headers: {} })).rejects.toMatchObject(refused);
     });
 
-    test('S68: about a charge of another gateway on the same account is none of ours', async () => {
+    test('S68: a webhook about a charge of another gateway on the same account is ignored', async () => {
       const delivery = world.webhook(charge);
       expect(await world.otherGateway.webhook(delivery)).toBeUndefined();
       const foreign = await world.otherGateway.open(chargeOf(world.amounts[0] ?? world.impossible));
@@ -69,7 +72,7 @@ export function describeWebhook(name: string, makeWorld: MakeProcessorWorld): vo
       expect(await world.otherGateway.webhook(world.webhook(foreign))).toMatchObject({ reference: foreign.reference });
     });
 
-    test('about something else is none of ours', async () => {
+    test('a webhook about anything else is ignored', async () => {
       expect(await world.processor.webhook(world.foreignWebhook())).toBeUndefined();
     });
   });

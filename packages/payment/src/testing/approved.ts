@@ -41,7 +41,6 @@ const approval: Approval = {
 };
 
 const base = {
-  layout: 1,
   elicitationId: `el_7f${'B'.repeat(43)}`,
   version: 3,
   mcpServerId: MCP_SERVER,

@@ -1,4 +1,4 @@
-/** `ask-stripe.ts apiUrl times`: asks for the status of a charge so often, and prints what each time came to. */
+/** `ask-stripe.ts apiUrl times`: requests the status of a charge that many times, and prints each result. */
 import { processorConfigSchema } from '../processor-config.ts';
 import { createStripeProcessor } from '../stripe-processor.ts';
 

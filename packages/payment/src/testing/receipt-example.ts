@@ -2,7 +2,7 @@ import { askDigest, type CompletedElicitation, type PaymentTerms } from '@poster
 import { createReceiptKeys, type ReceiptJwk } from '../receipt-keys.ts';
 import { createReceipts } from '../receipts.ts';
 
-/** The published example key of RFC 8037, appendix A.1, under its thumbprint (A.3). It signs nothing that anybody relies on. */
+/** The published example key of RFC 8037, appendix A.1, under its thumbprint (A.3). Not used for real receipts. */
 const key: ReceiptJwk = {
   kty: 'OKP',
   crv: 'Ed25519',
@@ -24,7 +24,6 @@ const digest = askDigest({ kind: 'payment', terms, processor: 'stripe' });
 const approvedAt = Date.UTC(2026, 9, 1, 12, 0, 30, 250);
 
 const elicitation: CompletedElicitation = {
-  layout: 1,
   elicitationId: 'el_b1mC4kJ0dXoWq7cVt2Lr9pYhS5nEaG3zUfKxR8iTjZwD6',
   version: 4,
   mcpServerId: 'bookshop',
@@ -44,7 +43,7 @@ const elicitation: CompletedElicitation = {
   endedAt: approvedAt + 45_000,
 };
 
-/** The worked example of docs/receipts.md, as Markdown: key set, receipt, and what is in it. */
+/** The worked example of docs/receipts.md in Markdown: key set, receipt and claims. */
 export async function receiptExample(): Promise<string> {
   const receipts = createReceipts({ issuer: 'https://postern.example.com', keys: createReceiptKeys([{ kid, key }]) });
   const receipt = await receipts.sign({ mcpServerId: elicitation.mcpServerId, elicitation });
@@ -53,7 +52,7 @@ export async function receiptExample(): Promise<string> {
   return [
     'Key set:',
     fenced('json', JSON.stringify(receipts.jwks(), null, 2)),
-    'Receipt (one line; broken here to be read):',
+    'Receipt (one line; wrapped here for readability):',
     fenced('text', (receipt.match(/.{1,100}/g) ?? []).join('\n')),
     'Header:',
     fenced('json', JSON.stringify(decoded(header), null, 2)),

@@ -1,6 +1,5 @@
 /**
- * An authenticator and a browser for tests: makes what `PublicKeyCredential.toJSON()` gives. It does whatever it is told,
- * also what no honest one would.
+ * An authenticator and a browser for tests: returns the JSON of `PublicKeyCredential.toJSON()`. Tests can also make it deviate from WebAuthn.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isoCBOR } from '@simplewebauthn/server/helpers';
@@ -15,7 +14,7 @@ const ATTESTED = 0x40;
 
 type Algorithm = 'ES256' | 'EdDSA' | 'RS256';
 
-/** How a ceremony differs from an honest one. */
+/** Deviations of a ceremony from WebAuthn. */
 export interface Deviation {
   readonly origin?: string;
   readonly rpId?: string;
@@ -32,7 +31,7 @@ export interface Deviation {
   readonly attStmt?: Map<string, string | number | Uint8Array>;
 }
 
-/** What is needed of the options that a page gets. */
+/** The part of the page's options that the authenticator reads. */
 const creationSchema = z.object({
   challenge: z.string(),
   rp: z.object({ id: z.string() }),
@@ -46,7 +45,7 @@ export class SoftwareAuthenticator {
   readonly #algorithm: Algorithm;
   readonly #keys: { publicKey: KeyObject; privateKey: KeyObject };
   #userHandle = '';
-  /** A real counter counts; 0 for authenticators without one. */
+  /** Whether the signature counter grows. Authenticators without a counter send 0. */
   #counter: number;
 
   constructor(origin: string, options: { algorithm?: Algorithm; counts?: boolean } = {}) {

@@ -1,4 +1,4 @@
-/** What sealing and opening cost on this machine: `pnpm --filter @postern/vault measure`. A measurement, never a test. */
+/** Measures sealing and opening on this machine: `pnpm --filter @postern/vault measure`. Not a test. */
 import { randomBytes } from 'node:crypto';
 import { createKeyRing, createVault } from '../index.ts';
 

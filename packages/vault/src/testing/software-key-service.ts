@@ -7,7 +7,7 @@ import { CompactEncrypt, compactDecrypt } from 'jose';
 import { z } from 'zod';
 import type { KeyEncryptionService } from '../key-encryption-service.ts';
 
-/** `silent` takes the request and never answers; `failing` answers 500; `confused` answers with what is no content key. */
+/** `silent` never responds; `failing` responds with 500; `confused` responds with an invalid content key. */
 export type KeyServiceMood = 'well' | 'silent' | 'failing' | 'confused';
 
 const requestSchema = z.object({ kid: z.string(), context: z.string(), value: z.base64url() });
@@ -16,7 +16,7 @@ const answerSchema = z.discriminatedUnion('result', [
   z.object({ result: z.enum(['not_authentic', 'unknown_key']) }),
 ]);
 
-/** A key management service of its own, behind HTTP on loopback: its keys never leave it. Ends with `await using`. */
+/** Starts a key management service over HTTP on loopback, which never exports its keys. `await using` stops it. */
 export async function startSoftwareKeyService(kids: readonly string[]) {
   const keys = new Map(kids.map(kid => [kid, randomBytes(32)]));
   let mood: KeyServiceMood = 'well';
@@ -69,7 +69,7 @@ export async function startSoftwareKeyService(kids: readonly string[]) {
       const answer = await ask('/wrap', kid, contentKey, context, signal);
       if (answer.result === 'done') return { result: 'wrapped', wrapped: Buffer.from(answer.value, 'base64url') };
       if (answer.result === 'unknown_key') return { result: 'unknown_key' };
-      throw new Error('not an answer to wrap');
+      throw new Error('invalid response to wrap');
     },
     async unwrap(kid, wrapped, context, { signal }) {
       const answer = await ask('/unwrap', kid, wrapped, context, signal);

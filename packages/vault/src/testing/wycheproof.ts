@@ -1,13 +1,13 @@
 /**
- * Runs the vectors of Project Wycheproof that apply through the function that opens every sealed value. The files are not
- * part of this repository: `pnpm --filter @postern/vault wycheproof <folder testvectors_v1 of C2SP/wycheproof>`.
- * Ends with code 1 when an answer differs.
+ * Runs the applicable vectors of Project Wycheproof through the function that opens sealed values. The files are not part of
+ * this repository: `pnpm --filter @postern/vault wycheproof <folder testvectors_v1 of C2SP/wycheproof>`. Exits with code 1
+ * if a result differs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FlattenedJWE } from 'jose';
 import { z } from 'zod';
-import { decryptContent, type KeyAlgorithm } from '../decrypt-content.ts';
+import { decryptContent, type KeyAlgorithm } from '../vault.ts';
 import { hex } from './hex.ts';
 
 const result = z.enum(['valid', 'invalid', 'acceptable']);
@@ -46,11 +46,11 @@ interface Vector {
   readonly jwe: FlattenedJWE;
   readonly key: Uint8Array;
   readonly algorithm: KeyAlgorithm;
-  /** In hexadecimal; undefined where it must not open. */
+  /** In hexadecimal; undefined if the value must not open. */
   readonly opensAs: string | undefined;
 }
 
-/** Only 256-bit keys, and no additional data: that of a JWE is never chosen freely. IVs of other lengths must not open. */
+/** Selects 256-bit keys without additional data, which a JWE never chooses freely. IVs of other lengths must not open. */
 function gcmVectors(folder: string): Vector[] {
   const { testGroups } = gcmFile.parse(JSON.parse(readFileSync(join(folder, 'aes_gcm_test.json'), 'utf8')));
   const base64url = (text: string) => hex(text).toString('base64url');
@@ -72,7 +72,7 @@ function gcmVectors(folder: string): Vector[] {
     }));
 }
 
-/** Those of symmetric keys. Everything but A256GCMKW with A256GCM must not open, valid or not. */
+/** Selects symmetric keys. Vectors other than A256GCMKW with A256GCM must not open, even if they are valid. */
 function jweVectors(folder: string): Vector[] {
   const { testGroups } = jweFile.parse(JSON.parse(readFileSync(join(folder, 'json_web_encryption_test.json'), 'utf8')));
   return testGroups.flatMap(({ private: { kty, k }, tests }) =>
@@ -93,7 +93,7 @@ function jweVectors(folder: string): Vector[] {
   );
 }
 
-/** Runs them all. `wrong` says which answers differ from those of the files. */
+/** Runs all vectors. `wrong` lists the results that differ from the files. */
 export async function runWycheproof(folder: string) {
   let opened = 0;
   let refused = 0;

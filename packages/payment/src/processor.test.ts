@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { chargeKeyOf } from './charge-key.ts';
+import { chargeKeyOf } from './processor.ts';
 
-test('is the same for the same attempt, another for any other, and fits Stripe (255 characters)', () => {
+test('the key of a charge is equal for the same attempt only, and fits Stripe (255 characters)', () => {
   const key = chargeKeyOf('el_00a', 'b');
   expect(chargeKeyOf('el_00a', 'b')).toBe(key);
   expect(key).toMatch(/^postern-charge-[A-Za-z0-9_-]{43}$/);
@@ -9,7 +9,7 @@ test('is the same for the same attempt, another for any other, and fits Stripe (
   expect(new Set([key, ...others]).size).toBe(4);
 });
 
-test('does not change between releases: a payment under way finds its charge again', () => {
+test('the key of a charge is stable between releases, so a payment in progress keeps its charge', () => {
   expect(chargeKeyOf('el_00a', 'b')).toMatchInlineSnapshot(
     `"postern-charge-YxoCAUU-_IC37D8A0JOcemIYmk6HlsbYg4rfO7dNSxk"`,
   );
