@@ -2,21 +2,21 @@ import type { AmountView } from './approval-views.ts';
 import { type Html, html, ownText } from './html.ts';
 import type { Translator } from './translator.ts';
 
-/** ISO 4217 has no currency with more. */
+/** Maximum number of decimals in ISO 4217. */
 const maxDecimals = 4;
 
 /**
- * A sum in the words of the locale, exact for every safe integer. Where its symbol could also be that of another currency the
- * code follows: "$24.90 USD".
+ * Formats an amount for a locale, exact for every safe integer. Appends the currency code if the symbol is ambiguous:
+ * "$24.90 USD".
  *
- * @throws TypeError when it is no sum: `minorUnits` is not a safe integer, or `decimals` or `currency` are not of ISO 4217.
+ * @throws TypeError if `minorUnits` is not a safe integer, or `decimals` or `currency` do not conform to ISO 4217.
  */
 export function amountText(amount: AmountView, t: Translator): string {
   const { figure, code } = amountParts(amount, t);
   return code === undefined ? figure : `${figure}\u00a0${code}`;
 }
 
-/** {@link amountText} in markup. */
+/** {@link amountText} as markup. */
 export function amountHtml(amount: AmountView, t: Translator): Html {
   const { figure, code } = amountParts(amount, t);
   const suffix = code === undefined ? undefined : html` <span class="currency">${ownText(code)}</span>`;
@@ -38,7 +38,7 @@ function amountParts(amount: AmountView, t: Translator): { figure: string; code?
   return isSharedSymbol(symbol, t) ? { figure, code: currency } : { figure };
 }
 
-/** The sum as a decimal number, by moving the point: a division would lose digits. */
+/** Returns the amount as a decimal number, without a division, which would lose digits. */
 function decimalOf({ minorUnits, decimals }: AmountView): Intl.StringNumericLiteral {
   if (!Number.isSafeInteger(minorUnits)) throw new TypeError('not an integer number of minor units');
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > maxDecimals)
@@ -51,7 +51,7 @@ function decimalOf({ minorUnits, decimals }: AmountView): Intl.StringNumericLite
 
 const sharedSymbols = new Map<string, ReadonlySet<string>>();
 
-/** Whether people somewhere write another currency with the same symbol, whatever is usual in this locale. */
+/** Whether another currency has the same symbol in any locale. */
 function isSharedSymbol(symbol: string, { locale }: Translator): boolean {
   let shared = sharedSymbols.get(locale);
   if (shared === undefined) {
@@ -73,7 +73,7 @@ function findSharedSymbols(locale: string): ReadonlySet<string> {
   return shared;
 }
 
-/** "FCFA" and "F CFA" are too close to tell two currencies apart. */
+/** Normalises symbols, because "FCFA" and "F CFA" look alike. */
 function bare(symbol: string): string {
   return symbol.replace(/\s/gu, '');
 }

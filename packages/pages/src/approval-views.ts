@@ -1,21 +1,21 @@
-/** What the pages of payments and confirmations are told. */
+/** View data of the payment and confirmation pages. */
 
-/** A sum of money. */
+/** An amount of money. */
 export interface AmountView {
   /** ISO 4217. */
   readonly currency: string;
   /** A safe integer; 1050 with two decimals is 10.50. */
   readonly minorUnits: number;
-  /** How many digits the currency has after the point: 0, 2, 3 or 4 (ISO 4217). */
+  /** Number of decimals of the currency: 0, 2, 3 or 4 (ISO 4217). */
   readonly decimals: number;
 }
 
 export interface PaymentItemView {
   readonly label: string;
   readonly quantity: number;
-  /** Of one piece. */
+  /** Price of one item. */
   readonly unit: AmountView;
-  /** Of all pieces. */
+  /** Price of all items. */
   readonly total: AmountView;
 }
 
@@ -24,38 +24,38 @@ export interface PaymentFactsView {
   readonly payeeName: string;
   readonly amount: AmountView;
   readonly items?: readonly PaymentItemView[];
-  /** The MCP server's own name for what is paid. */
+  /** The MCP server's description of the payment. */
   readonly reference: string;
-  /** The processor is in its test mode: no money moves. */
+  /** Whether the processor is in test mode, in which no money moves. */
   readonly isTest?: boolean;
-  /** Who takes the money after the approval; absent where the MCP server collects it itself. */
+  /** The processor of the payment; absent if the MCP server collects it itself. */
   readonly processor?: {
     readonly name: string;
-    /** Where the person pays, as `displayHost` makes it. */
+    /** Host where the user pays, in the form of `displayHost`. */
     readonly host: string;
   };
 }
 
-/** A fact of a confirmation, drawn according to its type. */
+/** A fact of a confirmation, rendered by its type. */
 export type FactView = { readonly label: string } & (
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }
   | { readonly type: 'amount'; readonly value: AmountView }
-  /** RFC 3339. Shown in the offset in which it is written. */
+  /** RFC 3339. Shown in its own offset. */
   | { readonly type: 'time'; readonly value: string }
-  /** As `displayHost` makes it. */
+  /** In the form of `displayHost`. */
   | { readonly type: 'host'; readonly value: string }
 );
 
 /** The terms of a confirmation. */
 export interface ConfirmationFactsView {
-  /** What the person says yes to, in the MCP server's words. */
+  /** The action that the user confirms, in the MCP server's words. */
   readonly title: string;
   readonly facts: readonly FactView[];
   readonly danger: 'normal' | 'caution' | 'destructive';
 }
 
-/** In place of the accepting button: the way to a sign-in that is recent enough. */
+/** Replaces the accepting button with a link to a recent sign-in. */
 export interface SignInAgain {
   readonly signInAgainHref: string;
 }

@@ -2,11 +2,11 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hostileStrings } from './hostile-strings.ts';
-import { type PageServer, servePages } from './page-server.ts';
 import { confirmationPage } from './pages/confirmation-page.ts';
 import { paymentPage } from './pages/payment-page.ts';
-import { sampleConfirmationView, samplePayment, samplePaymentView } from './sample-approval-views.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { sampleConfirmationView, samplePayment, samplePaymentView } from './testing/sample-approval-views.ts';
 import type { PageContext } from './views.ts';
 
 const hostilePages = Object.fromEntries(
@@ -51,7 +51,7 @@ async function withPage(options: BrowserContextOptions, use: (page: Page) => Pro
   }
 }
 
-test('a receipt is printed black on white, with its facts and without what can be pressed', async () => {
+test('a receipt is printed black on white, with its facts and without buttons', async () => {
   await withPage({ colorScheme: 'dark' }, async page => {
     await page.goto(pageServer.page('receipt-paid'));
     await page.emulateMedia({ media: 'print' });
@@ -73,7 +73,7 @@ test('a receipt is printed black on white, with its facts and without what can b
   });
 });
 
-test('hostile text stands where it belongs as it is, and builds nothing', async () => {
+test('hostile text is shown verbatim in its place and creates no elements', async () => {
   await withPage({}, async page => {
     const dialogs: string[] = [];
     page.on('dialog', async dialog => {
@@ -92,7 +92,7 @@ test('hostile text stands where it belongs as it is, and builds nothing', async 
     const { elements: paymentElements } = await read('payment-hostile-0', []);
     const { elements: confirmationElements } = await read('confirmation-hostile-0', []);
     for (const [index, text] of hostileStrings.entries()) {
-      // The short run shows each text on one of three pages: here twice, and in pages.browser.test.ts.
+      // The short run shows each text on one of three pages: two here, one in pages.browser.test.ts.
       if (!isShortRun || index % 3 === 1)
         expect(await read(`payment-hostile-${index}`, [payee, reference])).toEqual({
           texts: [text, text],

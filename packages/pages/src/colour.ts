@@ -5,17 +5,17 @@ export interface Colour {
   readonly blue: number;
 }
 
-export const black: Colour = { red: 0, green: 0, blue: 0 };
+const black: Colour = { red: 0, green: 0, blue: 0 };
 export const white: Colour = { red: 255, green: 255, blue: 255 };
 
 /** WCAG 2.2 success criterion 1.4.3, level AA, for text of any size. */
-export const readableContrast = 4.5;
+const readableContrast = 4.5;
 
 /**
  * Reads a colour written as `#rrggbb`.
  *
- * @throws Error that names the fault when the text is anything else; colours end up in a stylesheet, so nothing looser
- *   is taken.
+ * @throws Error that names the fault. Colours become part of a stylesheet, so no other notation
+ *   is accepted.
  */
 export function parseColour(text: string): Colour {
   const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text);
@@ -35,14 +35,14 @@ export function contrast(a: Colour, b: Colour): number {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
-/** Black or white, whichever reads better on `background`; one of the two always reaches {@link readableContrast}. */
+/** Returns black or white, whichever contrasts more with `background`; one always reaches {@link readableContrast}. */
 export function textOn(background: Colour): Colour {
   return contrast(white, background) >= contrast(black, background) ? white : black;
 }
 
 /**
- * The colour nearest to `colour` that can be read on every one of `backgrounds`: it is moved in small steps towards
- * black or white, whichever the backgrounds ask for.
+ * Returns the colour nearest to `colour` that is readable on all `backgrounds`, by moving it in small steps towards black or
+ * white.
  */
 export function readableOn(colour: Colour, backgrounds: readonly [Colour, ...Colour[]]): Colour {
   const target = textOn(backgrounds[0]);

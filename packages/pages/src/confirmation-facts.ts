@@ -7,8 +7,8 @@ import { offsetTimeText } from './times.ts';
 import type { Translator } from './translator.ts';
 
 /**
- * What a person says yes to: the MCP server's sentence and its typed facts in one frame that says whose words they are, and
- * above it how dangerous the step is, in words and with a sign.
+ * Renders a confirmation: the risk level with words and an icon, then the MCP server's sentence and typed facts in a frame
+ * that names their author.
  */
 export function confirmationFacts(
   { title, facts, danger }: ConfirmationFactsView,
@@ -52,7 +52,7 @@ function factValue(one: FactView, t: Translator): Html {
   }
 }
 
-/** Every digit that tells this number from its neighbours; very long ones in powers of ten. */
+/** Formats a number with all significant digits; very long numbers as powers of ten. */
 function numberText(value: number, t: Translator): string {
   if (!Number.isFinite(value)) throw new TypeError('not a number');
   const shortest = String(value);

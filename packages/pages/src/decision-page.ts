@@ -16,54 +16,56 @@ import { type Deadline, deadline } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView } from './views.ts';
 
-/** What every page that asks for a decision shows, whatever its kind. */
+/** View data shared by all decision pages. */
 export interface DecisionView extends Deadline {
   readonly mcpServer: McpServerView;
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
-  /** The MCP server's own words. */
+  /** The message of the MCP server. */
   readonly message?: string;
   readonly requestedBy?: RequestedByView;
-  /** Short code that also stands in the MCP client. */
+  /** Short code that the MCP client also shows. */
   readonly matchCode: string;
-  /** Paths on our own origin that take the POST. */
+  /** Paths on our origin for the POST requests. */
   readonly acceptAction: string;
   readonly declineAction: string;
   readonly switchAccountAction?: string;
   readonly csrfToken: string;
   /**
-   * What stands on this page, in the caller's own short form. The accepting form brings it back as `shown`, so that nobody
-   * agrees to what changed since.
+   * Digest of the page content, computed by the caller. The accepting form returns it as `shown`, so the user cannot approve
+   * content that has changed since.
    */
   readonly shown?: string;
 }
 
-/** What a kind adds. */
+/** Parts that differ by kind. */
 export interface DecisionKind {
   readonly title: string;
   readonly heading: Html;
-  /** More about what happens, below the heading; in one paragraph or several. */
-  readonly lead?: Html | readonly Html[];
-  /** What happened on the last try; block markup. */
-  readonly notice?: Html;
+  /** Details below the heading, in one or more paragraphs. */
+  readonly lead?: Html | readonly Html[] | undefined;
+  /** Result of the last attempt; block markup. */
+  readonly notice?: Html | undefined;
   readonly facts: Html;
-  readonly destinationHost?: string;
+  /** The fact that names the resource of the access; above the destination. */
+  readonly resource?: Html | undefined;
+  readonly destinationHost?: string | undefined;
   readonly acceptLabel: Html;
   /**
-   * Where the person cannot accept before something else is done, such as signing in again: in place of the accepting form
-   * stands a link there, of the same size and weight. `acceptLabel` says so.
+   * Link that replaces the accepting form, with the same size and weight, if the user must first do something else, such as
+   * signing in again. `acceptLabel` is its label.
    */
   readonly acceptHref?: string;
-  /** Where `facts` holds fields to fill in: they belong to the accepting form by its `id`. */
+  /** Set if `facts` contains input fields, which belong to the accepting form by its `id`. */
   readonly acceptForm?: { readonly id: string; readonly novalidate: boolean };
-  /** What the person needs to know about the accepting button, just above both buttons. */
+  /** Note about the accepting button, just above both buttons. */
   readonly aboutAccept?: Html;
   readonly reassurance: Html;
 }
 
 /**
- * The reading order of every decision, in one place: who asks, what happens, the typed facts, the MCP server's own words,
- * where it leads, the match code, who is signed in, the two buttons with the safe one first.
+ * Renders a decision page in the reading order of all decisions: MCP server, action, typed facts, the MCP server's message,
+ * destination, match code, signed-in user, and the two buttons with the safe button first.
  */
 export function decisionPage(context: PageContext, t: Translator, view: DecisionView, kind: DecisionKind): string {
   const { csrfToken, shown } = view;
@@ -77,7 +79,7 @@ export function decisionPage(context: PageContext, t: Translator, view: Decision
   const accept =
     kind.acceptHref === undefined
       ? postForm(
-          { action: view.acceptAction, csrfToken, ...(shown === undefined ? {} : { shown }), ...kind.acceptForm },
+          { action: view.acceptAction, csrfToken, shown, ...kind.acceptForm },
           submitButton(kind.acceptLabel, 'accent'),
         )
       : linkButton(kind.acceptHref, kind.acceptLabel, 'accent');
@@ -88,6 +90,7 @@ ${lead}
 ${kind.facts}
 ${quotedMessage({ ...view, mcpServerName: view.mcpServer.name, brandName: context.branding.name }, t)}
 ${facts([
+  kind.resource,
   kind.destinationHost === undefined ? undefined : destination(kind.destinationHost, t),
   matchCodeFact(view.matchCode, t),
   view.person === undefined ? undefined : personFact(view.person, t, switchAccount),

@@ -1,8 +1,8 @@
 /**
- * The host of an address as it is shown to people: lower case ASCII (internationalised names as punycode, so that a
- * look-alike letter is visible), with the port when it is not the usual one. UTS 39, RFC 5891.
+ * Returns the host of a URL for display: lower case ASCII (internationalised names as punycode, so look-alike letters are
+ * visible), with the port unless it is the default. UTS 39, RFC 5891.
  *
- * @throws TypeError when the address is neither `https:` nor `http:`, whose hosts alone are normalised that way.
+ * @throws TypeError unless the URL is `https:` or `http:`, because only their hosts are normalised
  */
 export function displayHost(url: URL): string {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
@@ -10,7 +10,7 @@ export function displayHost(url: URL): string {
   return url.host;
 }
 
-/** True for a host as {@link displayHost} makes it. */
+/** Whether a host is in the form of {@link displayHost}. */
 export function isDisplayHost(host: string): boolean {
   return /^(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/.test(host);
 }

@@ -2,9 +2,9 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FormFieldView } from './field-views.ts';
-import { type PageServer, servePages } from './page-server.ts';
 import { formPage } from './pages/form-page.ts';
-import { sampleForm } from './sample-entry-views.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { sampleForm } from './testing/sample-entry-views.ts';
 
 const options = ['a', 'b ', ' c', 'd"<&>\u00e9', '\u{1f469}\u200d\u{1f469}', '日本語'].map((value, index) => ({
   value,
@@ -12,7 +12,7 @@ const options = ['a', 'b ', ' c', 'd"<&>\u00e9', '\u{1f469}\u200d\u{1f469}', '�
 }));
 const base = { label: 'Question', required: false } as const;
 
-/** An answer to every kind of question, with characters that a careless page would lose. */
+/** An answer for every kind of field, with characters that a careless page would lose. */
 const answered: readonly FormFieldView[] = [
   { ...base, name: 'line', control: 'text', value: ` "a" <b> & 'c' \u00e9\u{1f44d}日本 ` },
   { ...base, name: 'lines', control: 'text', maxLength: 4000, value: '\nfirst\n\n  third </textarea>\n' },
@@ -57,7 +57,7 @@ async function withPage<Result>(
   }
 }
 
-/** What arrived with the last POST. */
+/** The body of the last POST. */
 async function posted(page: Page, act: () => Promise<unknown>) {
   const answer = page.waitForResponse(response => response.request().method() === 'POST');
   await act();
@@ -69,7 +69,7 @@ async function posted(page: Page, act: () => Promise<unknown>) {
   };
 }
 
-test('every answer that stands in a form is sent as it is', async () => {
+test('every answer in a form is sent unchanged', async () => {
   const { path, fields } = await withPage(async page => {
     await page.goto(pageServer.page('answered'));
     return posted(page, () => page.click('form[action$="/accept"] button'));
@@ -106,7 +106,7 @@ test('declining sends no answer', async () => {
 });
 
 describe('a secret', () => {
-  test('is typed, and sent with Enter to the accepting form', async () => {
+  test('is typed, and Enter submits it with the accepting form', async () => {
     const sent = await withPage(async page => {
       await page.goto(pageServer.page('credential'));
       await page.fill('#field-key', ' pass "word" ');
@@ -115,7 +115,7 @@ describe('a secret', () => {
     expect(sent).toEqual({ path: '/e/0a.sample/accept', fields: [['field.key', ' pass "word" ']] });
   });
 
-  test('of several lines survives pasting, behind dots', async () => {
+  test('of several lines keeps its line breaks when pasted, and is masked', async () => {
     const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n';
     const sent = await withPage(async page => {
       await page.goto(pageServer.page('credential-multiline'));
@@ -133,7 +133,7 @@ describe('a secret', () => {
     ]);
   });
 
-  test('that is still empty is not sent, and the person is told by the browser', async () => {
+  test('that is empty is not submitted, and the browser reports it', async () => {
     await withPage(async page => {
       await page.goto(pageServer.page('credential-basic'));
       const before = pageServer.received.length;
@@ -143,7 +143,7 @@ describe('a secret', () => {
     });
   });
 
-  test('stands in the way of no one who declines', async () => {
+  test('does not prevent declining', async () => {
     const sent = await withPage(async page => {
       await page.goto(pageServer.page('credential-basic'));
       return posted(page, () => page.click('form[action$="/decline"] button'));
@@ -152,7 +152,7 @@ describe('a secret', () => {
   });
 });
 
-test('faults of a form are ours to tell: it is sent as it is', async () => {
+test('the browser submits a form with faults, so the gateway can report them', async () => {
   const sent = await withPage(async page => {
     await page.goto(pageServer.page('form-faults'));
     return posted(page, () => page.click('form[action$="/accept"] button'));
@@ -160,7 +160,7 @@ test('faults of a form are ours to tell: it is sent as it is', async () => {
   expect(sent.fields).toContainEqual(['field.email', 'ada at northwind']);
 });
 
-test('by keyboard: the summary leads to the field, fields come before the buttons, the safe button first', async () => {
+test('by keyboard the summary leads to the field, and fields come before the buttons, the safe button first', async () => {
   await withPage(async page => {
     await page.goto(pageServer.page('credential-faults'));
     const stops: string[] = [];

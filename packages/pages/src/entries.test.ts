@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { FieldFault, FormFieldView } from './field-views.ts';
-import { hostileStrings } from './hostile-strings.ts';
-import { locales } from './locale.ts';
 import { credentialPage } from './pages/credential-page.ts';
 import { credentialDeletedPage, deleteCredentialPage } from './pages/delete-credential-pages.ts';
 import { credentialDonePage } from './pages/entered-pages.ts';
 import { formPage } from './pages/form-page.ts';
 import { mePage } from './pages/me-page.ts';
 import { passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
-import { sampleEntryPages } from './sample-entry-pages.ts';
+import { everyLocale } from './testing/every-locale.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
+import { sampleEntryPages } from './testing/sample-entry-pages.ts';
 import {
   basicCredential,
   deleteCredential,
@@ -21,19 +21,19 @@ import {
   samplePasskeys,
   sampleSaved,
   secretForm,
-} from './sample-entry-views.ts';
-import { sampleContext, sampleMe } from './sample-views.ts';
+} from './testing/sample-entry-views.ts';
+import { sampleContext, sampleMe } from './testing/sample-views.ts';
 
 const english = sampleContext;
 const inputsOf = (markup: string) => markup.match(/<(?:input|select|textarea)[^>]* name="field\.[^>]*>/g) ?? [];
 const only = (field: FormFieldView) => formPage(english, { ...sampleForm, form: { fields: [field] } });
 
 describe.each(
-  locales.flatMap(locale => Object.entries(sampleEntryPages).map(([name, render]) => ({ locale, name, render }))),
+  everyLocale.flatMap(locale => Object.entries(sampleEntryPages).map(([name, render]) => ({ locale, name, render }))),
 )('$name in $locale', ({ locale, render }) => {
   const markup = render({ ...sampleContext, locale });
 
-  test('every field belongs to the accepting form, and every id stands once', () => {
+  test('every field belongs to the accepting form, and every id is unique', () => {
     for (const input of inputsOf(markup)) expect(input).toContain(' form="answer"');
     if (inputsOf(markup).length > 0)
       expect(markup).toMatch(/<form [^>]*action="\/e\/0a\.sample\/accept"[^>]* id="answer"/);
@@ -41,7 +41,7 @@ describe.each(
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('every reference leads somewhere', () => {
+  test('every id reference has a target', () => {
     const ids = new Set([...markup.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id));
     const references = [...markup.matchAll(/ (?:for|aria-describedby|aria-labelledby|href)="(#?)([^"]*)"/g)]
       .filter(([whole, hash]) => !whole.startsWith(' href') || hash === '#')
@@ -49,7 +49,7 @@ describe.each(
     for (const reference of references) expect(ids).toContain(reference);
   });
 
-  test('nothing that is secret has a value, or a length that would cut it', () => {
+  test('no secret field has a value, or a maximum length that would truncate it', () => {
     expect(markup).not.toMatch(/<input[^>]*type="password"[^>]* value=/);
     expect(markup).not.toMatch(/<textarea class="secret[^>]*>[^<]/);
     expect(markup).not.toMatch(/(?:max|min)length=/);
@@ -57,7 +57,7 @@ describe.each(
 });
 
 describe('a credential', () => {
-  test('is typed into a field that hides it, keeps it as it is and is never filled in by itself', () => {
+  test('has a masked field that keeps it unchanged and is never filled in automatically', () => {
     const [input = ''] = inputsOf(credentialPage(english, sampleCredential));
     for (const attribute of [
       'type="password"',
@@ -71,18 +71,18 @@ describe('a credential', () => {
     }
   });
 
-  test('of several lines keeps them, hidden all the same', () => {
+  test('of several lines keeps its lines and is masked too', () => {
     const input = inputsOf(credentialPage(english, keyCredential)).find(tag => tag.includes('privateKey'));
     expect(input).toMatch(/^<textarea class="secret masked".* autocomplete="off".* spellcheck="false"/);
   });
 
-  test('has a user name that a password manager knows', () => {
+  test('has a user name that a password manager recognises', () => {
     const tags = inputsOf(credentialPage(english, basicCredential));
     expect(tags.map(tag => /autocomplete="([^"]*)"/.exec(tag)?.[1])).toEqual(['username', 'new-password']);
     expect(tags[0]).toContain(' value="ada.okafor"');
   });
 
-  test('does not come back even where the view was given one', () => {
+  test('is not rendered even if the view contains one', () => {
     const forged = { ...sampleCredential.credential.fields[0], value: 'hunter2' } as never;
     const credential = { ...sampleCredential.credential, fields: [forged] };
     expect(credentialPage(english, { ...sampleCredential, credential })).not.toContain('hunter2');
@@ -100,15 +100,15 @@ describe('a credential', () => {
     expect(only(long)).not.toContain('hunter2');
   });
 
-  test('the page says who gets it and for how long', () => {
+  test('the page says who receives it and for how long', () => {
     const once = credentialPage(english, sampleCredential);
-    expect(once).toContain('once, and to nobody else');
+    expect(once).toContain('once, and to no one else');
     const lasting = credentialPage(english, basicCredential);
     expect(lasting).toContain('until you delete them');
     expect(lasting).toContain('<bdi>imap.fabrikam.example</bdi>');
   });
 
-  test('a host that nobody normalised is refused', () => {
+  test('refuses a host that is not normalised', () => {
     const credential = { ...basicCredential.credential, checkedAt: 'Imap.example' };
     expect(() => credentialPage(english, { ...basicCredential, credential })).toThrow(TypeError);
   });
@@ -118,7 +118,7 @@ describe('faults', () => {
   test.each([
     ['form', formPage(english, faultyForm), faultyForm.form.fields],
     ['credential', credentialPage(english, faultyCredential), faultyCredential.credential.fields],
-  ] as const)('of a %s stand at the top, with a way to each field, and at the field', (_name, markup, fields) => {
+  ] as const)('of a %s are shown at the top, with a link to each field, and at the field', (_name, markup, fields) => {
     const summary = markup.slice(markup.indexOf('class="notice"'), markup.indexOf('class="asker"'));
     for (const { name } of fields) {
       expect(summary).toContain(`href="#field-${name}"`);
@@ -129,11 +129,11 @@ describe('faults', () => {
     expect(markup).toMatch(/<title>Please check: /);
   });
 
-  test('are not announced where there is none', () => {
+  test('are not announced if there are none', () => {
     expect(formPage(english, sampleForm)).not.toMatch(/aria-invalid|class="field-fault"|Please check/);
   });
 
-  test('keep what was typed, unless it is secret', () => {
+  test('keep the typed values, except secrets', () => {
     expect(formPage(english, faultyForm)).toContain(' value="ada at northwind"');
     const page = formPage(english, { ...secretForm, notice: 'fields_invalid' });
     expect(page).toContain(' value="4711"');
@@ -152,12 +152,12 @@ describe('faults', () => {
     'too_few',
     'too_many',
     'pattern',
-  ] satisfies FieldFault[])('%s has words at every kind of field', fault => {
+  ] satisfies FieldFault[])('%s has a text for every kind of field', fault => {
     for (const field of [
       ...sampleForm.form.fields,
       { control: 'text', name: 'x', label: 'x', required: true } as const,
     ]) {
-      for (const locale of locales) {
+      for (const locale of everyLocale) {
         const view = { ...sampleForm, form: { fields: [{ ...field, fault }] } };
         const words = /id="fault-[^"]*">.*?<span>(.*?)<\/span><\/p>/.exec(formPage({ ...english, locale }, view))?.[1];
         expect(words?.length).toBeGreaterThan(3);
@@ -166,7 +166,7 @@ describe('faults', () => {
   });
 });
 
-test('a text of another form than asked for, and a secret that was pasted wrong, have words of their own', () => {
+test('a text in the wrong format and a badly pasted secret have different texts', () => {
   const field = { control: 'text', name: 'x', label: 'x', required: true, fault: 'pattern' } as const;
   const words = [field, { ...field, secret: true as const }].map(
     one =>
@@ -178,13 +178,13 @@ test('a text of another form than asked for, and a secret that was pasted wrong,
 });
 
 describe('a form', () => {
-  test('leaves the checking to us, unless a way back would cost typing a secret again', () => {
+  test('leaves validation to the gateway, unless an error would make the user retype a secret', () => {
     expect(formPage(english, sampleForm)).toContain(' id="answer" novalidate>');
     expect(formPage(english, secretForm)).not.toContain('novalidate');
     expect(credentialPage(english, sampleCredential)).not.toContain('novalidate');
   });
 
-  test('says what an answer must be like before it is given', () => {
+  test('describes the accepted answers before the user types', () => {
     const base = { name: 'x', label: 'x', required: true } as const;
     const hintOf = (field: FormFieldView) => /id="hint-x">(.*?)<\/p>/.exec(only(field))?.[1];
     expect(hintOf({ ...base, control: 'text', minLength: 1, maxLength: 9 })).toBe('9 characters at most.');
@@ -208,14 +208,14 @@ describe('a form', () => {
     expect(markup.match(/type="radio"/g)?.length ?? 0).toBe(control === 'radio' ? count : 0);
   });
 
-  test('offers no answer where none is needed', () => {
+  test('offers an empty choice where no answer is required', () => {
     const options = [{ value: 'a', title: 'A' }];
     const field = { control: 'select', name: 'x', label: 'x', options } as const;
     expect(only({ ...field, required: false })).toMatch(/type="radio" value="" checked/);
     expect(only({ ...field, required: true })).not.toContain('value=""');
   });
 
-  test('asks phones for the right keyboard, and for one with a minus where there may be one', () => {
+  test('requests the right keyboard on phones, with a minus if negative numbers are allowed', () => {
     const modeOf = (field: FormFieldView) => /inputmode="([^"]*)"/.exec(only(field))?.[1];
     const base = { name: 'x', label: 'x', required: true } as const;
     expect(modeOf({ ...base, control: 'integer', minimum: 0 })).toBe('numeric');
@@ -225,7 +225,7 @@ describe('a form', () => {
     expect(modeOf({ ...base, control: 'text', format: 'uri' })).toBe('url');
   });
 
-  test('a name that could leave its place is refused', () => {
+  test('a field name that could break out of its attribute is refused', () => {
     const field = { control: 'text', name: 'a"b', label: 'x', required: true, fault: 'missing' } as const;
     expect(() => formPage(english, { ...sampleForm, notice: 'fields_invalid', form: { fields: [field] } })).toThrow(
       TypeError,
@@ -308,7 +308,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
     ];
   };
 
-  test('adds no tag and no attribute anywhere', () => {
+  test('hostile text adds no tag and no attribute anywhere', () => {
     expect(render(hostile).map(tagsOf)).toEqual(render('benign').map(tagsOf));
   });
 });

@@ -6,16 +6,16 @@ import { isShortRun } from '@postern/testkit/run-size';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Locale } from './locale.ts';
-import { type PageServer, servePages } from './page-server.ts';
 import { accentColours } from './palette.ts';
-import { sampleApprovalPages } from './sample-approval-pages.ts';
-import { samplePages } from './sample-pages.ts';
-import { sampleBranding } from './sample-views.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { sampleApprovalPages } from './testing/sample-approval-pages.ts';
+import { samplePages } from './testing/sample-pages.ts';
+import { sampleBranding } from './testing/sample-views.ts';
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
 const approvals = Object.keys(sampleApprovalPages).filter(
-  name => !/^(?:receipt|confirmed|charge-processing|passkey-wait)/.test(name),
+  name => !/^(?:receipt|confirmed|charge-processing|passkey-wait|daily-limit)/.test(name),
 );
 /** Pages that offer two decisions. */
 const decisions = [
@@ -29,7 +29,7 @@ const stylePage = () => '<!doctype html><html lang="en"><title>x</title><p style
 
 const phone = 320;
 type Theme = 'light' | 'dark';
-/** Pages that are also checked in other media: those with the most on them, and all approvals. */
+/** Pages that are also checked in other media: those with the most content, and all approvals. */
 const inOtherMedia = new Set([
   ...Object.keys(sampleApprovalPages),
   ...['connect', 'connect-extreme', 'leaving-extreme', 'done', 'device-extreme', 'me', 'me-extreme'],
@@ -49,10 +49,10 @@ afterAll(async () => {
   await pageServer[Symbol.asyncDispose]();
 });
 
-/** A tab, and what it reports while pages load in it. */
+/** A tab, and its reports while pages load in it. */
 interface Tab {
   readonly page: Page;
-  /** What the content security policy stopped. */
+  /** Violations of the content security policy. */
   readonly violations: readonly string[];
   /** Requests to other origins. */
   readonly foreign: readonly string[];
@@ -86,7 +86,7 @@ interface Button {
 
 /** One page in one look. */
 interface Look {
-  /** By how many pixels the page is wider than its window. */
+  /** Number of pixels by which the page is wider than its window. */
   readonly overflow: number;
   readonly accent: string;
   readonly buttons: readonly Button[];
@@ -118,7 +118,7 @@ const rightToLeftSource = `(() => {
   return overflow;
 })()`;
 
-/** What axe-core finds, of any impact. */
+/** Findings of axe-core, of any impact. */
 function findingsOf(page: Page, rules: 'all' | readonly string[]): Promise<{ id: string; html: string }[]> {
   const chosen = rules === 'all' ? {} : { runOnly: rules };
   const options = JSON.stringify({ resultTypes: ['violations'], selectors: false, ...chosen });
@@ -136,14 +136,14 @@ interface Visit {
   readonly findings: readonly { readonly id: string; readonly html: string }[];
 }
 
-/** What is checked in one locale. */
+/** The checks of one locale. */
 interface Round {
   readonly locale: Locale;
-  /** In this order, on the page as it was loaded once. */
+  /** In this order, after loading the page once. */
   readonly looks: readonly {
     readonly width: number;
     readonly theme: Theme;
-    /** Rules of axe-core. Default none. */
+    /** Rules of axe-core. Default: none. */
     readonly rules?: 'all' | readonly string[];
   }[];
   /** Whether other media are checked as well, after the looks. */
@@ -182,13 +182,13 @@ async function visit(page: Page, name: string, round: Round): Promise<Visit> {
   return { facts: await page.evaluate<Visit['facts']>(factsSource), looks, media, findings };
 }
 
-/** Changes only what differs: a change of width costs half as much as loading the page again. */
+/** Changes only the settings that differ: a change of width costs half as much as loading the page again. */
 async function show(page: Page, width: number, theme: Theme): Promise<void> {
   if (page.viewportSize()?.width !== width) await page.setViewportSize({ width, height: 800 });
   await page.emulateMedia({ colorScheme: theme });
 }
 
-/** What a sound page shows in every look. */
+/** The expected result of a page in every look. */
 function expectSound({ facts, looks, media, findings }: Visit, name: string, locale: Locale): void {
   const { language, isTitled, logoWidth, firstDecision } = facts;
   const sound = { name, language: locale, isTitled: true, logoWidth: 48, findings: [] };
@@ -217,7 +217,7 @@ const titled = rounds.map(round => {
 });
 
 test.each(titled)(
-  '%s: every page fits its window, loads nothing foreign, weighs both decisions the same%s',
+  '%s: every page fits its window, loads nothing from other origins, gives both decisions equal weight%s',
   { timeout: 300_000 },
   async (_look, _audit, { round, isAudited }) => {
     await withTab({ hasAxe: isAudited }, async ({ page, violations, foreign }) => {
@@ -228,7 +228,7 @@ test.each(titled)(
   },
 );
 
-test('every check finds what is wrong with a bad page', async () => {
+test('every check finds the fault of a bad page', async () => {
   const [round] = rounds;
   if (round === undefined) throw new TypeError('no round');
   await withTab({ hasAxe: true }, async ({ page }) => {
@@ -245,14 +245,14 @@ test('every check finds what is wrong with a bad page', async () => {
   });
 });
 
-test('the watch for foreign requests sees another origin', async () => {
+test('the check for foreign requests reports another origin', async () => {
   await withTab({ hasAxe: false }, async ({ page, foreign }) => {
     await page.goto(pageServer.page('done').replace('127.0.0.1', 'localhost'));
     expect(foreign).not.toEqual([]);
   });
 });
 
-test('the watch for stopped content sees an inline style', async () => {
+test('the check for blocked content reports an inline style', async () => {
   await withTab({ hasAxe: false }, async ({ page, violations }) => {
     await page.goto(pageServer.page('inline-style'));
     await expect.poll(() => violations.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** The inputs of a form, one kind of answer each. */
+/** The form controls, one per kind of field. */
 import { formFaultText, hintText, isLongText } from './field-texts.ts';
 import type { FormFieldView, OptionView } from './field-views.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { attributes, type Html, html } from './html.ts';
 import { isolate, type Translator } from './translator.ts';
 
-/** As many choices as the eye takes in at once stand open; more fold into a list. */
+/** Maximum number of options shown as radio buttons; more become a list. */
 const openOptions = 5;
 
 type Field<Control extends FormFieldView['control']> = Extract<FormFieldView, { control: Control }>;
@@ -23,11 +23,11 @@ export function formFieldNotes(field: FormFieldView, t: Translator): FieldNotes 
   return {
     name: field.name,
     label: field.label,
-    // A box that is not ticked is an answer too.
+    // An unticked box is a valid value too.
     optional: !field.required && field.control !== 'boolean',
-    ...(field.description === undefined ? {} : { help: field.description }),
-    ...(hint === undefined ? {} : { hint }),
-    ...(field.fault === undefined ? {} : { fault: formFaultText(field, field.fault, t) }),
+    help: field.description,
+    hint,
+    fault: field.fault && formFaultText(field, field.fault, t),
   };
 }
 
@@ -48,22 +48,22 @@ export function formControl(field: FormFieldView, notes: FieldNotes, t: Translat
 }
 
 /**
- * A secret of one line. `new-password` because the browser must not fill it in by itself: what it keeps for this origin was
- * typed for another MCP server. Pasting and filling by hand from a password manager work as everywhere.
+ * Renders a secret of one line. `new-password` stops the browser from filling in a value that the user saved for another MCP
+ * server on this origin. Pasting and password managers work as usual.
  */
 export function secretInput(notes: FieldNotes): Html {
   return html`<input class="secret"${inputAttributes(notes, { type: 'password', autocomplete: 'new-password', ...asTyped })}>`;
 }
 
 /**
- * A secret of several lines, such as a private key: a field of one line would drop the line breaks on pasting. The dots come from
- * the stylesheet, and `autocomplete` keeps the text out of what browsers save of a page.
+ * Renders a secret of several lines, such as a private key, whose line breaks a one-line field would drop. The stylesheet masks
+ * it, and `autocomplete` keeps browsers from saving it.
  */
 export function secretText(notes: FieldNotes): Html {
   return html`<textarea class="secret masked"${inputAttributes(notes, { rows: 6, autocomplete: 'off', ...asTyped })}></textarea>`;
 }
 
-/** Nothing may change or send elsewhere what is typed. */
+/** Turns off browser features that change the input or send it elsewhere. */
 export const asTyped = { autocapitalize: 'none', autocorrect: 'off', spellcheck: 'false' };
 
 function text(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
@@ -76,7 +76,7 @@ function text(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
 }
 
 function textArea(notes: FieldNotes, value = ''): Html {
-  // HTML drops one line break right behind the tag, so that ours goes and a first one of the text stays.
+  // HTML drops the first line break after the tag, so add one to keep a leading line break of the text.
   return html`<textarea${inputAttributes(notes, { rows: 5 })}>${`\n${value}`}</textarea>`;
 }
 
@@ -95,8 +95,8 @@ function textLook(format: Field<'text'>['format']): Readonly<Record<string, stri
 }
 
 /**
- * Numbers are typed as text: number fields change on scrolling, and send nothing at all for what they cannot read, so that
- * nobody could be told what was wrong.
+ * Renders a number as a text input. A number input changes on scrolling, and submits nothing for invalid input, so the page
+ * could not explain the fault.
  */
 function number(field: Field<'number' | 'integer'>, notes: FieldNotes, t: Translator): Html {
   const inputmode = (field.minimum ?? -1) < 0 ? undefined : field.control === 'integer' ? 'numeric' : 'decimal';
@@ -119,7 +119,7 @@ ${notesBelow(notes)}</div>
 function radios(field: Field<'select'>, notes: FieldNotes, t: Translator): Html {
   const open = field.options.map(option => ({ ...option, title: html`<span translate="no">${option.title}</span>` }));
   const none = { value: '', title: t.html('fields.noAnswer') };
-  // What was chosen by radio cannot be taken back, so that no answer has to be a choice as well.
+  // A radio button cannot be unselected, so an optional choice needs an option for no value.
   const options = notes.optional ? [...open, none] : open;
   const chosen = field.value ?? (notes.optional ? '' : undefined);
   const inputs = options.map(({ value, title }, index) =>
@@ -149,7 +149,7 @@ function boxes(field: Field<'multi-select'>, notes: FieldNotes, t: Translator): 
   return groupedField(notes, {}, html`<div class="choices">${inputs}</div>`, t);
 }
 
-/** The first has the id that the summary of faults leads to. */
+/** The first input has the id that the fault summary links to. */
 function choice(
   title: Html,
   notes: FieldNotes,
@@ -174,7 +174,7 @@ function optionOf({ value, title }: OptionView, chosen: string): Html {
   return html`<option${attributes({ value, selected: value === chosen })}>${isolate(title)}</option>`;
 }
 
-/** A local time and its offset: the browser knows no more without a script, and RFC 3339 wants both. */
+/** Renders a local time and an offset. RFC 3339 needs both, and without a script browsers have no input with an offset. */
 function moment(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
   const [local = '', offset = 'Z'] = typeof field.value === 'string' ? [field.value] : (field.value ?? []);
   const time = html`<input${inputAttributes(notes, { type: 'datetime-local', step: 'any', value: local })}>`;
@@ -187,7 +187,7 @@ function moment(field: Field<'text'>, notes: FieldNotes, t: Translator): Html {
   return labelledField(notes, html`<div class="at">${time}${zone}</div>`, t);
 }
 
-/** Every offset from UTC that is in use, by whole hours and by the parts of hours that some places have. */
+/** Every offset from UTC in use: whole hours, and the fractions of hours that some places use. */
 const offsets: readonly string[] = [
   ...[-12, -11, -10, -9.5, -9, -8, -7, -6, -5, -4, -3.5, -3, -2, -1].map(offsetText),
   'Z',

@@ -2,14 +2,14 @@ import type { CredentialFieldView, FieldFault, FormFieldView } from './field-vie
 import { type Html, ownText } from './html.ts';
 import type { Translator } from './translator.ts';
 
-/** A text that may be longer than this gets room for several lines. */
+/** Fields with a larger maximum length get several lines. */
 const oneLine = 200;
 
 export function isLongText({ format, maxLength = 0 }: Extract<FormFieldView, { control: 'text' }>): boolean {
   return format === undefined && maxLength > oneLine;
 }
 
-/** What an answer must be like, said before anybody answers. */
+/** Describes the constraints of a field. */
 export function hintText(field: FormFieldView, t: Translator): Html | undefined {
   switch (field.control) {
     case 'text':
@@ -52,12 +52,12 @@ function itemsHint(field: Extract<FormFieldView, { control: 'multi-select' }>, t
   return min > 0 ? t.html('hint.minItems', numbers({ min }, t)) : undefined;
 }
 
-/** What is wrong, and what would be right. */
+/** Describes a fault and how to fix it. */
 export function formFaultText(field: FormFieldView, fault: FieldFault, t: Translator): Html {
   switch (field.control) {
     case 'text':
       if (fault === 'format' && field.format !== undefined) return formatFault(field.format, t);
-      // A secret is pasted, and what went wrong is then another thing.
+      // Secrets are usually pasted, so their faults have other causes.
       if (fault === 'pattern' && field.secret !== true) return t.html('fault.otherForm');
       return textFault(field, fault, t);
     case 'number':
@@ -108,13 +108,13 @@ function textFault(field: { minLength?: number; maxLength?: number }, fault: Fie
   if (fault === 'missing' || fault === 'pattern') return t.html(`fault.${fault}`);
   if (fault === 'too_short' && field.minLength !== undefined)
     return t.html('fault.too_short', numbers({ min: field.minLength }, t));
-  // A text without a length of its own is too long beyond what any may have, which nobody types.
+  // A field without `maxLength` only exceeds the global limit, which no typed text reaches.
   if (fault === 'too_long' && field.maxLength !== undefined)
     return t.html('fault.too_long', numbers({ max: field.maxLength }, t));
   return t.html('fault.other');
 }
 
-/** Numbers as one would type them, digit by digit: the shortest decimal that is this number, without grouping. */
+/** Formats numbers for typing: the shortest decimal, without grouping. */
 function numbers<Name extends string>(values: Readonly<Record<Name, number>>, t: Translator): Record<Name, Html> {
   const format = new Intl.NumberFormat(t.locale, { maximumFractionDigits: 20, useGrouping: false });
   const entries = Object.entries<number>(values).map(([name, value]) => [
@@ -124,7 +124,7 @@ function numbers<Name extends string>(values: Readonly<Record<Name, number>>, t:
   return Object.fromEntries(entries) as Record<Name, Html>;
 }
 
-/** What would fill lines with zeros is left as it is. */
+/** Keeps the exponent of numbers with many zeros. */
 function isPlain(value: number): boolean {
   return !String(value).includes('e');
 }

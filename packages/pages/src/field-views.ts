@@ -1,6 +1,6 @@
-/** What pages are told about what a person is asked to type in. */
+/** View data of the fields that the user fills in. */
 
-/** What was wrong with what was typed. */
+/** Why the value of a field is invalid. */
 export type FieldFault =
   | 'missing'
   | 'type'
@@ -25,12 +25,12 @@ interface CredentialFieldFrame {
   readonly fault?: Extract<FieldFault, 'missing' | 'pattern' | 'too_long'>;
 }
 
-/** One value of a credential. What is secret has no way back to the page. */
+/** One field of a credential. Pages never receive secret values back. */
 export type CredentialFieldView = CredentialFieldFrame &
   (
     | {
         readonly secret: true;
-        /** A private key, or anything else that loses its line breaks in a field of one line. */
+        /** A multi-line secret, such as a private key. */
         readonly multiline?: boolean;
         readonly value?: never;
       }
@@ -39,7 +39,7 @@ export type CredentialFieldView = CredentialFieldFrame &
 
 export interface OptionView {
   readonly value: string;
-  /** What people read; the value itself where nobody wrote one. */
+  /** The text that users read. Falls back to the value. */
   readonly title: string;
 }
 
@@ -60,12 +60,12 @@ interface TextFieldFacts {
   readonly maxLength?: number;
 }
 
-/** One question of a form. Values are as a form posts them: texts. */
+/** One field of a form. Values are texts, as posted by browsers. */
 export type FormFieldView = FormFieldFrame &
   (
     | (TextFieldFacts & {
         readonly secret?: false;
-        /** A `date-time` may also come in two: a local time and its offset. */
+        /** A `date-time` may have two values: a local time and its offset. */
         readonly value?: string | readonly string[];
       })
     | (TextFieldFacts & { readonly secret: true; readonly value?: never })

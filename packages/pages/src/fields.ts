@@ -1,32 +1,32 @@
-/** Fields to fill in: their frame, their notes, and what was wrong with them, linked so that every reader meets all of it. */
+/** Input fields with their frame, notes and faults, linked for screen readers. */
 import { type Attributes, attributes, type Html, html, joinHtml, onPage } from './html.ts';
 import { icons } from './icons.ts';
 import { paragraphs } from './parts.ts';
 import type { Translator } from './translator.ts';
 
-/** The accepting form. Fields stand above the match code and the person, and belong to it by this id (HTML `form` attribute). */
+/** Id of the accepting form. Fields are above the match code and refer to the form by id (HTML `form` attribute). */
 export const answerFormId = 'answer';
 
-/** The notes of one field, already in words. */
+/** The notes of one field, as translated text. */
 export interface FieldNotes {
   readonly name: string;
   readonly label: string;
   readonly optional: boolean;
-  /** The MCP server's words about it. */
-  readonly help?: string;
-  /** Our words about it. */
-  readonly hint?: Html;
-  readonly fault?: Html;
+  /** Text of the MCP server. */
+  readonly help?: string | undefined;
+  /** Text of the gateway. */
+  readonly hint?: Html | undefined;
+  readonly fault?: Html | undefined;
 }
 
-/** Where a link to the field leads: its input, or the first of its inputs. */
+/** Returns the link target of a field: its first input. */
 export function fieldId(name: string): string {
   return `field-${name}`;
 }
 
 /**
- * The attributes that every input of a field has. `maxlength` is not among them: it cuts off what is pasted without a word, and
- * counts otherwise than the gateway does.
+ * Returns the attributes of every input of a field. Omits `maxlength`, which silently truncates pasted text and counts
+ * differently from the gateway.
  */
 export function inputAttributes(
   notes: FieldNotes,
@@ -43,7 +43,7 @@ export function inputAttributes(
   });
 }
 
-export function describedBy({ name, help, hint, fault }: FieldNotes): string | undefined {
+function describedBy({ name, help, hint, fault }: FieldNotes): string | undefined {
   const ids = [
     fault === undefined ? undefined : `fault-${name}`,
     help === undefined ? undefined : `help-${name}`,
@@ -52,7 +52,7 @@ export function describedBy({ name, help, hint, fault }: FieldNotes): string | u
   return ids.length === 0 ? undefined : ids.join(' ');
 }
 
-/** A field of one input. */
+/** Renders a field with one input. */
 export function labelledField(notes: FieldNotes, input: Html, t: Translator): Html {
   return html`<div class="field"><label for="${fieldId(notes.name)}">${labelText(notes, t)}</label>
 ${notesBelow(notes)}
@@ -60,7 +60,7 @@ ${input}</div>
 `;
 }
 
-/** A field of several inputs, which together have one name. */
+/** Renders a field with several inputs under one label. */
 export function groupedField(
   notes: FieldNotes,
   group: Readonly<Record<string, string | boolean | undefined>>,
@@ -74,7 +74,7 @@ ${inputs}</fieldset>
 `;
 }
 
-export function labelText({ label, optional }: FieldNotes, t: Translator): Html {
+function labelText({ label, optional }: FieldNotes, t: Translator): Html {
   const mark = optional ? html` <span class="optional">${t.html('fields.optional')}</span>` : undefined;
   return html`<span translate="no">${label}</span>${mark}`;
 }
@@ -89,7 +89,7 @@ export function notesBelow({ name, help, hint, fault }: FieldNotes): Html {
   ]);
 }
 
-/** All fields under one heading, and whose words they are. */
+/** Renders all fields under one heading that names the author of their texts. */
 export function fieldSection(
   section: { heading: Html; fields: readonly Html[]; mcpServerName: string; brandName: string; safety?: Html },
   t: Translator,
@@ -106,7 +106,7 @@ ${safety}
 </section>`;
 }
 
-/** At the top of the page: what has to be looked at again, with a way to each place. */
+/** Renders the fault summary at the top of the page, with a link to each field. */
 export function faultSummary(notes: readonly FieldNotes[], more: readonly Html[], t: Translator): Html {
   const links = notes
     .filter(({ fault }) => fault !== undefined)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { hostileStrings } from './hostile-strings.ts';
 import { attributes, contactUrl, html, joinHtml, onPage, ownPath, ownText, webUrl } from './html.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
 
-/** Undoes exactly the references escaping makes. */
+/** Decodes exactly the references that escaping creates. */
 const unescapeHtml = (markup: string) => markup.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 
 describe('escaping', () => {
@@ -13,31 +13,31 @@ describe('escaping', () => {
     expect(unescapeHtml(inner)).toBe(hostile);
   });
 
-  test.each(hostileStrings)('an attribute stays one attribute: %j', hostile => {
+  test.each(hostileStrings)('a value cannot leave its attribute: %j', hostile => {
     const markup = `${html`<p title="${hostile}" class="a ${hostile}"></p>`}`;
     expect(markup.match(/"/g)).toHaveLength(4);
     expect(markup.match(/[<>]/g)).toHaveLength(4);
   });
 
-  test.each(hostileStrings)('a title holds no markup: %j', hostile => {
+  test.each(hostileStrings)('a title contains no markup: %j', hostile => {
     expect(`${html`<title>${hostile}</title>`}`.match(/[<>]/g)).toHaveLength(4);
   });
 });
 
 describe('values', () => {
-  test('markup, lists of markup and nothing', () => {
+  test('renders markup, lists of markup and undefined', () => {
     const items = ['a', 'b'].map(item => html`<li>${item}</li>`);
     expect(`${html`<ul>${items}${undefined}</ul>`}`).toBe('<ul><li><bdi>a</bdi></li><li><bdi>b</bdi></li></ul>');
     expect(`${joinHtml(items)}`).toBe('<li><bdi>a</bdi></li><li><bdi>b</bdi></li>');
     expect(`${html`<p>${ownText('a < b')}</p>`}`).toBe('<p>a &#60; b</p>');
   });
 
-  test('an option holds text only', () => {
+  test('an option contains text only', () => {
     expect(`${html`<option>${'a < b'}</option>`}`).toBe('<option>a &#60; b</option>');
     expect(() => html`<option>${html`<b></b>`}</option>`).toThrow(TypeError);
   });
 
-  test('text after a title is text again', () => {
+  test('text after a title is isolated again', () => {
     expect(`${html`<title>${'a'}</title><p>${'b'}</p>`}`).toBe('<title>a</title><p><bdi>b</bdi></p>');
   });
 
@@ -48,18 +48,18 @@ describe('values', () => {
     expect(() => html`<p title="${forged}"></p>`).toThrow(TypeError);
   });
 
-  test('text made at run time does not pass for a template', () => {
+  test('a string created at run time is refused as a template', () => {
     const forged = ['<b>', '</b>'] as unknown as TemplateStringsArray;
     expect(() => html(forged, 'x')).toThrow(TypeError);
     expect(() => html(Object.assign(['<b></b>'], { raw: ['<b></b>'] }))).toThrow(TypeError);
   });
 
-  test('markup does not fit into an attribute or a title', () => {
+  test('markup is refused in an attribute or a title', () => {
     expect(() => html`<p title="${html`<b></b>`}"></p>`).toThrow(TypeError);
     expect(() => html`<title>${html`<b></b>`}</title>`).toThrow(TypeError);
   });
 
-  test('a bare string does not fit where an address belongs', () => {
+  test('a bare string is refused as an address', () => {
     expect(() => html`<a href="${'/path'}">x</a>`).toThrow(TypeError);
     expect(() => html`<img src="${'/path'}" alt="">`).toThrow(TypeError);
     expect(() => html`<form action="${'/path'}"></form>`).toThrow(TypeError);
@@ -67,8 +67,8 @@ describe('values', () => {
   });
 });
 
-describe('attributes chosen by data', () => {
-  test('stand with a value, without one, or not at all', () => {
+describe('attributes that depend on data', () => {
+  test('are rendered with a value, without one, or not at all', () => {
     const chosen = attributes({ id: 'a', rows: 3, required: true, checked: false, title: undefined, value: '' });
     expect(`${html`<p${chosen}></p>`}`).toBe('<p id="a" rows="3" required value=""></p>');
     expect(`${html`<p class="b"${attributes({})}>${'x'}</p>`}`).toBe('<p class="b"><bdi>x</bdi></p>');
@@ -164,7 +164,7 @@ describe('addresses', () => {
     expect(() => contactUrl(href)).toThrow(TypeError);
   });
 
-  test.each(['', '#a', 'a b', '1', 'a"', 'a/b', 'a:b', ...notTheWeb])('not a place on the page: %j', id => {
+  test.each(['', '#a', 'a b', '1', 'a"', 'a/b', 'a:b', ...notTheWeb])('not an element id: %j', id => {
     expect(() => onPage(id)).toThrow(TypeError);
   });
 

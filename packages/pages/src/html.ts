@@ -1,9 +1,9 @@
 /**
  * HTML that is escaped by construction.
  *
- * An `Html` value can only come from a template literal in this package, and every value in it is escaped for the place
- * where it stands. The static text around a value decides that place, once per template, and a place in which escaping
- * could not help (an unquoted attribute, a tag name, a comment, `style`, an event handler) is refused outright.
+ * An `Html` value can only come from a template literal in this package, and every value in it is escaped for its
+ * context. The static text around a value determines the context, once per template. A context that escaping cannot
+ * make safe is refused: an unquoted attribute, a tag name, a comment, `style`, an event handler.
  */
 
 import { passkeyScript } from './passkey-script.ts';
@@ -28,10 +28,10 @@ class CheckedUrl {
   }
 }
 
-/** Finished markup. The class behind it is not exported: markup is made by {@link html} and by nothing else. */
+/** Finished markup. Its class is not exported, so only {@link html} creates markup. */
 export type Html = TrustedHtml;
 
-/** An address that may stand in `href`, `src` or `action`; made by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
+/** A URL for `href`, `src` or `action`, created by {@link ownPath}, {@link webUrl} or {@link contactUrl}. */
 export type Url = CheckedUrl;
 
 class CheckedAttributes {
@@ -44,10 +44,10 @@ class CheckedAttributes {
   }
 }
 
-/** The attributes of one tag; made by {@link attributes}. */
+/** The attributes of one tag, created by {@link attributes}. */
 export type Attributes = CheckedAttributes;
 
-/** What may be interpolated. A bare string is an outside value: in running text it is escaped and isolated in `<bdi>`. */
+/** Values allowed in templates. A bare string is untrusted: in running text it is escaped and isolated in `<bdi>`. */
 export type Interpolation = string | Html | Url | Attributes | readonly Html[] | undefined;
 
 type Place = 'text' | 'plain-text' | 'attribute' | 'url' | 'attributes';
@@ -60,11 +60,11 @@ const refusedAttributes = /^(?:on.*|style|srcdoc|srcset|formaction|ping)$/;
 const placesByTemplate = new WeakMap<TemplateStringsArray, readonly Place[]>();
 
 /**
- * Tagged template for markup. In running text a string is escaped and wrapped in `<bdi>`, an `Html` value stands as it
- * is and `undefined` leaves nothing; in an attribute a string is escaped; in `href`, `src` and `action` only a `Url` may
- * stand, as the whole value; and at the end of an opening tag what {@link attributes} made.
+ * Tagged template for markup. In running text a string is escaped and wrapped in `<bdi>`, an `Html` value is inserted
+ * unchanged, and `undefined` renders nothing. In an attribute a string is escaped. `href`, `src` and `action` accept
+ * only a `Url` as the whole value. The end of an opening tag accepts only the result of {@link attributes}.
  *
- * @throws TypeError when a template or a value breaks these rules (a fault of the page, never of the data).
+ * @throws TypeError if a template or a value breaks these rules, which is a fault of the page, never of the data.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Interpolation[]): Html {
   let places = placesByTemplate.get(strings);
@@ -80,10 +80,10 @@ export function html(strings: TemplateStringsArray, ...values: readonly Interpol
 }
 
 /**
- * Attributes that are there or not depending on data, for the end of an opening tag: `<input${attributes({ required })}>`. `true`
- * stands without a value, `false` and `undefined` leave nothing.
+ * Attributes that depend on data, for the end of an opening tag: `<input${attributes({ required })}>`. `true` renders
+ * the name without a value; `false` and `undefined` render nothing.
  *
- * @throws TypeError for a name whose value escaping could not make safe, addresses among them.
+ * @throws TypeError for a name whose value escaping cannot make safe, such as an address.
  */
 export function attributes(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
   return new CheckedAttributes(
@@ -99,21 +99,21 @@ export function attributes(values: Readonly<Record<string, string | number | boo
   );
 }
 
-/** Text of our own, escaped but not isolated: it shares the page's language and direction. */
+/** Trusted text: escaped but not isolated, because it has the page's language and direction. */
 export function ownText(text: string): Html {
   return new TrustedHtml(escapeHtml(text));
 }
 
-/** Joins markup without anything in between. */
+/** Concatenates markup. */
 export function joinHtml(parts: readonly Html[]): Html {
   return new TrustedHtml(parts.join(''));
 }
 
 /**
- * The one script element there is, since templates refuse them. It takes no other path, holds no inline script, and runs
- * when the page is complete.
+ * Renders the only script element, because templates refuse scripts. It contains no inline script and runs when the page is
+ * complete.
  *
- * @throws TypeError for every path but that of {@link passkeyScript}.
+ * @throws TypeError for any path other than that of {@link passkeyScript}
  */
 export function passkeyScriptElement(path: string): Html {
   if (path !== passkeyScript.path) throw new TypeError('not the script of the passkey page');
@@ -121,14 +121,14 @@ export function passkeyScriptElement(path: string): Html {
 }
 
 /** Escapes for text and for double- or single-quoted attributes. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"'`]/g, character => `&#${character.charCodeAt(0)};`);
 }
 
 /**
  * A path on our own origin, for form actions, images and the stylesheet.
  *
- * @throws TypeError when `path` would leave the origin or holds characters that have no place in a URL.
+ * @throws TypeError if `path` would leave the origin or contains characters that are invalid in a URL
  */
 export function ownPath(path: string): Url {
   if (!isOwnPath(path)) throw new TypeError('not a path on this origin');
@@ -136,19 +136,19 @@ export function ownPath(path: string): Url {
 }
 
 /**
- * A place on the same page.
+ * Returns a link to an element of the same page.
  *
- * @throws TypeError when `id` is no plain name.
+ * @throws TypeError when `id` is no plain name
  */
 export function onPage(id: string): Url {
-  if (!/^[A-Za-z][\w.-]*$/.test(id)) throw new TypeError('not the name of a place');
+  if (!/^[A-Za-z][\w.-]*$/.test(id)) throw new TypeError('not a plain element id');
   return new CheckedUrl(`#${id}`);
 }
 
 /**
- * A path on our own origin or an absolute `https:` or `http:` address, for links.
+ * Returns a path on our own origin, or an absolute `https:` or `http:` address, for links.
  *
- * @throws TypeError for every other scheme, for embedded user names, and for what is no address at all.
+ * @throws TypeError for every other scheme, for embedded user names, and for invalid addresses.
  */
 export function webUrl(href: string): Url {
   if (isOwnPath(href)) return new CheckedUrl(href);
@@ -159,16 +159,16 @@ export function webUrl(href: string): Url {
 }
 
 /**
- * What {@link webUrl} takes, or a `mailto:` address.
+ * Like {@link webUrl}, but also accepts a `mailto:` address.
  *
- * @throws TypeError for everything else.
+ * @throws TypeError for everything else
  */
 export function contactUrl(href: string): Url {
   const url = URL.parse(href);
   return url?.protocol === 'mailto:' ? new CheckedUrl(url.href) : webUrl(href);
 }
 
-/** Exactly one leading slash, and no backslash, white space or control character a browser would read past. */
+/** Exactly one leading slash, and no backslash, white space or control character, which browsers ignore. */
 function isOwnPath(path: string): boolean {
   return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path);
 }
@@ -194,7 +194,7 @@ function render(value: Interpolation, place: Place | undefined): string {
     case undefined:
       break;
   }
-  throw new TypeError(`a value of this type cannot stand in the place "${place}"`);
+  throw new TypeError(`a value of this type cannot be used in the context "${place}"`);
 }
 
 function renderList(values: readonly unknown[]): string {
@@ -206,9 +206,9 @@ function renderList(values: readonly unknown[]): string {
     .join('');
 }
 
-/** Reads the static text of a template and names the place of every value in it. */
+/** Parses the static text of a template and determines the context of each value. */
 function findPlaces(strings: TemplateStringsArray): readonly Place[] {
-  if (!Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) throw refused('what is not a template literal');
+  if (!Object.isFrozen(strings) || !Object.isFrozen(strings.raw)) throw refused('anything but a template literal');
   const places: Place[] = [];
   let within: 'text' | 'tag' | 'value' = 'text';
   let element = '';
@@ -240,7 +240,8 @@ function findPlaces(strings: TemplateStringsArray): readonly Place[] {
     if (isLast && within !== 'text') throw refused('a tag that is not closed');
     if (isLast) return;
     if (within === 'tag') {
-      // Straight behind the tag's name or a quote and straight before its end, so that it can become part of neither.
+      // Directly after the tag's name or a quote and directly before the end of the tag, so the value can become part
+      // of neither.
       const isAlone =
         !element.startsWith('/') && /[a-z0-9"]$/.test(chunk) && strings[index + 1]?.startsWith('>') === true;
       if (!isAlone) throw refused('a value inside a tag');

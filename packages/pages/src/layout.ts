@@ -4,7 +4,7 @@ import { timeText } from './times.ts';
 import { isolate, type Translator } from './translator.ts';
 import type { PageContext } from './views.ts';
 
-/** The frame all pages share: head, operator's name, main part, foot. Returns the complete document. */
+/** Renders the complete document: head, operator's name, main part, footer. */
 export function layout(context: PageContext, t: Translator, page: { title: string; main: Html }): string {
   const { branding } = context;
   const icon =

@@ -1,17 +1,17 @@
-/** A language the pages are written in (BCP 47). */
+/** A language of the pages (BCP 47). */
 export type Locale = 'en' | 'zh-Hans';
 
 /** Every locale, the default first. */
-export const locales: readonly Locale[] = ['en', 'zh-Hans'];
+const locales: readonly Locale[] = ['en', 'zh-Hans'];
 
 const defaultLocale: Locale = 'en';
 
-/** More ranges than any browser sends; the rest of a longer header is not read. */
+/** Maximum number of language ranges that are read, more than any browser sends. */
 const maxRanges = 50;
 
 /**
  * Chooses the language of a page from an `Accept-Language` header (RFC 9110 section 12.5.4, matching by RFC 4647 lookup
- * with the likely script of a tag, so that `zh-SG` is Simplified and `zh-TW` is not). English when nothing fits.
+ * with the likely script of a tag, so that `zh-SG` is Simplified and `zh-TW` is not). Default: English.
  */
 export function negotiateLocale(acceptLanguage: string | undefined): Locale {
   const ranges = parseRanges(acceptLanguage ?? '');

@@ -1,4 +1,4 @@
-/** What stands on /me beside connected accounts: open questions, saved credentials, passkeys. */
+/** The entries of /me besides connections: open elicitations, saved credentials, passkeys. */
 
 import { amountHtml } from './amounts.ts';
 import type { AmountView } from './approval-views.ts';
@@ -8,7 +8,7 @@ import { type Deadline, deadline, timeText } from './times.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView } from './views.ts';
 
-/** What an open question is about, by its kind. */
+/** The subject of an open elicitation, by kind. */
 export type WaitingAbout =
   | { readonly kind: 'authorization'; readonly providerName: string }
   | { readonly kind: 'payment'; readonly amount: AmountView }
@@ -16,35 +16,35 @@ export type WaitingAbout =
   | { readonly kind: 'credential' }
   | { readonly kind: 'form' };
 
-/** A question that is still open. */
+/** An open elicitation. */
 export interface WaitingView extends Deadline {
   readonly mcpServer: McpServerView;
   readonly about: WaitingAbout;
   readonly openHref: string;
 }
 
-/** Who used something last. */
+/** The last use of an entry. */
 export interface LastUseView {
   readonly at: Date;
   readonly mcpServerName: string;
-  /** What the MCP server says; shown as a claim. */
+  /** Tool name claimed by the MCP server; shown as a claim. */
   readonly tool?: string;
 }
 
-/** A credential that the person saved. Of its values there is only the fingerprint. */
+/** A saved credential. Contains only the fingerprint of its values. */
 export interface CredentialItemView {
-  /** What it is, in the words of the MCP server that asked for it. */
+  /** Description by the MCP server that requested it. */
   readonly title: string;
-  /** All that may read it. Empty where none of them is registered any more. */
+  /** All MCP servers that may read it; empty if none of them is registered. */
   readonly mcpServers: readonly McpServerView[];
   /** A short stand-in for the values, in ASCII. */
   readonly fingerprint: string;
-  /** When the present values were entered. */
+  /** Time at which the current values were entered. */
   readonly savedAt: Date;
-  /** They took the place of earlier ones. */
+  /** Whether they replaced earlier values. */
   readonly replaced?: boolean;
   readonly lastUse?: LastUseView;
-  /** The page that asks before anything is deleted. */
+  /** Confirmation page for the deletion. */
   readonly deleteHref: string;
 }
 
@@ -52,9 +52,9 @@ export interface PasskeyItemView {
   readonly label: string;
   readonly addedAt: Date;
   readonly lastUsedAt?: Date;
-  /** Until then nothing can be approved with it. */
+  /** Time from which it can approve payments. */
   readonly countsFrom?: Date;
-  /** The page that asks before it is removed. */
+  /** Confirmation page for the removal. */
   readonly removeHref: string;
 }
 
@@ -67,7 +67,7 @@ ${entryAction({ href: waiting.openHref, label: t.html('me.open'), id: `open-${in
 `;
 }
 
-/** As it stands at the head of the page that asks. */
+/** The heading of the decision page. */
 function sentence({ mcpServer: { name: mcpServer }, about }: WaitingView, t: Translator): Html {
   switch (about.kind) {
     case 'authorization':
@@ -104,7 +104,7 @@ ${entryAction({ href: credential.deleteHref, label: t.html('me.deleteCredential'
 `;
 }
 
-/** Tells two credentials of one name apart, and says that what was entered is not shown. */
+/** Distinguishes two credentials with the same name, and says that the entered values are not shown. */
 export function fingerprintFact(fingerprint: string, t: Translator): Html {
   return fact(
     t.html('me.fingerprint'),
@@ -136,7 +136,7 @@ export function lastUseText(use: LastUseView | undefined, t: Translator): Html {
   return html`${timeText(use.at, 'stamp', t)}<span class="detail">${by}</span>`;
 }
 
-/** Many links of the same words stand on the page, so each is also named by what it belongs to. */
+/** Many links on the page have the same label, so the accessible name of each also contains its entry. */
 export function entryAction(p: { href: string; label: Html; id: string; describedBy: string }): Html {
   return html`<div class="actions"><a class="button small" id="${p.id}" href="${webUrl(p.href)}" aria-labelledby="${p.id} ${p.describedBy}"><span>${p.label}</span></a></div>`;
 }

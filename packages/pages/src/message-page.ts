@@ -4,24 +4,22 @@ import { paragraphs } from './parts.ts';
 import type { Translator } from './translator.ts';
 import type { PageContext } from './views.ts';
 
-/** What a page that asks for no decision says. */
+/** Content of a page without a decision. */
 export interface MessagePage {
   readonly title: string;
   readonly icon: Html;
-  readonly tone?: 'good' | 'caution';
+  readonly tone?: 'good' | 'caution' | undefined;
   readonly heading: Html;
   readonly texts: readonly Html[];
   /** Facts below the text. */
-  readonly body?: Html;
+  readonly body?: Html | undefined;
   readonly actions?: readonly Html[];
 }
 
-/** What happened, what to do next, nothing else. */
+/** Renders what happened and what to do next. */
 export function messagePage(context: PageContext, t: Translator, page: MessagePage): string {
-  const actions =
-    page.actions === undefined || page.actions.length === 0
-      ? undefined
-      : html`<div class="actions">${page.actions}</div>`;
+  const { actions: buttons = [] } = page;
+  const actions = buttons.length === 0 ? undefined : html`<div class="actions">${buttons}</div>`;
   const main = html`<div class="sign ${page.tone ?? 'neutral'}">${page.icon}</div>
 <h1>${page.heading}</h1>
 <div class="lead">${paragraphs(page.texts)}</div>

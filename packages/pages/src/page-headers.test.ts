@@ -12,7 +12,7 @@ test('S26: the passkey page runs scripts of our own origin only, and none inline
   expect(passkeyPageHeaders['content-security-policy']).toBe(`${policy}; script-src 'self'`);
 });
 
-test('S28: a page is kept in no cache, and its address is told to no other origin', () => {
+test('S28: pages are never cached, and their addresses are sent to no other origin', () => {
   expect(pageHeaders).toMatchObject({
     'cache-control': 'no-store',
     'referrer-policy': 'same-origin',

@@ -1,6 +1,6 @@
 /**
- * The headers every page is written for (security.md, finding 7 and T21–T27). `same-origin` and not `no-referrer`, because
- * the latter makes our own form posts arrive with `Origin: null`.
+ * The headers of every page (security.md, finding 7 and T21–T27). `same-origin` instead of `no-referrer`, because with
+ * the latter browsers send our own form posts with `Origin: null`.
  */
 export const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
@@ -13,7 +13,9 @@ export const pageHeaders = {
   vary: 'Accept-Language',
 } as const;
 
-/** The same for pages that ask for a passkey. They load the one script there is, from our own origin and not inline. */
+/**
+ * {@link pageHeaders} for pages that ask for a passkey. They load the only script, from our own origin and not inline.
+ */
 export const passkeyPageHeaders = {
   ...pageHeaders,
   'content-security-policy': `${pageHeaders['content-security-policy']}; script-src 'self'`,

@@ -3,15 +3,15 @@ import { sharedBrowser } from '@postern/testkit/chromium';
 import { isShortRun } from '@postern/testkit/run-size';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostileStrings } from './hostile-strings.ts';
-import { locales } from './locale.ts';
-import { type PageServer, servePages } from './page-server.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { leavingPage } from './pages/leaving-page.ts';
-import { samplePages } from './sample-pages.ts';
-import { sampleBranding, sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './sample-views.ts';
 import { stylesheet } from './stylesheet.ts';
+import { everyLocale } from './testing/every-locale.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { samplePages } from './testing/sample-pages.ts';
+import { sampleBranding, sampleConnect, sampleDevice, sampleMcpServer, sampleMe } from './testing/sample-views.ts';
 
 const branding = { ...sampleBranding, logoPath: '/assets/logo.svg' };
 const hostilePages = Object.fromEntries(
@@ -33,7 +33,7 @@ afterAll(async () => {
   await pageServer[Symbol.asyncDispose]();
 });
 
-/** Opens a tab of its own, hands it over, and closes it whatever happens. */
+/** Runs `work` in a new tab and closes the tab afterwards, even after an error. */
 async function withPage<Result>(options: BrowserContextOptions, use: (page: Page) => Promise<Result>): Promise<Result> {
   const context = await browser.newContext(options);
   try {
@@ -43,7 +43,7 @@ async function withPage<Result>(options: BrowserContextOptions, use: (page: Page
   }
 }
 
-/** Collects what the content security policy stopped, as chromium reports it. */
+/** Collects the violations of the content security policy that chromium reports. */
 function watchViolations(page: Page): string[] {
   const violations: string[] = [];
   page.on('console', message => {
@@ -55,7 +55,7 @@ function watchViolations(page: Page): string[] {
 describe('the connect page by keyboard, without JavaScript', () => {
   const keyboard = { viewport: { width: 320, height: 700 }, javaScriptEnabled: false };
 
-  /** Where the focus is: the form's action or the link's address, and whether one can see it. */
+  /** The focused element: its form action or link address, and whether the focus is visible. */
   const focused = (page: Page) =>
     page.evaluate<{ target: string; outline: string }>(`(() => {
       const element = document.activeElement;
@@ -63,7 +63,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
       return { target, outline: getComputedStyle(element).outlineStyle };
     })()`);
 
-  test('reaches the safe button before the other, and shows where it is', async () => {
+  test('reaches the safe button before the other one, with a visible focus', async () => {
     await withPage(keyboard, async page => {
       await page.goto(pageServer.page('connect'));
       const stops: unknown[] = [];
@@ -94,7 +94,7 @@ describe('the connect page by keyboard, without JavaScript', () => {
   });
 });
 
-test('from the decision to the provider: the form, the page in between, the link (T25)', async () => {
+test('T25: the form and the link of the leaving page lead from the decision to the provider', async () => {
   await using provider = await servePages({
     extraPages: { authorize: () => '<!doctype html><title>provider</title>' },
   });
@@ -126,7 +126,7 @@ test('from the decision to the provider: the form, the page in between, the link
 });
 
 describe('a code to enter elsewhere, without JavaScript', () => {
-  test('is taken as a whole by one click', async () => {
+  test('is selected completely by one click', async () => {
     await withPage({ javaScriptEnabled: false }, async page => {
       await page.goto(pageServer.page('device'));
       await page.click('.user-code');
@@ -134,7 +134,7 @@ describe('a code to enter elsewhere, without JavaScript', () => {
     });
   });
 
-  test('leads to the provider in another tab, which learns nothing of this one', async () => {
+  test('opens the provider in another tab without opener or referrer', async () => {
     await using provider = await servePages({
       extraPages: { activate: () => '<!doctype html><title>provider</title>' },
     });
@@ -155,7 +155,7 @@ describe('a code to enter elsewhere, without JavaScript', () => {
 });
 
 describe('the list of connections', () => {
-  test('names every link by what it belongs to', async () => {
+  test('names every link by its entry', async () => {
     await withPage({ javaScriptEnabled: false }, async page => {
       await page.goto(pageServer.page('me'));
       for (const { providerName } of sampleMe.connections) {
@@ -165,7 +165,7 @@ describe('the list of connections', () => {
     });
   });
 
-  test('opens by keyboard what is folded up, and prints it', async () => {
+  test('opens collapsed parts by keyboard, and prints them', async () => {
     await withPage({ javaScriptEnabled: false }, async page => {
       await page.goto(pageServer.page('me'));
       const folded = page.locator('.fold .scopes');
@@ -180,7 +180,7 @@ describe('the list of connections', () => {
   });
 });
 
-test('hostile text is shown as it is and builds nothing', async () => {
+test('hostile text is shown verbatim and creates no elements', async () => {
   await withPage({}, async page => {
     const violations = watchViolations(page);
     const dialogs: string[] = [];
@@ -197,7 +197,7 @@ test('hostile text is shown as it is and builds nothing', async () => {
     await page.goto(pageServer.page('connect'));
     const { elements } = await read();
     for (const [index, text] of hostileStrings.entries()) {
-      // The short run shows each text on one of three pages: here and in approvals.browser.test.ts.
+      // The short run shows each text on one of three pages: one here, two in approvals.browser.test.ts.
       if (isShortRun && index % 3 !== 0) continue;
       await page.goto(pageServer.page(`hostile-${index}`));
       expect(await read()).toEqual({ message: text, name: text, elements });
@@ -207,7 +207,7 @@ test('hostile text is shown as it is and builds nothing', async () => {
   });
 });
 
-test.each(locales)('page and stylesheet together stay within 14 KB compressed in %s', locale => {
+test.each(everyLocale)('page and stylesheet together are at most 14 KB compressed in %s', locale => {
   const sheet = stylesheet(branding);
   const context = { locale, branding, stylesheetPath: sheet.path };
   for (const [name, render] of Object.entries(samplePages)) {

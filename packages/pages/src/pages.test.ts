@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { hostileStrings } from './hostile-strings.ts';
-import { locales } from './locale.ts';
 import { connectPage } from './pages/connect-page.ts';
 import { devicePage } from './pages/device-page.ts';
 import { disconnectedPage, disconnectPage } from './pages/disconnect-pages.ts';
@@ -10,7 +8,9 @@ import { type ConnectionView, mePage } from './pages/me-page.ts';
 import { errorPage, wrongPersonPage } from './pages/refusal-pages.ts';
 import { signInPage } from './pages/sign-in-pages.ts';
 import { passkeyScript } from './passkey-script.ts';
-import { samplePages } from './sample-pages.ts';
+import { everyLocale } from './testing/every-locale.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
+import { samplePages } from './testing/sample-pages.ts';
 import {
   sampleConnect,
   sampleConnection,
@@ -18,23 +18,23 @@ import {
   sampleDevice,
   sampleMcpServer,
   samplePerson,
-} from './sample-views.ts';
+} from './testing/sample-views.ts';
 import type { PageContext } from './views.ts';
 
-const contextFor = (locale: (typeof locales)[number]): PageContext => ({ ...sampleContext, locale });
+const contextFor = (locale: (typeof everyLocale)[number]): PageContext => ({ ...sampleContext, locale });
 const english = sampleContext;
 
 const count = (markup: string, pattern: RegExp) => [...markup.matchAll(pattern)].length;
 
-/** The order of pieces of a page; -1 is a piece that is not there. */
+/** The positions of texts on a page; -1: missing. */
 const positions = (markup: string, pieces: readonly string[]) => pieces.map(piece => markup.indexOf(piece));
 
-const cases = locales.flatMap(locale =>
+const cases = everyLocale.flatMap(locale =>
   Object.entries(samplePages).map(([name, render]) => ({ locale, name, markup: render(contextFor(locale)) })),
 );
 
 describe.each(cases)('$name in $locale', ({ locale, markup }) => {
-  test('is one complete document in its language', () => {
+  test('is a complete document in its language', () => {
     expect(markup.startsWith('<!doctype html>\n')).toBe(true);
     expect(count(markup, /<html /g)).toBe(1);
     expect(markup).toContain(`<html lang="${locale}" dir="ltr">`);
@@ -51,7 +51,7 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     expect(count(markup, /<img /g)).toBe(count(markup, /<img [^>]*alt="/g));
   });
 
-  test('holds nothing the content security policy would stop', () => {
+  test('contains nothing that the content security policy would block', () => {
     expect(markup.replace(`<script src="${passkeyScript.path}" defer></script>`, '')).not.toMatch(
       /<script|<style|<iframe|<object|<base|http-equiv/,
     );
@@ -62,7 +62,7 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     }
   });
 
-  test('changes things only by POST with a synchronizer token', () => {
+  test('has only POST forms with a synchronizer token', () => {
     const forms = [...markup.matchAll(/<form ([^>]*)>(.*?)<\/form>/g)];
     expect(forms).toHaveLength(count(markup, /<form/g));
     for (const [, attributes, content] of forms) {
@@ -77,7 +77,7 @@ describe.each(cases)('$name in $locale', ({ locale, markup }) => {
     expect(count(markup, /<button[^>]* type="submit"/g)).toBe(forms.length);
   });
 
-  test('does not tell other origins where it was read', () => {
+  test('sends no referrer to other origins', () => {
     for (const [link] of markup.matchAll(/<a [^>]*href="https?:[^>]*>/g)) {
       expect(link).toMatch(/ rel="(?:noopener )?noreferrer"/);
       expect(link.includes('target=')).toBe(link.includes(' target="_blank" rel="noopener noreferrer"'));
@@ -109,7 +109,7 @@ describe('reading order', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  test('of the step to the provider: the way back comes first', () => {
+  test('of the leaving page: the link back comes first', () => {
     const markup = samplePages['leaving']?.(english) ?? '';
     const order = positions(markup, [
       'Issue Tracker</bdi></strong>',
@@ -124,19 +124,19 @@ describe('reading order', () => {
 });
 
 describe('the connect page', () => {
-  test('shows a permission in words, and by its identifier only without words', () => {
+  test('shows the description of a permission, or its identifier if there is none', () => {
     const markup = connectPage(english, sampleConnect);
     expect(markup).not.toContain('read:user');
     expect(markup).toContain('<code dir="ltr" translate="no"><bdi>workflow</bdi></code>');
   });
 
-  test('names nobody where nobody signs in', () => {
+  test('shows no account in single-user mode', () => {
     const markup = samplePages['connect-loopback']?.(english) ?? '';
     expect(markup).not.toContain('Ada');
     expect(markup).not.toContain('/logout');
   });
 
-  test('has no block for words that were not sent', () => {
+  test('has no quotation if the MCP server sent no message', () => {
     const { message: _message, requestedBy: _requestedBy, ...silent } = sampleConnect;
     expect(connectPage(english, silent)).not.toContain('class="quoted"');
     expect(connectPage(english, { ...silent, requestedBy: { tool: 'x' } })).toContain('class="quoted"');
@@ -144,13 +144,13 @@ describe('the connect page', () => {
     expect(connectPage(english, { ...silent, requestedBy: {} })).not.toContain('class="quoted"');
   });
 
-  test('says when it ends, in the words of the locale and with a time zone', () => {
-    const timeOf = (locale: (typeof locales)[number], now?: Date) => {
+  test('shows the expiry in the format of the locale and with a time zone', () => {
+    const timeOf = (locale: (typeof everyLocale)[number], now?: Date) => {
       const { now: _now, ...view } = sampleConnect;
       const markup = connectPage(contextFor(locale), now === undefined ? view : { ...view, now });
       return /<p>([^/]*<time.*?<\/time>[^<]*)<\/p>/.exec(markup)?.[1] ?? '';
     };
-    for (const locale of locales) {
+    for (const locale of everyLocale) {
       for (const now of [undefined, new Date('2026-03-04T14:22:00Z'), new Date('2026-03-01T00:00:00Z')]) {
         expect(timeOf(locale, now)).toContain('UTC');
       }
@@ -164,7 +164,7 @@ describe('the connect page', () => {
 });
 
 describe('hosts', () => {
-  test('that nobody normalised are refused', () => {
+  test('are refused unless normalised', () => {
     const mcpServer = { ...sampleMcpServer, host: 'аррӏе.com' };
     expect(() => connectPage(english, { ...sampleConnect, mcpServer })).toThrow(TypeError);
     const person = { ...samplePerson, signInHost: 'login.example/\u202e' };
@@ -172,7 +172,7 @@ describe('hosts', () => {
     expect(() => signInPage(english, { continueHref: '/login', destinationHost: 'Login.example' })).toThrow(TypeError);
   });
 
-  test('a link leads where the page says', () => {
+  test('a link to another host than the page names is refused', () => {
     const view = {
       mcpServer: sampleMcpServer,
       providerName: 'GitHub',
@@ -281,7 +281,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
     errorPage(english, { requestId: text, kind: 'internal' }),
   ];
 
-  test('adds no tag and no attribute anywhere', () => {
+  test('hostile text adds no tag and no attribute anywhere', () => {
     expect(render(hostile).map(tagsOf)).toEqual(render(benign).map(tagsOf));
   });
 });

@@ -1,15 +1,15 @@
 import { type Colour, contrast, formatColour, mix, parseColour, readableOn, textOn, white } from './colour.ts';
 import type { Branding } from './views.ts';
 
-/** Grounds of `postern.css`; repeated here because contrast is computed against them and a test compares the two. */
+/** Backgrounds of `postern.css`, copied here to compute contrasts. A test compares the two. */
 export const pageColours = { light: '#f3f4f4', dark: '#101413' } as const;
-export const cardColours = { light: '#ffffff', dark: '#191e1d' } as const;
+const cardColours = { light: '#ffffff', dark: '#191e1d' } as const;
 
 const defaultAccents = { light: '#0b655c', dark: '#52b9a9' } as const;
 
 /**
- * The colours that follow from the operator's accent, per scheme. `accent` fills surfaces, `on-accent` is text upon it,
- * `accent-text` is the accent where it is text or an outline itself; both texts reach WCAG AA whatever the accent is.
+ * The colours derived from the operator's accent, per scheme. `accent` fills surfaces, `on-accent` is text on them, and
+ * `accent-text` is for accented text and outlines. Both text colours reach WCAG AA for any accent.
  *
  * @throws Error that names the setting and its fault.
  */
@@ -30,12 +30,12 @@ function schemeAccent(branding: Branding, scheme: 'light' | 'dark'): Colour {
   return branding.accent === undefined ? parseColour(defaultAccents.dark) : brightened(parseSetting('accent', accent));
 }
 
-/** The contrast with a dark card at which a filled button stands out as it does on a light one. */
+/** The contrast with a dark card at which a filled button is as visible as on a light card. */
 const clearContrast = 6.5;
 
 /**
- * The same hue, bright enough for a dark card: all channels are raised in proportion while there is room, which keeps the
- * colour saturated, and only then mixed with white.
+ * Returns the same hue, bright enough for a dark card. Scales all channels up in proportion as far as possible, which
+ * keeps the saturation, and then mixes in white.
  */
 function brightened(colour: Colour): Colour {
   const card = parseColour(cardColours.dark);

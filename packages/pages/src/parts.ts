@@ -1,4 +1,4 @@
-/** The pieces pages are put together from. Each keeps one promise of the page anatomy. */
+/** The parts of pages. */
 
 import { displayHost, isDisplayHost } from './display-host.ts';
 import { attributes, type Html, html, joinHtml, ownPath, ownText, webUrl } from './html.ts';
@@ -6,7 +6,7 @@ import { icons } from './icons.ts';
 import type { Translator } from './translator.ts';
 import type { McpServerView, PageContext, PersonView, RequestedByView, ScopeView } from './views.ts';
 
-/** Who asks: logo, registered name, host. */
+/** The requesting MCP server: logo, registered name, host. */
 export function asker(mcpServer: McpServerView, t: Translator): Html {
   const mark =
     mcpServer.logoPath === undefined
@@ -15,12 +15,12 @@ export function asker(mcpServer: McpServerView, t: Translator): Html {
   return html`<div class="asker" role="group" aria-label="${t.plain('asker.label')}">${mark}<p class="asker-text"><strong class="asker-name" translate="no">${mcpServer.name}</strong> <span class="asker-host">${hostText(mcpServer.host)}</span></p></div>`;
 }
 
-/** Stands in for a logo. */
+/** Replaces a missing logo. */
 export function monogram(name: string): Html {
   return html`<span class="mark monogram" aria-hidden="true">${firstGrapheme(name)}</span>`;
 }
 
-/** MCP servers by registered name and host, where there may be several. */
+/** Several MCP servers, each with registered name and host. */
 export function mcpServerList(mcpServers: readonly McpServerView[]): Html {
   const items = mcpServers.map(
     ({ name, host }) =>
@@ -29,28 +29,28 @@ export function mcpServerList(mcpServers: readonly McpServerView[]): Html {
   return html`<ul class="apps">${items}</ul>`;
 }
 
-/** Names within a sentence, joined as the locale does. */
+/** A list of names for a sentence, joined by the rules of the locale. */
 export function nameList(names: readonly string[], t: Translator): Html {
   const parts = new Intl.ListFormat(t.locale).formatToParts(names);
   return joinHtml(parts.map(({ type, value }) => (type === 'element' ? html`${value}` : ownText(value))));
 }
 
 /**
- * A host, left to right in every language and never translated.
+ * Renders a host, left to right in every language and never translated.
  *
- * @throws TypeError when it is not in the ASCII form of `displayHost`: a host nobody normalised could imitate another.
+ * @throws TypeError if the host is not in the ASCII form of `displayHost`: an unnormalised host could imitate another.
  */
 export function hostText(host: string): Html {
   if (!isDisplayHost(host)) throw new TypeError('a host is shown in the form displayHost gives it');
   return html`<span class="host" dir="ltr" translate="no">${host}</span>`;
 }
 
-/** One fact in a fixed layout: what it is, and its value below. */
+/** A fact with its label above its value. */
 export function fact(label: Html, value: Html): Html {
   return html`<div class="fact"><dt>${label}</dt><dd>${value}</dd></div>`;
 }
 
-/** One fact with a short value, which stands beside its label where there is room. */
+/** A fact with a short value, which is shown next to its label if there is room. */
 export function factBeside(label: Html, value: Html, hint?: Html): Html {
   if (hint === undefined) {
     return html`<div class="fact beside"><dt>${label}</dt><dd class="given">${value}</dd></div>`;
@@ -58,7 +58,7 @@ export function factBeside(label: Html, value: Html, hint?: Html): Html {
   return html`<div class="fact beside hinted"><dt>${label}</dt><dd class="given">${value}</dd><dd class="hint">${hint}</dd></div>`;
 }
 
-/** Says that another attempt is of no use, where that is so. */
+/** Says that another attempt is useless, if it is. */
 export function operatorNotice({ operatorReference, branding }: PageContext, t: Translator): Html | undefined {
   if (operatorReference === undefined) return undefined;
   const reference = html`<code class="request-id" dir="ltr" translate="no">${operatorReference}</code>`;
@@ -93,7 +93,7 @@ export function personFact(
   return fact(t.html('facts.person'), html`${personText(person, t)}${form}`);
 }
 
-/** A person by name, by what tells accounts apart, and by where they sign in. */
+/** A user with name, distinguishing detail, and identity provider. */
 export function personText({ displayName, detail, signInHost }: PersonView, t: Translator): Html {
   const more = detail === undefined ? undefined : html`<span class="detail" translate="no">${detail}</span>`;
   const host =
@@ -103,22 +103,25 @@ export function personText({ displayName, detail, signInHost }: PersonView, t: T
   return html`<span class="value" translate="no">${displayName}</span>${more}${host}`;
 }
 
-/** Permissions in plain words; the provider's own identifier only where there are none. */
+/** Permissions in plain words; the provider's identifier only if a description is missing. */
 export function scopeList(scopes: readonly ScopeView[], t: Translator): Html {
   const items = scopes.map(({ scope, description }) => html`<li>${description ?? standardScope(scope, t)}</li>`);
   return html`<ul class="scopes">${items}</ul>`;
 }
 
-/** More permissions than this are folded up where they are not what the person is asked about. */
+/** Maximum number of granted permissions that are shown without collapsing them. */
 const foldAbove = 4;
 
-/** Permissions that were agreed to before: a long list opens on demand, a short one stands as it is. */
+/** Permissions that the user granted earlier. A long list is collapsed. */
 export function knownScopeList(scopes: readonly ScopeView[], t: Translator): Html {
   if (scopes.length <= foldAbove) return scopeList(scopes, t);
   return html`<details class="fold"><summary>${t.html('scope.count', { count: ownText(String(scopes.length)) })}</summary>${scopeList(scopes, t)}</details>`;
 }
 
-/** The scopes that mean the same everywhere (OpenID Connect Core 1.0 sections 5.4 and 11); any other as it is. */
+/**
+ * Describes the scopes that mean the same everywhere (OpenID Connect Core 1.0 sections 5.4 and 11). Returns any other
+ * unchanged.
+ */
 function standardScope(scope: string, t: Translator): Html {
   switch (scope) {
     case 'openid':
@@ -134,7 +137,7 @@ function standardScope(scope: string, t: Translator): Html {
   }
 }
 
-/** The MCP server's own words and claims: labelled as such and set apart, so that they cannot pass for ours. */
+/** The MCP server's message and claims, labelled and framed so that they cannot be mistaken for the gateway's text. */
 export function quotedMessage(
   from: { mcpServerName: string; brandName: string; message?: string; requestedBy?: RequestedByView },
   t: Translator,
@@ -159,12 +162,13 @@ function requestClaim(mcpServer: string, requestedBy: RequestedByView | undefine
 }
 
 /**
- * A form that changes something: POST to our own origin with the synchronizer token, and with what was shown where that
- * could have changed. `autocomplete="off"` keeps browsers from putting an old token back after a reload. With an `id`, fields
- * elsewhere on the page belong to it; `novalidate` leaves their checking to the gateway.
+ * A form that changes something: a POST to our own origin with the synchronizer token, and with the digest of the page
+ * if the content could have changed. `autocomplete="off"` keeps browsers from restoring an old token after a reload.
+ * With an `id`, fields elsewhere on the page can belong to the form; `novalidate` leaves their validation to the
+ * gateway.
  */
 export function postForm(
-  target: { action: string; csrfToken: string; shown?: string; id?: string; novalidate?: boolean },
+  target: { action: string; csrfToken: string; shown?: string | undefined; id?: string; novalidate?: boolean },
   button: Html,
 ): Html {
   const { id, novalidate } = target;
@@ -179,14 +183,14 @@ export function submitButton(label: Html, look: 'accent' | 'plain'): Html {
     : html`<button class="button" type="submit"><span>${label}</span></button>`;
 }
 
-/** A link that looks like a button. Links to other origins do not say where they come from. */
+/** A link that looks like a button. Sends no referrer to other origins. */
 export function linkButton(href: string, label: Html, look: 'accent' | 'plain'): Html {
   return look === 'accent'
     ? html`<a class="button accent" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`
     : html`<a class="button" href="${webUrl(href)}" rel="noreferrer"><span>${label}</span></a>`;
 }
 
-/** A link to another origin that leaves this page where it is, named by the host it leads to. */
+/** A link that opens another origin in a new tab, labelled with the host. */
 export function newTabLink(href: string, t: Translator): Html {
   const host = hostText(displayHost(new URL(href)));
   return html`<a class="button small outside" href="${webUrl(href)}" target="_blank" rel="noopener noreferrer"><span>${t.html('link.open', { host })}</span>${icons.leaving}<span class="unseen"> ${t.html('link.newTab')}</span></a>`;

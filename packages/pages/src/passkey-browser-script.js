@@ -1,6 +1,6 @@
 /**
- * The only script there is: runs the passkey ceremony of the page it stands on when its button is pressed, and sends the answer
- * with the page's own form. Options and texts come from the form's data attributes.
+ * The only script: runs the passkey ceremony of its page when the user presses the button, and sends the response with
+ * the page's form. Options and texts come from the form's data attributes.
  */
 {
   const form = document.querySelector('form[data-passkey]');
@@ -22,7 +22,9 @@
       ? navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
       : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
 
-  /** NotAllowedError covers cancelling, time-outs and "no passkey here"; browsers do not tell which (WebAuthn 14.5). */
+  /**
+   * NotAllowedError covers cancelling, timeouts and "no passkey here"; browsers do not reveal which (WebAuthn 14.5).
+   */
   const textFor = error => {
     if (error?.name === 'NotAllowedError' || error?.name === 'AbortError') return 'cancelled';
     return error?.name === 'InvalidStateError' ? 'alreadyAdded' : 'failed';
@@ -44,7 +46,7 @@
     }
   });
 
-  // A page that comes back out of the browser's memory may be tried again.
+  // Allows another attempt when the browser restores the page from its cache.
   addEventListener('pageshow', () => {
     isRunning = false;
   });

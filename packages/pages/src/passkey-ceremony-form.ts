@@ -2,22 +2,22 @@ import { type Html, html, ownPath } from './html.ts';
 import { submitButton } from './parts.ts';
 import type { Translator } from './translator.ts';
 
-/** What the gateway has prepared for one passkey ceremony. */
+/** The data for one passkey ceremony, prepared by the gateway. */
 export interface CeremonyView {
   /** `register` adds a passkey, `assert` uses one. */
   readonly mode: 'register' | 'assert';
   /** `PublicKeyCredentialCreationOptionsJSON` or `…RequestOptionsJSON` (WebAuthn Level 3), serialised. */
   readonly optionsJson: string;
-  /** Takes the POST with `csrf_token`, `ceremony` and `response`, the serialised credential. */
+  /** Target of the POST with `csrf_token`, `ceremony` and `response`, the serialised credential. */
   readonly action: string;
   readonly csrfToken: string;
-  /** Comes back as it is: what the gateway needs to check the response, sealed. */
+  /** The sealed data with which the gateway checks the response. The form returns it unchanged. */
   readonly ceremony: string;
   /** The path of {@link passkeyScript}. */
   readonly scriptPath: string;
 }
 
-/** Where the person can go instead: a payment can be declined, a change of passkeys can be left. */
+/** Texts for the alternatives: a payment can be declined, a change of passkeys can be left. */
 export type CeremonyTexts = 'passkey' | 'passkeyChange';
 
 /** The script finds its options and its texts in the data attributes, and fills in `response`. */

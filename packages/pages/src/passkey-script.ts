@@ -5,7 +5,7 @@ const body = readFileSync(new URL('passkey-browser-script.js', import.meta.url),
 const hash = createHash('sha256').update(body).digest('base64url').slice(0, 16);
 
 /**
- * The script of the passkey page. Its path carries a hash of its content, so it may be cached for ever; served as
+ * The script of the passkey page. Its path contains a hash of its content, so caches may keep it forever. Served as
  * `text/javascript`.
  */
 export const passkeyScript: { readonly path: string; readonly body: string } = {

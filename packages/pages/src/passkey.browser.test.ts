@@ -1,9 +1,9 @@
 import { sharedBrowser } from '@postern/testkit/chromium';
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type PageServer, servePages } from './page-server.ts';
 import { type PasskeyView, passkeyPage } from './pages/passkey-page.ts';
-import { samplePasskeyView } from './sample-approval-views.ts';
+import { type PageServer, servePages } from './testing/page-server.ts';
+import { samplePasskeyView } from './testing/sample-approval-views.ts';
 import type { PageContext } from './views.ts';
 
 const base64url = (text: string) => Buffer.from(text).toString('base64url');
@@ -53,7 +53,10 @@ interface Visit {
   readonly violations: readonly string[];
 }
 
-/** A tab with an authenticator that verifies its user, or does not. WebAuthn wants a name, not an address: localhost. */
+/**
+ * A tab with an authenticator that does or does not verify its user. WebAuthn requires a host name, so the tab uses
+ * localhost.
+ */
 async function visit(
   use: (visit: Visit) => Promise<void>,
   options: { verifies?: boolean; context?: BrowserContextOptions } = {},
@@ -89,7 +92,7 @@ const announced = (page: Page) => page.locator('[role="status"]').textContent();
 const textOf = (page: Page, name: string) =>
   page.evaluate<string>(`document.querySelector('form[data-passkey]').dataset.${name}`);
 
-/** Presses the button and reads what the form then posts. */
+/** Presses the button and reads the form data of the POST. */
 async function sent(page: Page): Promise<Record<string, string>> {
   const answered = page.waitForResponse(response => response.request().method() === 'POST');
   await start(page);
@@ -104,7 +107,7 @@ const clientDataOf = (response: string | undefined): unknown => {
 };
 
 describe('with an authenticator', () => {
-  test('a passkey is added and then used, over the challenge that the page was given', async () => {
+  test('adds a passkey and then uses it, with the challenge of the page', async () => {
     await visit(async ({ page, violations }) => {
       await open(page, 'passkey-real-register');
       const registration = await sent(page);
@@ -128,7 +131,7 @@ describe('with an authenticator', () => {
     });
   });
 
-  test('nothing is asked before the button is pressed', async () => {
+  test('the device gets no request before the user presses the button', async () => {
     await visit(async ({ page, authenticator: { cdp, authenticatorId } }) => {
       await open(page, 'passkey-real-register');
       await page.waitForLoadState('load');
@@ -137,7 +140,7 @@ describe('with an authenticator', () => {
     });
   });
 
-  test('one ceremony at a time', async () => {
+  test('the page runs one ceremony at a time', async () => {
     await visit(async ({ page, authenticator: { cdp, authenticatorId } }) => {
       await cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
       await open(page, 'passkey-real-register');
@@ -154,8 +157,8 @@ describe('with an authenticator', () => {
   });
 });
 
-describe('what goes wrong is announced in the page, and can be tried again', () => {
-  test('a person who is not verified', async () => {
+describe('the page announces failures, and the user can try again', () => {
+  test('a user who is not verified', async () => {
     await visit(
       async ({ page }) => {
         await open(page, 'passkey-real-register');
@@ -177,7 +180,7 @@ describe('what goes wrong is announced in the page, and can be tried again', () 
     });
   });
 
-  test('a device that holds one already', async () => {
+  test('a device that already has a passkey', async () => {
     await visit(async ({ page }) => {
       await open(page, 'passkey-real-register');
       excluded = (JSON.parse((await sent(page))['response'] ?? '') as { id: string }).id;
@@ -188,7 +191,7 @@ describe('what goes wrong is announced in the page, and can be tried again', () 
     excluded = undefined;
   });
 
-  test('options that cannot be read', async () => {
+  test('unreadable options', async () => {
     await visit(async ({ page }) => {
       await open(page, 'passkey-broken');
       await start(page);
@@ -211,7 +214,7 @@ describe('what goes wrong is announced in the page, and can be tried again', () 
   });
 });
 
-test('without JavaScript the page says so, and the ways out are there', async () => {
+test('without JavaScript the page says so and still offers to decline or go back', async () => {
   await visit(
     async ({ page }) => {
       await open(page, 'passkey-real-assert');

@@ -17,7 +17,7 @@ ${joinHtml(more)}
 </dl>`;
 }
 
-/** Shown on every page with the terms, so that people do not take a test for a payment. */
+/** Shown on every page with the terms, so that users do not mistake a test for a payment. */
 function testNotice(t: Translator): Html {
   return html`<div class="notice test-mode"><p>${t.html('payment.testMode')}</p></div>`;
 }
@@ -32,7 +32,7 @@ function itemTable(items: readonly PaymentItemView[], { amount }: PaymentFactsVi
 <tfoot><tr><th scope="row">${t.html('payment.total')}</th><td>${amountHtml(amount, t)}</td></tr></tfoot></table>`;
 }
 
-/** How many of it and at which price, unless it is one. */
+/** Quantity and unit price, if the quantity is not one. */
 function pieces({ quantity, unit }: PaymentItemView, t: Translator): Html | undefined {
   if (quantity === 1) return undefined;
   const count = ownText(new Intl.NumberFormat(t.locale).format(quantity));

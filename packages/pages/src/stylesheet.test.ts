@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { contrast, parseColour, readableContrast } from './colour.ts';
-import { accentColours, cardColours, pageColours } from './palette.ts';
+import { contrast, parseColour } from './colour.ts';
+import { accentColours, pageColours } from './palette.ts';
 import { stylesheet } from './stylesheet.ts';
+
+const cardColours = { light: '#ffffff', dark: '#191e1d' };
+/** WCAG 2.2, 1.4.3 level AA. */
+const readableContrast = 4.5;
 
 const source = ['postern.css', 'approvals.css']
   .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
@@ -13,7 +17,7 @@ const schemes = ['light', 'dark'] as const;
 const valuesOf = (property: string) =>
   [...source.matchAll(new RegExp(`--${property}: (#[0-9a-f]{6});`, 'g'))].map(match => match[1]);
 
-test('the computed contrast is computed against the real grounds', () => {
+test('contrasts are computed with the real backgrounds of the stylesheet', () => {
   expect(valuesOf('card')).toEqual([cardColours.light, cardColours.dark]);
   expect(valuesOf('ground')).toEqual([pageColours.light, pageColours.dark]);
 });
@@ -34,7 +38,7 @@ describe.each([
     ['danger', 'danger-tint'],
     ['good', 'card'],
     ['good', 'good-tint'],
-  ])('%s can be read on %s', (text, ground) => {
+  ])('%s is readable on %s', (text, ground) => {
     const colours = [text, ground].map(property => parseColour(valuesOf(property)[index] ?? ''));
     const [a, b] = colours;
     if (a === undefined || b === undefined) throw new Error('two colours expected');
@@ -42,7 +46,7 @@ describe.each([
   });
 });
 
-describe('any accent can be read', () => {
+describe('any accent is readable', () => {
   const channels = ['00', '33', '66', '99', 'cc', 'ff'];
   const accents = channels.flatMap(r => channels.flatMap(g => channels.map(b => `#${r}${g}${b}`)));
 
@@ -66,14 +70,14 @@ describe('any accent can be read', () => {
   });
 });
 
-test('the path follows the content', () => {
+test('the path changes with the content', () => {
   const first = stylesheet(branding);
   expect(first.path).toMatch(/^\/assets\/postern-[A-Za-z0-9_-]{16}\.css$/);
   expect(stylesheet({ name: 'Another name' })).toEqual(first);
   expect(stylesheet({ ...branding, accent: '#1d4ed8' }).path).not.toBe(first.path);
 });
 
-test('a colour that is none is refused by the name of its setting', () => {
+test('an invalid colour is refused with the name of its setting', () => {
   expect(() => stylesheet({ ...branding, accent: 'red}body{display:none' })).toThrow(/branding\.accent:.*#rrggbb/);
   expect(() => stylesheet({ ...branding, accentDark: '#12' })).toThrow(/branding\.accentDark:.*#rrggbb/);
 });

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { accentColours } from './palette.ts';
 import type { Branding } from './views.ts';
 
-/** In the order in which they apply. */
+/** In cascade order. */
 const styles = ['postern.css', 'approvals.css', 'entries.css']
   .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
   .join('\n');
 
 /**
- * The one stylesheet, with the operator's colours. Its path carries a hash of its content, so it may be cached for ever
- * (`Cache-Control: public, max-age=31536000, immutable`).
+ * The one stylesheet, with the operator's colours. Its path contains a hash of its content, so caches may keep it
+ * forever (`Cache-Control: public, max-age=31536000, immutable`).
  *
  * @throws Error that names the setting when a colour is not written as `#rrggbb`.
  */
@@ -30,7 +30,7 @@ function declarations(colours: Readonly<Record<string, string>>): string {
     .join(';');
 }
 
-/** Takes out comments and indentation: what a reader of the file needs and a browser does not. */
+/** Removes comments and indentation, which browsers do not need. */
 function minify(css: string): string {
   return css
     .replace(/\/\*[\s\S]*?\*\//g, '')

@@ -11,8 +11,8 @@ const styles = {
 } as const;
 
 /**
- * A moment in the words of the locale: a day, a time of day, or both, in full for a sentence and short for a list. The
- * gateway does not know the reader's time zone, so a time of day is always given with its own.
+ * Formats a time for the locale: a day, a time of day, or both, in full for a sentence and short for a list. The
+ * gateway does not know the reader's time zone, so a time of day always includes its zone.
  */
 export function timeText(at: Date, style: keyof typeof styles, t: Translator): Html {
   const format = new Intl.DateTimeFormat(t.locale, { ...styles[style], timeZone: 'UTC' });
@@ -20,14 +20,14 @@ export function timeText(at: Date, style: keyof typeof styles, t: Translator): H
 }
 
 /**
- * A moment that somebody wrote down (RFC 3339), in the offset that was written, to the second where that matters.
+ * Formats an RFC 3339 time in its own offset, with seconds if they are not zero.
  *
- * @throws TypeError when it is not in that form.
+ * @throws TypeError for any other format
  */
 export function offsetTimeText(written: string, t: Translator): Html {
   const at = new Date(written);
   const zone = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.exec(written)?.[1];
-  if (zone === undefined || Number.isNaN(at.getTime())) throw new TypeError('not a time of RFC 3339');
+  if (zone === undefined || Number.isNaN(at.getTime())) throw new TypeError('not an RFC 3339 time');
   const timeZone = zone.toUpperCase() === 'Z' || zone === '-00:00' ? 'UTC' : zone;
   const exact = at.getUTCSeconds() === 0 ? {} : ({ second: '2-digit' } as const);
   const format = new Intl.DateTimeFormat(t.locale, { ...styles.moment, ...exact, timeZone });
@@ -36,11 +36,11 @@ export function offsetTimeText(written: string, t: Translator): Html {
 
 export interface Deadline {
   readonly expiresAt: Date;
-  /** The time of this answer; with it the page also says how long is left. */
+  /** The time of this response; with it the page also says how much time is left. */
   readonly now?: Date;
 }
 
-/** Until when something can be used. */
+/** Formats an expiry. */
 export function deadline({ expiresAt, now }: Deadline, what: 'decision' | 'device', t: Translator): Html {
   const secondsLeft = now === undefined ? Number.POSITIVE_INFINITY : (expiresAt.getTime() - now.getTime()) / 1000;
   if (secondsLeft >= 12 * 3600) return t.html(`${what}.ends`, { time: timeText(expiresAt, 'moment', t) });

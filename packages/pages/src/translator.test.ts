@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { hostileStrings } from './hostile-strings.ts';
 import { ownText } from './html.ts';
 import { en } from './messages/en.ts';
 import { zhHans } from './messages/zh-hans.ts';
+import { hostileStrings } from './testing/hostile-strings.ts';
 import { translatorFor } from './translator.ts';
 
 const placeholders = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(match => match[1]).toSorted();
 const entries = Object.entries(en) as [keyof typeof en, string][];
 
 describe('every locale', () => {
-  test('has the same texts with the same places', () => {
+  test('has the same texts with the same placeholders', () => {
     expect(Object.keys(zhHans)).toEqual(Object.keys(en));
     for (const [key, text] of entries) expect([key, placeholders(zhHans[key])]).toEqual([key, placeholders(text)]);
   });
 
-  test('is calm and free of jargon', () => {
+  test('has no exclamation marks and no jargon', () => {
     for (const messages of [en, zhHans]) {
       for (const text of Object.values(messages)) {
         expect(text).not.toMatch(/[!！]/);
@@ -24,7 +24,7 @@ describe('every locale', () => {
     }
   });
 
-  test('the Chinese texts are Chinese', () => {
+  test('the Chinese texts contain Chinese characters', () => {
     for (const text of Object.values(zhHans)) {
       expect(text).toMatch(/\p{Script=Han}/u);
       expect(text.replace(/\{\w+\}/g, '')).not.toMatch(/[A-Za-z]|[,.?;:]/);
@@ -48,7 +48,7 @@ describe('values', () => {
     expect(`${t.html('next.return', { mcpServer: ownText('X & Y') })}`).toBe('Go back to X &#38; Y');
   });
 
-  test('that are missing are a fault', () => {
+  test('throws for a missing value', () => {
     const noValues = {} as { mcpServer: string };
     expect(() => t.html('next.return', noValues)).toThrow(TypeError);
     expect(() => t.plain('next.return', Object.create({ mcpServer: 'inherited' }) as { mcpServer: string })).toThrow(

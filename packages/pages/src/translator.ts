@@ -20,9 +20,9 @@ const languages: Readonly<Record<Locale, Language>> = {
 
 /** The texts of one locale. */
 export interface Translator {
-  /** A text as markup; string values are outside values and come out in `<bdi>`. */
+  /** Returns a text as markup; string values are untrusted and isolated in `<bdi>`. */
   html<Key extends MessageKey>(key: Key, ...values: Values<Key, string | Html>): Html;
-  /** A text for places without markup (title, attributes); values stand between Unicode isolates (UAX 9). */
+  /** Returns a text without markup, for titles and attributes; values are enclosed in Unicode isolates (UAX 9). */
   plain<Key extends MessageKey>(key: Key, ...values: Values<Key, string>): string;
   readonly locale: Locale;
   readonly direction: 'ltr' | 'rtl';
@@ -46,12 +46,12 @@ export function translatorFor(locale: Locale): Translator {
   };
 }
 
-/** An outside value between FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE, what `<bdi>` is in markup. */
+/** Encloses an untrusted value in FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE, like `<bdi>` in markup. */
 export function isolate(value: string): string {
   return `\u2068${value}\u2069`;
 }
 
-/** Splits once: a value that itself holds braces is never looked into again. */
+/** Splits the text only once, so braces in a value are never replaced. */
 function splitMessage(message: string): { isPlaceholder: boolean; text: string }[] {
   return message.split(/\{([A-Za-z]+)\}/).map((text, index) => ({ isPlaceholder: index % 2 === 1, text }));
 }

@@ -1,12 +1,12 @@
 import type { Locale } from './locale.ts';
 
-/** What the operator configured about the look of the pages. */
+/** The operator's configuration of the look of the pages. */
 export interface Branding {
-  /** The name people know the operator by. */
+  /** The operator's name, as users know it. */
   readonly name: string;
   /** Path of an image on our own origin. */
   readonly logoPath?: string;
-  /** `#rrggbb`. Used as it is for surfaces, and made readable where it is text. */
+  /** `#rrggbb`. Surfaces use it unchanged; as text it is adjusted until it is readable. */
   readonly accent?: string;
   /** `#rrggbb` for dark pages; derived from `accent` when absent. */
   readonly accentDark?: string;
@@ -14,34 +14,34 @@ export interface Branding {
   readonly supportUrl?: string;
 }
 
-/** What every page needs to know about the request it answers. */
+/** Data about the request that every page needs. */
 export interface PageContext {
   readonly locale: Locale;
   readonly branding: Branding;
   /** From {@link stylesheet}. */
   readonly stylesheetPath: string;
   /**
-   * Request id of a failure that only the operator can mend. Pages that say why something failed say so, and name it, instead of
-   * sending the person into another attempt.
+   * Request id of a failure that only the operator can fix. Pages that explain a failure show it instead of suggesting
+   * another attempt.
    */
   readonly operatorReference?: string;
-  /** When a passkey of the person was added or removed, as long as they may not know. Every page says so. */
+  /** When a passkey of the user was added or removed, if the user may not know about it yet. Every page shows it. */
   readonly passkeysChangedAt?: Date;
 }
 
-/** The registered identity of the MCP server that asks. */
+/** The registered identity of the requesting MCP server. */
 export interface McpServerView {
   readonly name: string;
-  /** As `displayHost` makes it. */
+  /** In the form of `displayHost`. */
   readonly host: string;
   /** Path of an image on our own origin. */
   readonly logoPath?: string;
 }
 
-/** Who is signed in in this browser. */
+/** The user who is signed in in this browser. */
 export interface PersonView {
   readonly displayName: string;
-  /** What tells two accounts of the same name apart: an e-mail address or a user name. */
+  /** Distinguishes accounts with the same name: an e-mail address or a user name. */
   readonly detail?: string;
   /** Host of the identity provider, as `displayHost` makes it. */
   readonly signInHost?: string;
@@ -49,41 +49,43 @@ export interface PersonView {
 
 /** One permission at a provider. */
 export interface ScopeView {
-  /** The provider's own identifier; shown only when there is no description. */
+  /** The provider's identifier; shown only without a description. */
   readonly scope: string;
-  /** What it allows, in words that complete "It would be able to …". */
+  /** Completes the sentence "It would be able to …". */
   readonly description?: string;
 }
 
-/** A permission that the person is asked for. */
+/** A permission that the user is asked to grant. */
 export interface RequestedScopeView extends ScopeView {
-  /** Not agreed to before. Only told apart where others were. */
+  /** Not granted before. Marked only if other scopes were. */
   readonly isNew?: boolean;
 }
 
 /** The typed facts of an elicitation of kind `authorization`. */
 export interface AuthorizationView {
   readonly providerName: string;
-  /** As `displayHost` makes it. */
+  /** In the form of `displayHost`. */
   readonly destinationHost: string;
+  /** Host of the resource that the access is for, if known; in the form of `displayHost`. */
+  readonly resourceHost?: string;
   readonly scopes: readonly RequestedScopeView[];
-  /** Present where the person connected this account before. */
+  /** Present if the user has connected this account before. */
   readonly reconnect?: {
     readonly reason: 'refused' | 'rejected' | 'expired' | 'more_scopes';
     readonly connectedAt: Date;
   };
 }
 
-/** An account that MCP servers may use, as its person sees it. One of these is what can be disconnected. */
+/** A connected account as its user sees it. The user disconnects such an account as a whole. */
 export interface ConnectedAccountView {
   readonly providerName: string;
   /** The account, as the provider names it. */
   readonly accountName?: string;
-  /** All that may use it. Empty where none of them is registered any more. */
+  /** All MCP servers that may use it; empty if none of them is registered. */
   readonly mcpServers: readonly McpServerView[];
 }
 
-/** What the MCP server claims about where its request comes from. Shown as a claim, never trusted. */
+/** The MCP server's claims about the origin of its request. Shown as claims, never trusted. */
 export interface RequestedByView {
   readonly mcpClient?: string;
   readonly tool?: string;

@@ -2,8 +2,8 @@ import { approvalsEn } from './approvals/en.ts';
 import { entriesEn } from './entries/en.ts';
 
 /**
- * The English texts, and the list of all texts there are. `{name}` is a place for a value; every locale must have the same
- * places. House tone: short sentences, no exclamation marks, no word a person would have to look up.
+ * The English texts, which define the list of all texts. `{name}` is a placeholder; every locale must have the same
+ * placeholders. Tone: short sentences, no exclamation marks, no word that users would have to look up.
  */
 export const en = {
   ...approvalsEn,
@@ -17,7 +17,7 @@ export const en = {
 
   'asker.label': 'Who is asking',
   'facts.destination': 'You will continue at',
-  'facts.code': 'The same code stands in your app',
+  'facts.code': 'Check the code in your app',
   'facts.codeHint': 'If your app shows another code, or none, decline.',
   'facts.person': 'Signed in as',
   'facts.personHost': 'with {host}',
@@ -35,27 +35,28 @@ export const en = {
   'next.return': 'Go back to {mcpServer}',
 
   'connect.heading': '{mcpServer} wants to use your {provider} account',
+  'connect.resource': 'The access is for',
   'connect.scopes': 'It would be able to',
   'connect.newScopes': 'New: it would also be able to',
-  'connect.knownScopes': 'You agreed before that it may',
+  'connect.knownScopes': 'You already allowed it to',
   'connect.scopesUnnamed': '{provider} will show you what this allows before you agree.',
   'connect.accept': 'Continue',
   'connect.reassurance': 'Nothing is shared before you agree at {provider}.',
   'connect.providerDenied': '{provider} reports that you did not agree. You can try again, or decline.',
   'connect.providerUnavailable': '{provider} did not answer. Wait a moment, then try again.',
-  'connect.providerRefused': '{provider} turned the request down. You can try again, or decline.',
+  'connect.providerRefused': '{provider} rejected the request. You can try again, or decline.',
   'connect.wrongAccount':
     'That was a different {provider} account than the one needed here. Please choose the right one, or decline.',
   'connect.startAgain': 'The last try was interrupted. Please start again from here.',
   'connect.fewerScopes':
     '{provider} gave fewer permissions than {mcpServer} needs. You can try again and allow all of them, or decline.',
   'connect.missing': 'Still missing',
-  'connect.scopesChanged': 'What {mcpServer} asks for changed while this page was open. Please look at it again.',
-  'connect.again.refused': '{provider} no longer accepts the connection you made on {date}. Connect again to go on.',
+  'connect.scopesChanged': 'The request by {mcpServer} changed while this page was open. Please look at it again.',
+  'connect.again.refused': '{provider} no longer accepts the connection you made on {date}. Connect again to continue.',
   'connect.again.rejected':
-    '{provider} turned {mcpServer} away, although you connected your account on {date}. Connect again to go on.',
+    '{provider} rejected a request by {mcpServer}, although you connected your account on {date}. Connect again to continue.',
   'connect.again.expired':
-    'The connection to {provider} that you made on {date} was for a limited time. Connect again to go on.',
+    'The connection to {provider} that you made on {date} was for a limited time. Connect again to continue.',
   'connect.again.more_scopes':
     'You connected your {provider} account on {date}. {mcpServer} now needs more than you agreed to then.',
 
@@ -72,7 +73,7 @@ export const en = {
 
   'device.heading': 'Enter a code at {provider}',
   'device.text': '{provider} asks you for a short code before {mcpServer} may use your account.',
-  'device.safety': 'Go on only if you started this yourself. Never enter a code that someone else sent you.',
+  'device.safety': 'Continue only if you started this yourself. Never enter a code that someone else sent you.',
   'device.copy': 'Copy this code, or write it down.',
   'device.enter': 'Enter it at {provider}, and agree there.',
   'device.return': 'When {provider} says that you are done, come back here.',
@@ -103,14 +104,13 @@ export const en = {
   'failed.text': 'Something stopped it on the way. Go back to {mcpServer} and ask again.',
 
   'signIn.heading': 'Sign in to continue',
-  'signIn.text': 'An app you use has a question for you. Sign in, so that it reaches you and nobody else.',
+  'signIn.text': 'An app you use has a question for you. Sign in, so that only you see it.',
   'signIn.connections': 'Then you can see which of your accounts are connected, and disconnect them.',
   'signIn.continue': 'Continue to sign-in',
   'signIn.choose': 'Choose the account that you use for your apps here.',
   'signIn.with': 'Sign in with {name}',
   'signInFailed.heading': 'Sign-in did not work',
-  'signInFailed.text':
-    'The sign-in service did not answer, or it turned the sign-in down. Wait a moment, then try again.',
+  'signInFailed.text': 'The sign-in service did not answer, or it rejected the sign-in. Wait a moment, then try again.',
   'signInFailed.retry': 'Try again',
   'fault.operator':
     'This does not work until the people who run {brand} change something. Give them this number: {reference}',
@@ -121,21 +121,21 @@ export const en = {
   'connection.unused': 'No app any more',
 
   'me.heading': 'Your connections',
-  'me.text': 'What apps may use of yours, and questions they have for you.',
+  'me.text': 'The accounts that apps may use, and the questions they have for you.',
   'me.signOut': 'Sign out',
   'me.waiting': 'Waiting for you',
   'me.noneWaiting': 'Nothing is waiting for your answer.',
   'me.open': 'Look at the request',
   'me.connections': 'Connected accounts',
-  'me.noConnections': 'No account of yours is connected. When an app needs one, it asks you first.',
+  'me.noConnections': 'You have no connected accounts. When an app needs one, it asks you first.',
   'me.works': 'Works',
   'me.lost': 'Needs to be connected again',
   'me.lost.refused': '{provider} no longer accepts this connection.',
-  'me.lost.rejected': '{provider} turned this connection away.',
+  'me.lost.rejected': '{provider} rejected this connection.',
   'me.lost.expired': 'This connection was for a limited time.',
   'me.lostNext': 'You will be asked to connect again when the account is needed.',
   'me.scopes': 'Permissions',
-  'me.scopesUnnamed': 'What {provider} told you when you agreed',
+  'me.scopesUnnamed': 'The permissions that {provider} showed you when you agreed',
   'me.connectedAt': 'Connected',
   'me.lastUse': 'Last used',
   'me.neverUsed': 'Not yet',
@@ -147,22 +147,29 @@ export const en = {
   'disconnect.consequences': 'What happens then',
   'disconnect.access': '{mcpServers} can no longer use this account.',
   'disconnect.deleted': '{brand} deletes the access it kept for this, at once.',
-  'disconnect.revoke': '{provider} is told to end the access. If it does not answer, we try again later.',
-  'disconnect.listed':
-    '{provider} may go on showing {brand} in its own list of connected apps. You can remove it there.',
+  'disconnect.revoke': 'We ask {provider} to end the access. If it does not answer, we try again later.',
+  'disconnect.listed': '{provider} may still show {brand} in its own list of connected apps. You can remove it there.',
   'disconnect.unsupported':
-    '{provider} cannot be told from here. To end the access there too, remove {brand} in your {provider} settings.',
+    '{provider} offers no way to end the access from here. To end it there too, remove {brand} in your {provider} settings.',
+  'disconnect.until':
+    'An app that was given access earlier may still be able to use your {provider} account until {time}.',
+  'disconnect.untilUnknown':
+    'An app that was given access earlier may still be able to use your {provider} account. {provider} does not say for how long.',
   'disconnect.shared':
     'Other connections of yours use the same access at {provider}, so nothing changes there until you disconnect them too.',
-  'disconnect.again': 'If the account is needed again, you are asked first.',
+  'disconnect.again': 'If an app needs the account again, it asks you first.',
   'disconnect.keep': 'Keep it connected',
   'disconnect.confirm': 'Disconnect',
   'disconnected.heading': 'Your {provider} account is disconnected',
-  'disconnected.revoked': '{provider} ended the access as well.',
+  'disconnected.revoked': '{provider} confirmed that the access has ended there too.',
+  'disconnected.refresh_token_revoked':
+    '{provider} confirmed that the access cannot be renewed. It did not confirm that the present access has ended.',
+  'disconnected.access_token_revoked':
+    '{provider} confirmed that the present access has ended, but not that it cannot be renewed. {brand} deleted what is needed to renew it. To be sure, remove {brand} in your {provider} settings.',
   'disconnected.pending':
-    '{provider} did not answer just now. We will tell it as soon as it does; you do not have to do anything.',
+    '{provider} has not confirmed yet that the access has ended. We keep asking for three days; you do not have to do anything.',
   'disconnected.unsupported':
-    '{provider} cannot be told from here. To end the access there too, remove {brand} in your {provider} settings.',
+    '{provider} offers no way to end the access from here. To end it there too, remove {brand} in your {provider} settings.',
   'disconnected.shared':
     'Other connections of yours still use the same access at {provider}, so it was removed only here.',
   'disconnected.back': 'Back to your connections',
@@ -189,6 +196,6 @@ export const en = {
   'error.unavailable.heading': 'We are not available right now',
   'error.unavailable.text': 'Please wait a few minutes, then open the link in your app again.',
   'error.internal.heading': 'Something went wrong',
-  'error.internal.text': 'The fault is ours, not yours. Please open the link in your app again.',
+  'error.internal.text': 'The error is on our side. Please open the link in your app again.',
   'error.requestId': 'If you ask for help, give this number',
 } as const;

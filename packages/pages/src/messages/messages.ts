@@ -2,10 +2,10 @@ import type { en } from './en.ts';
 
 export type MessageKey = keyof typeof en;
 
-/** A complete set of texts. A locale that lacks one, or has one too many, does not compile. */
+/** A complete set of texts. A locale with a missing or an extra text does not compile. */
 export type Messages = Readonly<Record<MessageKey, string>>;
 
-/** The names in braces of a text. */
+/** The names of the placeholders of a text. */
 export type PlaceholderOf<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PlaceholderOf<Rest>
   : never;

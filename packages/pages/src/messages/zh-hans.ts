@@ -32,6 +32,7 @@ export const zhHans: Messages = {
   'next.return': '返回 {mcpServer}',
 
   'connect.heading': '{mcpServer} 想使用您的 {provider} 账户',
+  'connect.resource': '此访问权限用于',
   'connect.scopes': '同意后，它将可以',
   'connect.newScopes': '新增：同意后，它还可以',
   'connect.knownScopes': '您之前已同意它可以',
@@ -140,16 +141,21 @@ export const zhHans: Messages = {
   'disconnect.revoke': '我们会通知 {provider} 终止访问权限。如果没有响应，我们会稍后再试。',
   'disconnect.listed': '{provider} 的已连接应用列表中可能仍会显示 {brand}。您可以在那里将其移除。',
   'disconnect.unsupported':
-    '我们无法从这里通知 {provider}。如要同时终止那里的访问权限，请在 {provider} 的设置中移除 {brand}。',
+    '{provider} 不支持从这里终止访问权限。如要同时终止那里的访问权限，请在 {provider} 的设置中移除 {brand}。',
+  'disconnect.until': '此前已获得访问权限的应用可能仍能使用您的 {provider} 账户，直至 {time}。',
+  'disconnect.untilUnknown': '此前已获得访问权限的应用可能仍能使用您的 {provider} 账户。{provider} 未说明会持续多久。',
   'disconnect.shared': '您的其他连接也在使用 {provider} 的同一访问权限，因此在您将它们也断开之前，那里不会有任何变化。',
   'disconnect.again': '如果再次需要使用此账户，会先征求您的同意。',
   'disconnect.keep': '保持连接',
   'disconnect.confirm': '断开连接',
   'disconnected.heading': '您的 {provider} 账户已断开连接',
-  'disconnected.revoked': '{provider} 也已终止访问权限。',
-  'disconnected.pending': '{provider} 刚才没有响应。待其恢复后，我们会立即通知它，您无需进行任何操作。',
+  'disconnected.revoked': '{provider} 已确认那里的访问权限也已终止。',
+  'disconnected.refresh_token_revoked': '{provider} 已确认访问权限无法再续期，但未确认当前的访问权限已终止。',
+  'disconnected.access_token_revoked':
+    '{provider} 已确认当前的访问权限已终止，但未确认它无法再续期。{brand} 已删除续期所需的信息。如需确保万无一失，请在 {provider} 的设置中移除 {brand}。',
+  'disconnected.pending': '{provider} 尚未确认访问权限已终止。我们会在三天内持续发出请求，您无需进行任何操作。',
   'disconnected.unsupported':
-    '我们无法从这里通知 {provider}。如要同时终止那里的访问权限，请在 {provider} 的设置中移除 {brand}。',
+    '{provider} 不支持从这里终止访问权限。如要同时终止那里的访问权限，请在 {provider} 的设置中移除 {brand}。',
   'disconnected.shared': '您的其他连接仍在使用 {provider} 的同一访问权限，因此只在这里移除了此连接。',
   'disconnected.back': '返回您的连接',
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
-import { hostileStrings } from '../hostile-strings.ts';
+import { hostileStrings } from '../testing/hostile-strings.ts';
 import {
   sampleCharge,
   sampleConfirmationView,
   samplePasskeyView,
   samplePayment,
   samplePaymentView,
-} from '../sample-approval-views.ts';
-import { sampleContext as en } from '../sample-views.ts';
+} from '../testing/sample-approval-views.ts';
+import { sampleContext as en } from '../testing/sample-views.ts';
 import { chargePage } from './charge-page.ts';
 import { confirmationPage } from './confirmation-page.ts';
 import { confirmedPage } from './confirmed-page.ts';
@@ -17,7 +17,7 @@ import { paymentDonePage } from './payment-done-page.ts';
 import { paymentPage } from './payment-page.ts';
 
 describe.each(hostileStrings)('hostile text %j', hostile => {
-  /** Tags without the values of their attributes, which are hostile text themselves here and there. */
+  /** Tags without the values of their attributes, some of which are hostile text themselves. */
   const tagsOf = (markup: string) => (markup.match(/<[^>]*>/g) ?? []).map(tag => tag.replace(/="[^"]*"/g, '=""'));
   const render = (text: string) => {
     const context = { ...en, branding: { name: text } };
@@ -65,7 +65,7 @@ describe.each(hostileStrings)('hostile text %j', hostile => {
     ];
   };
 
-  test('adds no tag and no attribute anywhere', () => {
+  test('hostile text adds no tag and no attribute anywhere', () => {
     expect(render(hostile).map(tagsOf)).toEqual(render('benign').map(tagsOf));
   });
 });

@@ -12,44 +12,44 @@ import type { McpServerView, PageContext, PersonView } from '../views.ts';
 type Processor = NonNullable<PaymentFactsView['processor']>;
 
 export type ChargeNotice =
-  /** The processor could not be asked. */
+  /** The processor is unavailable. */
   | 'processor_unavailable'
-  /** The person has paid, and the processor has not finished yet. */
+  /** The user has paid, and the processor has not finished yet. */
   | 'processing'
-  /** The person came back, and the processor knows of no payment. */
+  /** The user returned, and the processor has no payment. */
   | 'not_paid_yet';
 
-/** The amount was approved here and is to be paid at the processor. */
+/** The user approved the amount here and pays at the processor. */
 export interface ChargeView extends Deadline {
   readonly mcpServer: McpServerView;
-  /** With its processor. */
+  /** Must have a processor. */
   readonly payment: PaymentFactsView;
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
-  /** Where the person pays: https (or http on the loopback), at the processor's host. */
+  /** URL of the payment page: https (or http on loopback), at the processor's host. */
   readonly continueHref?: string;
-  /** Takes the POST that asks the processor once more, where there is no such address yet. */
+  /** Target of the POST that retries the request to the processor, if there is no URL yet. */
   readonly continueAction?: string;
-  /** This page, which asks the processor whether it was paid. */
+  /** This page, which checks the payment at the processor. */
   readonly checkHref?: string;
-  /** Takes the POST of a person who does not want to pay after all. */
+  /** Target of the POST that cancels the payment. */
   readonly declineAction: string;
   readonly csrfToken: string;
   readonly notice?: ChargeNotice;
 }
 
 /**
- * The step between the approval and the processor. It carries a link for the same reason as the page that leads to a provider
+ * The page between the approval and the processor. It contains a link for the same reason as the leaving page
  * (security.md T25).
  *
- * @throws TypeError when the payment has no processor, or the link would lead to another host than the page names or there
- *   without TLS.
+ * @throws TypeError when the payment has no processor, or the link leads to another host than the page names or uses no
+ *   TLS.
  */
 export function chargePage(context: PageContext, view: ChargeView): string {
   const t = translatorFor(context.locale);
   const { payment } = view;
   const { processor } = payment;
-  if (processor === undefined) throw new TypeError('without a processor nothing is paid elsewhere');
+  if (processor === undefined) throw new TypeError('a charge page needs a payment with a processor');
   const amount = amountText(payment.amount, t);
   const isProcessing = view.notice === 'processing';
   const heading = isProcessing
@@ -89,7 +89,7 @@ function noticeBlock(
   return html`<div class="notice"><p>${fault ?? t.html(`charge.notice.${notice}`, { processor })}</p></div>`;
 }
 
-/** Two buttons while there is something to decide, only the look at the result while the processor works. */
+/** Two buttons while the user can decide, and only the check of the result while the processor works. */
 function actions(view: ChargeView, processor: Processor, t: Translator): Html {
   const { csrfToken } = view;
   if (view.notice === 'processing') {
@@ -126,13 +126,13 @@ function onward(
   return postForm({ action: continueAction, csrfToken }, submitButton(label, 'accent'));
 }
 
-/** Plain http only where it does not leave the machine: an operator who tries things out. */
+/** Allows plain http only on loopback, for an operator who tries Postern out. */
 function isSafeTransport({ protocol, hostname }: URL): boolean {
   const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127\.[0-9.]+$/.test(hostname);
   return protocol === 'https:' || (protocol === 'http:' && isLoopback);
 }
 
-/** A charge may outlive its request by the time it takes to pay; then there is no end to name. */
+/** A charge may still be payable after its request has expired. Then the page names no expiry. */
 function timeLeft(view: ChargeView, t: Translator): Html | undefined {
   if (view.now !== undefined && view.now >= view.expiresAt) return undefined;
   return html`<p>${deadline(view, 'decision', t)}</p>`;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfirmationFactsView, FactView } from '../approval-views.ts';
-import { expectOrder, textOf } from '../page-assertions.ts';
-import { sampleConfirmationView } from '../sample-approval-views.ts';
-import { sampleContext as en } from '../sample-views.ts';
+import { expectOrder, textOf } from '../testing/page-assertions.ts';
+import { sampleConfirmationView } from '../testing/sample-approval-views.ts';
+import { sampleContext as en } from '../testing/sample-views.ts';
 import { confirmationPage } from './confirmation-page.ts';
 import { confirmedPage } from './confirmed-page.ts';
 
@@ -21,7 +21,7 @@ describe('the confirmation page', () => {
       confirmation: { title: 'x', danger: 'normal', facts: [fact] },
     });
 
-  test('keeps the reading order, with whose words they are', () => {
+  test('keeps the reading order and names the author of the statement', () => {
     expectOrder(confirmationPage(en, sampleConfirmationView), [
       '<h1><bdi>File Store</bdi>',
       'class="danger final"',
@@ -36,7 +36,7 @@ describe('the confirmation page', () => {
     ]);
   });
 
-  test('draws every type of fact', () => {
+  test('renders every type of fact', () => {
     expect(facts(confirmationPage(en, sampleConfirmationView))).toEqual([
       ['Folder', 'Finance / Archive / Invoices 2019'],
       ['Files', '1,284'],
@@ -54,7 +54,7 @@ describe('the confirmation page', () => {
     [Number.MAX_SAFE_INTEGER, '9,007,199,254,740,991'],
     [5e-324, '5E-324'],
     [1.7976931348623157e308, '1.7976931348623157E308'],
-  ])('a number loses no digit: %d', (value, text) => {
+  ])('a number keeps every digit: %d', (value, text) => {
     expect(facts(withFact({ label: 'n', type: 'number', value }))).toEqual([['n', text]]);
   });
 
@@ -63,7 +63,7 @@ describe('the confirmation page', () => {
     ['2020-01-03T17:05:00-00:00', 'January 3, 2020 at 5:05 PM UTC'],
     ['2020-01-03T23:59:07+05:45', 'January 3, 2020 at 11:59:07 PM GMT+5:45'],
     ['2020-01-03T00:00:00.000-11:59', 'January 3, 2020 at 12:00 AM GMT-11:59'],
-  ])('a time is shown as it was written: %s', (value, text) => {
+  ])('a time keeps its own offset: %s', (value, text) => {
     expect(facts(withFact({ label: 'at', type: 'time', value }))).toEqual([['at', text]]);
   });
 
@@ -74,11 +74,11 @@ describe('the confirmation page', () => {
     { label: 'x', type: 'time', value: '2020-01-03T00:00:00' },
     { label: 'x', type: 'host', value: 'аррӏе.com' },
     { label: 'x', type: 'amount', value: { currency: 'EUR', minorUnits: 0.5, decimals: 2 } },
-  ])('what does not fit its type is not shown: %j', fact => {
+  ])('a value that does not match its type is refused: %j', fact => {
     expect(() => withFact(fact)).toThrow(TypeError);
   });
 
-  test('tells the danger in words and with a sign', () => {
+  test('shows the danger with words and an icon', () => {
     const lineOf = (danger: ConfirmationFactsView['danger']) =>
       /<p class="danger [^>]*>.*?<\/p>/.exec(
         confirmationPage(en, { ...sampleConfirmationView, confirmation: { title: 'x', facts: [], danger } }),
@@ -89,13 +89,13 @@ describe('the confirmation page', () => {
     expect(new Set(lines.map(line => line?.replace(/<bdi>.*?<\/bdi>|<p [^>]*>/g, '')))).toHaveProperty('size', 2);
   });
 
-  test('asks for a fresh sign-in in place of the button', () => {
+  test('replaces the button with a link to a fresh sign-in', () => {
     const markup = confirmationPage(en, { ...sampleConfirmationView, approval: signInAgain, notice: 'sign_in_again' });
     expect(markup).not.toContain('action="/e/0a.sample/accept"');
     expectOrder(markup, ['class="notice"', 'action="/e/0a.sample/decline"', 'class="button accent" href="/login?to=']);
   });
 
-  test('afterwards the page repeats what was confirmed, without the warning', () => {
+  test('the page after the confirmation repeats the facts, without the warning', () => {
     const { mcpServer, confirmation } = sampleConfirmationView;
     const markup = confirmedPage(en, { mcpServer, confirmation, approvedAt: new Date('2026-03-04T14:24:00Z') });
     expect(facts(markup)).toHaveLength(5);

@@ -13,7 +13,7 @@ export interface ConfirmationView extends DecisionView {
   readonly notice?: 'sign_in_again' | 'terms_changed';
 }
 
-/** Asks for a binding yes. */
+/** Asks the user for a binding confirmation. */
 export function confirmationPage(context: PageContext, view: ConfirmationView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
@@ -28,7 +28,7 @@ export function confirmationPage(context: PageContext, view: ConfirmationView): 
   return decisionPage(context, t, view, {
     title: t.plain('confirmation.heading', { mcpServer }),
     heading: t.html('confirmation.heading', { mcpServer }),
-    ...(view.notice === undefined ? {} : { notice: html`<p>${t.html(`confirmation.notice.${view.notice}`)}</p>` }),
+    notice: view.notice && html`<p>${t.html(`confirmation.notice.${view.notice}`)}</p>`,
     facts: confirmationFacts(view.confirmation, { label: t.html('confirmation.label'), mcpServer }, t),
     ...acceptance,
     reassurance: t.html('confirmation.reassurance', { mcpServer }),

@@ -16,11 +16,11 @@ export interface ConfirmedView {
   readonly returnHref?: string;
 }
 
-/** The person said yes. */
+/** The user has confirmed. */
 export function confirmedPage(context: PageContext, view: ConfirmedView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
-  // The warning belongs to the decision; afterwards it would only frighten.
+  // Omits the warning, which belongs to the decision.
   const confirmation = { ...view.confirmation, danger: 'normal' as const };
   return messagePage(context, t, {
     title: t.plain('confirmed.heading'),
@@ -30,8 +30,9 @@ export function confirmedPage(context: PageContext, view: ConfirmedView): string
     texts: [t.html('next.close', { mcpServer })],
     body: html`${confirmationFacts(confirmation, { label: t.html('confirmed.label'), mcpServer }, t)}
 ${facts([factBeside(t.html('confirmed.at'), html`<span class="value">${timeText(view.approvedAt, 'moment', t)}</span>`)])}`,
-    ...(view.returnHref === undefined
-      ? {}
-      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+    actions:
+      view.returnHref === undefined
+        ? []
+        : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')],
   });
 }

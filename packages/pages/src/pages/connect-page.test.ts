@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sampleAuthorization, sampleConnect, sampleContext } from '../sample-views.ts';
+import { sampleAuthorization, sampleConnect, sampleContext } from '../testing/sample-views.ts';
 import type { RequestedScopeView } from '../views.ts';
 import { connectPage } from './connect-page.ts';
 
@@ -11,8 +11,8 @@ const asking = (scopes: readonly RequestedScopeView[]) =>
   });
 const known = (count: number) => Array.from({ length: count }, (_, index) => ({ scope: `known-${index}` }));
 
-describe('what is new', () => {
-  test('stands before what was agreed to, under a heading of its own', () => {
+describe('new permissions', () => {
+  test('are shown before the granted ones, under a separate heading', () => {
     const markup = asking([...known(2), { scope: 'fresh-0', isNew: true }]);
     const pieces = ['permissions-heading', 'fresh-0', 'known-heading', 'known-0', 'known-1', 'class="quoted"'];
     const order = pieces.map(piece => markup.indexOf(`${piece}`));
@@ -20,7 +20,7 @@ describe('what is new', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  test('is not told apart where everything is new, or nothing', () => {
+  test('are not marked as new if all of them are new, or none', () => {
     for (const isNew of [true, false]) {
       const markup = asking(known(3).map(scope => ({ ...scope, isNew })));
       expect(markup).toContain('known-2');
@@ -28,7 +28,7 @@ describe('what is new', () => {
     }
   });
 
-  test('is never folded up, however long; what was agreed to is', () => {
+  test('are never collapsed, however many; granted ones are', () => {
     const fresh = known(9).map(({ scope }) => ({ scope: `fresh-${scope}`, isNew: true }));
     const markup = asking([...known(5), ...fresh]);
     const [, folded = ''] = /<details[^>]*>(.*?)<\/details>/s.exec(markup) ?? [];
@@ -38,7 +38,7 @@ describe('what is new', () => {
   });
 });
 
-test.each(['refused', 'rejected', 'expired', 'more_scopes'] as const)('says when it was connected: %s', reason => {
+test.each(['refused', 'rejected', 'expired', 'more_scopes'] as const)('show the date of the connection: %s', reason => {
   const markup = connectPage(sampleContext, {
     ...sampleConnect,
     authorization: { ...sampleAuthorization, reconnect: { reason, connectedAt } },
@@ -47,7 +47,18 @@ test.each(['refused', 'rejected', 'expired', 'more_scopes'] as const)('says when
   expect(connectPage(sampleContext, sampleConnect)).not.toContain('class="lead"');
 });
 
-describe('permissions that were not given', () => {
+test('S85: shows the host of the resource, and the host at which the user continues', () => {
+  const shown = (resourceHost?: string) =>
+    connectPage(sampleContext, {
+      ...sampleConnect,
+      authorization: { ...sampleAuthorization, ...(resourceHost === undefined ? {} : { resourceHost }) },
+    });
+  expect(shown('tools.evil.example')).toMatch(/<bdi>tools\.evil\.example<.*<bdi>github\.com</s);
+  expect(shown()).not.toContain('tools.evil.example');
+  expect(() => shown('Tools.Evil.example')).toThrow(TypeError);
+});
+
+describe('permissions that were not granted', () => {
   const missing = [{ scope: 'write' }];
 
   test('are named in the notice', () => {
@@ -66,7 +77,7 @@ describe('permissions that were not given', () => {
   });
 });
 
-test('what was shown comes back with agreement only', () => {
+test('only the accepting form returns the digest of the page', () => {
   const markup = connectPage(sampleContext, { ...sampleConnect, shown: 'a"b' });
   const forms = [...markup.matchAll(/<form [^>]*action="([^"]*)".*?<\/form>/g)];
   const withShown = forms.filter(([form]) => form.includes('name="shown" value="a&#34;b"')).map(([, action]) => action);

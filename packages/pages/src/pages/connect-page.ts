@@ -1,20 +1,20 @@
 import { type DecisionView, decisionPage } from '../decision-page.ts';
 import { type Html, html } from '../html.ts';
-import { knownScopeList, operatorNotice, paragraphs, scopeList } from '../parts.ts';
+import { factBeside, hostText, knownScopeList, operatorNotice, paragraphs, scopeList } from '../parts.ts';
 import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { AuthorizationView, PageContext, ScopeView } from '../views.ts';
 
-/** What happened on the last try, when the person is asked again. */
+/** Result of the last attempt, if the user has to decide again. */
 export type ConnectNotice =
   | 'provider_denied'
   | 'provider_unavailable'
   | 'provider_refused'
   | 'wrong_account'
   | 'start_again'
-  /** The provider granted less than is needed; `missing` says what. */
+  /** The provider granted fewer scopes than needed; see `missing`. */
   | 'fewer_scopes'
-  /** What is asked for is no longer what the page showed. */
+  /** The request has changed since the page was shown. */
   | 'scopes_changed';
 
 export interface ConnectView extends DecisionView {
@@ -24,7 +24,7 @@ export interface ConnectView extends DecisionView {
   readonly missing?: readonly ScopeView[];
 }
 
-/** Asks whether an MCP server may use the person's account at a provider. */
+/** Asks the user whether an MCP server may use their account at a provider. */
 export function connectPage(context: PageContext, view: ConnectView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
@@ -33,9 +33,10 @@ export function connectPage(context: PageContext, view: ConnectView): string {
   return decisionPage(context, t, view, {
     title: t.plain('connect.heading', { mcpServer, provider }),
     heading: t.html('connect.heading', { mcpServer, provider }),
-    ...(reconnect === undefined ? {} : { lead: reconnectText(reconnect, { mcpServer, provider }, t) }),
-    ...(view.notice === undefined ? {} : { notice: noticeBlock(context, view.notice, view, t) }),
+    lead: reconnect && reconnectText(reconnect, { mcpServer, provider }, t),
+    notice: view.notice && noticeBlock(context, view.notice, view, t),
     facts: permissions(view.authorization, t),
+    resource: resourceFact(view.authorization, t),
     destinationHost: view.authorization.destinationHost,
     acceptLabel: t.html('connect.accept'),
     reassurance: t.html('connect.reassurance', { provider }),
@@ -50,7 +51,13 @@ function reconnectText(
   return t.html(`connect.again.${reason}`, { ...names, date: timeText(connectedAt, 'day', t) });
 }
 
-/** What is new stands first and is never folded up. */
+function resourceFact({ resourceHost }: AuthorizationView, t: Translator): Html | undefined {
+  if (resourceHost === undefined) return undefined;
+  const host = html`<span class="value">${hostText(resourceHost)}</span>`;
+  return factBeside(t.html('connect.resource'), host);
+}
+
+/** New scopes come first and are never collapsed. */
 function permissions({ providerName, scopes }: AuthorizationView, t: Translator): Html {
   if (scopes.length === 0) {
     return html`<p class="unnamed">${t.html('connect.scopesUnnamed', { provider: providerName })}</p>`;

@@ -15,35 +15,35 @@ import { hostText, operatorNotice, paragraphs } from '../parts.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
-/** What happened on the last try, when the person is asked again. */
+/** Result of the last attempt, if the user has to decide again. */
 export type CredentialNotice =
-  /** What was entered does not work at `checkedAt`. */
+  /** The credential does not work at `checkedAt`. */
   | 'credential_rejected'
-  /** `checkedAt` did not answer. */
+  /** `checkedAt` did not respond. */
   | 'check_unavailable'
-  /** The fields say what is wrong. */
+  /** The fields show their faults. */
   | 'fields_invalid'
-  /** What is asked for is no longer what the page showed. */
+  /** The request has changed since the page was shown. */
   | 'terms_changed';
 
 export interface CredentialView extends DecisionView {
   readonly credential: {
-    /** What it is, in the MCP server's words. */
+    /** Description by the MCP server. */
     readonly title: string;
     readonly fields: readonly CredentialFieldView[];
-    /** Kept until the person deletes it. */
+    /** Stored until the user deletes it. */
     readonly lasting: boolean;
-    /** The person entered one before, which this one replaces. */
+    /** Replaces a credential that the user entered before. */
     readonly replaces: boolean;
-    /** Where it is tried out before it counts: a host as `displayHost` makes it. */
+    /** Host of the credential check, in the form of `displayHost`. */
     readonly checkedAt?: string;
   };
   readonly notice?: CredentialNotice;
 }
 
 /**
- * Asks for a secret. The browser checks only that nothing is empty, so that a slip does not cost typing everything again; the
- * gateway checks the rest. Nothing secret ever stands on the page.
+ * Asks for a credential. The browser only checks that no field is empty, so the user need not retype secrets after a
+ * slip. The gateway checks the rest. The page never contains a secret.
  */
 export function credentialPage(context: PageContext, view: CredentialView): string {
   const t = translatorFor(context.locale);
@@ -55,17 +55,15 @@ export function credentialPage(context: PageContext, view: CredentialView): stri
     title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
     heading: t.html('credential.heading', names),
     lead: lead(credential, names, t),
-    ...(notice === undefined
-      ? {}
-      : {
-          notice: noticeBlock(
-            context,
-            notice,
-            view,
-            fields.map(({ notes }) => notes),
-            t,
-          ),
-        }),
+    notice:
+      notice &&
+      noticeBlock(
+        context,
+        notice,
+        view,
+        fields.map(({ notes }) => notes),
+        t,
+      ),
     facts: fieldSection(
       {
         heading: html`<span translate="no">${credential.title}</span>`,
@@ -100,9 +98,9 @@ function notesOf(field: CredentialFieldView, t: Translator): FieldNotes {
     name: field.name,
     label: field.label,
     optional: false,
-    ...(field.help === undefined ? {} : { help: field.help }),
-    ...(hint === undefined ? {} : { hint }),
-    ...(field.fault === undefined ? {} : { fault: credentialFaultText(field, field.fault, t) }),
+    help: field.help,
+    hint,
+    fault: field.fault && credentialFaultText(field, field.fault, t),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Deleting what a person saved: the question, and that it is done. */
+/** The pages for deleting a saved credential: the question and the result. */
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -9,22 +9,22 @@ import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext } from '../views.ts';
 
 export interface SavedCredentialView {
-  /** What it is, in the words of the MCP server that asked for it. */
+  /** Description by the MCP server that requested it. */
   readonly title: string;
-  /** All that may read it. Empty where none of them is registered any more. */
+  /** All MCP servers that may read it; empty if none of them is registered. */
   readonly mcpServers: readonly McpServerView[];
 }
 
 export interface DeleteCredentialView extends SavedCredentialView {
   /** A short stand-in for the values, in ASCII. */
   readonly fingerprint: string;
-  /** Takes the POST that deletes. */
+  /** Target of the POST that deletes it. */
   readonly deleteAction: string;
   readonly keepHref: string;
   readonly csrfToken: string;
 }
 
-/** Asks before anything is deleted, and says what that means. */
+/** Asks for confirmation and names the consequences. */
 export function deleteCredentialPage(context: PageContext, view: DeleteCredentialView): string {
   const t = translatorFor(context.locale);
   const users =

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { sampleContext, sampleDevice } from '../sample-views.ts';
+import { sampleContext, sampleDevice } from '../testing/sample-views.ts';
 import { devicePage } from './device-page.ts';
 
-test('reads: who asks, what happens, the warning, the code, the way there, the buttons', () => {
+test('has the reading order MCP server, explanation, warning, code, link, buttons', () => {
   const markup = devicePage(sampleContext, { ...sampleDevice, notice: 'not_yet' });
   const order = [
     'class="notice"',
@@ -20,7 +20,7 @@ test('reads: who asks, what happens, the warning, the code, the way there, the b
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test('shows the host in the form in which a look-alike is visible', () => {
+test('shows the host in punycode, which reveals look-alike letters', () => {
   const verificationHref = 'https://аррӏе.com/activate';
   const markup = devicePage(sampleContext, { ...sampleDevice, verificationHref });
   expect(markup).toContain('<bdi>xn--80ak6aa92e.com</bdi>');

@@ -6,14 +6,14 @@ import { type Deadline, deadline } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
 
-/** What the provider said to the last try. */
+/** The provider's response to the last poll. */
 export type DeviceNotice =
-  /** `authorization_pending` (RFC 8628 section 3.5): the code was not entered, or not agreed to, yet. */
+  /** `authorization_pending` (RFC 8628 section 3.5): the user has not entered the code or not agreed yet. */
   | 'not_yet'
-  /** Asked too soon after the try before (`slow_down`), or somebody else is just asking. */
+  /** Polled too soon after the last poll (`slow_down`), or another request is polling. */
   | 'wait';
 
-/** Until `expiresAt` the code can be entered. */
+/** The code is valid until `expiresAt`. */
 export interface DeviceView extends Deadline {
   readonly mcpServer: McpServerView;
   readonly providerName: string;
@@ -21,18 +21,18 @@ export interface DeviceView extends Deadline {
   readonly userCode: string;
   /** `verification_uri`; it opens in a new tab, and its host is shown. */
   readonly verificationHref: string;
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
   readonly notice?: DeviceNotice;
-  /** Takes the POST that asks the provider whether the code was entered. */
+  /** Target of the POST that asks the provider whether the user has entered the code. */
   readonly checkAction: string;
-  /** Back to the decision. */
+  /** Link back to the decision. */
   readonly backHref: string;
   readonly csrfToken: string;
 }
 
 /**
- * A short code to enter at a provider that cannot send people back to us (RFC 8628 section 3.3).
+ * Shows the short code that the user enters at a provider without redirects (RFC 8628 section 3.3).
  *
  * @throws TypeError when `verificationHref` is no web address.
  */

@@ -1,12 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../sample-views.ts';
+import { everyLocale } from '../testing/every-locale.ts';
+import { sampleConnection, sampleContext, sampleDisconnect, sampleDisconnected } from '../testing/sample-views.ts';
 import { disconnectedPage, disconnectPage } from './disconnect-pages.ts';
 
 const providerHref = 'https://github.com/settings/applications';
 const twoServers = [...sampleConnection.mcpServers, { name: 'Release Notes', host: 'notes.northwind.example' }];
 
-describe('before', () => {
-  test('the page reads: what, who loses it, what happens, the safe button, the other', () => {
+const results = [
+  'revoked',
+  'refresh_token_revoked',
+  'access_token_revoked',
+  'pending',
+  'unsupported',
+  'shared',
+] as const;
+
+describe('before disconnecting', () => {
+  test('the page has the reading order account, MCP servers, consequences, safe button, other button', () => {
     const markup = disconnectPage(sampleContext, { ...sampleDisconnect, mcpServers: twoServers });
     const order = [
       '<h1>',
@@ -22,7 +32,7 @@ describe('before', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  test('what happens at the provider differs', () => {
+  test('the page says what happens at the provider', () => {
     const pages = (['revoke', 'unsupported', 'shared'] as const).map(provider =>
       disconnectPage(sampleContext, { ...sampleDisconnect, provider }),
     );
@@ -30,12 +40,10 @@ describe('before', () => {
   });
 });
 
-describe('after', () => {
-  test('what happened at the provider differs', () => {
-    const pages = (['revoked', 'pending', 'unsupported', 'shared'] as const).map(provider =>
-      disconnectedPage(sampleContext, { ...sampleDisconnected, provider }),
-    );
-    expect(new Set(pages).size).toBe(4);
+describe('after disconnecting', () => {
+  test('the result page says what happened at the provider', () => {
+    const pages = results.map(provider => disconnectedPage(sampleContext, { ...sampleDisconnected, provider }));
+    expect(new Set(pages).size).toBe(results.length);
   });
 
   test('leads back', () => {
@@ -43,25 +51,46 @@ describe('after', () => {
   });
 });
 
-test('only where there is something to do at the provider, the way there is shown', () => {
+test('the page links to the provider only if the user must act there', () => {
   const link = `href="${providerHref}" target="_blank" rel="noopener noreferrer"`;
   for (const provider of ['revoke', 'unsupported', 'shared'] as const) {
     const markup = disconnectPage(sampleContext, { ...sampleDisconnect, provider, providerHref });
     expect(markup.includes(link)).toBe(provider === 'unsupported');
   }
-  for (const provider of ['revoked', 'pending', 'unsupported', 'shared'] as const) {
+  for (const provider of results) {
     const markup = disconnectedPage(sampleContext, { ...sampleDisconnected, provider, providerHref });
-    expect(markup.includes(link)).toBe(provider === 'unsupported');
+    expect(markup.includes(link)).toBe(provider === 'unsupported' || provider === 'access_token_revoked');
   }
 });
 
-test.each(['javascript:alert(1)', '/settings', 'https://user@github.com/'])('no way to the provider is %s', href => {
-  const view = { provider: 'unsupported', providerHref: href } as const;
-  expect(() => disconnectPage(sampleContext, { ...sampleDisconnect, ...view })).toThrow(TypeError);
-  expect(() => disconnectedPage(sampleContext, { ...sampleDisconnected, ...view })).toThrow(TypeError);
+test.each(everyLocale)('S81: the pages show how long the access may last, in %s', locale => {
+  const context = { ...sampleContext, locale };
+  const time = 'datetime="2026-03-04T15:22:00.000Z"';
+  const accessUntil = new Date('2026-03-04T15:22:00Z');
+  const before = { ...sampleDisconnect, provider: 'unsupported' } as const;
+  const after = { ...sampleDisconnected, provider: 'refresh_token_revoked' } as const;
+  expect(disconnectPage(context, { ...before, accessUntil })).toContain(time);
+  expect(disconnectedPage(context, { ...after, accessUntil })).toContain(time);
+  // The gateway has not asked the provider yet, so the result is unknown.
+  expect(disconnectPage(context, { ...before, provider: 'revoke', accessUntil })).not.toContain(time);
+  for (const page of [
+    (view: object) => disconnectPage(context, { ...before, ...view }),
+    (view: object) => disconnectedPage(context, { ...after, ...view }),
+  ]) {
+    expect(new Set([page({}), page({ accessUntil }), page({ accessUntil: 'unknown' })]).size).toBe(3);
+  }
 });
 
-test('names nobody where nobody uses it any more', () => {
+test.each(['javascript:alert(1)', '/settings', 'https://user@github.com/'])(
+  'a link to the provider must not be %s',
+  href => {
+    const view = { provider: 'unsupported', providerHref: href } as const;
+    expect(() => disconnectPage(sampleContext, { ...sampleDisconnect, ...view })).toThrow(TypeError);
+    expect(() => disconnectedPage(sampleContext, { ...sampleDisconnected, ...view })).toThrow(TypeError);
+  },
+);
+
+test('the page names no MCP server if none uses the connection', () => {
   const view = { mcpServers: [] };
   for (const markup of [
     disconnectPage(sampleContext, { ...sampleDisconnect, ...view }),

@@ -1,28 +1,35 @@
-/** Ending a connection: the question, and what became of it. */
+/** The pages for ending a connection: the question and the result. */
 import { type Html, html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
 import { messagePage } from '../message-page.ts';
 import { fact, facts, linkButton, mcpServerList, nameList, newTabLink, postForm, submitButton } from '../parts.ts';
+import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext } from '../views.ts';
 
-export interface DisconnectView extends ConnectedAccountView {
+/** How long a released access token may stay valid after the end of the connection. */
+interface LastingAccessView {
+  /** Absent if it has ended; `unknown` if the provider never named an expiry. */
+  readonly accessUntil?: Date | 'unknown';
+}
+
+export interface DisconnectView extends ConnectedAccountView, LastingAccessView {
   /**
-   * What it will mean at the provider: it is told; it offers no way to be told; or the same access serves other connections
-   * of this person and stays for them.
+   * The effect at the provider: the gateway asks it to revoke the grant; it offers no revocation; or other connections
+   * of this user share the grant, so the grant stays.
    */
   readonly provider: 'revoke' | 'unsupported' | 'shared';
-  /** Where the person can end the access at the provider; its host is shown. */
+  /** Page of the provider at which the user can end the access; the page shows its host. */
   readonly providerHref?: string;
-  /** Takes the POST that disconnects. */
+  /** Target of the POST that disconnects. */
   readonly disconnectAction: string;
   readonly keepHref: string;
   readonly csrfToken: string;
 }
 
 /**
- * Asks before anything ends, and says what will.
+ * Asks for confirmation and names the consequences.
  *
  * @throws TypeError when `providerHref` is no web address.
  */
@@ -49,24 +56,31 @@ function consequences({ branding }: PageContext, view: DisconnectView, t: Transl
     ...withoutAccess(view, t),
     t.html('disconnect.deleted', names),
     html`${t.html(`disconnect.${view.provider}`, names)}${atProvider(view, t)}`,
-    ...(view.provider === 'revoke' ? [t.html('disconnect.listed', names)] : []),
+    ...(view.provider === 'revoke' ? [t.html('disconnect.listed', names)] : lastingAccess(view, t)),
     t.html('disconnect.again'),
   ];
 }
 
-export interface DisconnectedView extends ConnectedAccountView {
+export interface DisconnectedView extends ConnectedAccountView, LastingAccessView {
   /**
-   * What became of it at the provider: it ended the access; it is told as soon as it answers; it offers no way to be told;
-   * or the same access serves other connections of this person.
+   * The revocations that the provider has confirmed: of all tokens; of the refresh token only; of the access token
+   * only; not of all yet; none, because it offers no revocation; or none, because other connections of this user share
+   * the grant.
    */
-  readonly provider: 'revoked' | 'pending' | 'unsupported' | 'shared';
-  /** Where the person can end the access at the provider; its host is shown. */
+  readonly provider:
+    | 'revoked'
+    | 'refresh_token_revoked'
+    | 'access_token_revoked'
+    | 'pending'
+    | 'unsupported'
+    | 'shared';
+  /** Page of the provider at which the user can end the access; the page shows its host. */
   readonly providerHref?: string;
   readonly backHref: string;
 }
 
 /**
- * A connection was ended.
+ * Shows that the connection has ended.
  *
  * @throws TypeError when `providerHref` is no web address.
  */
@@ -78,7 +92,7 @@ export function disconnectedPage(context: PageContext, view: DisconnectedView): 
     icon: icons.check,
     tone: 'good',
     heading: t.html('disconnected.heading', names),
-    texts: [...withoutAccess(view, t), t.html(`disconnected.${view.provider}`, names)],
+    texts: [...withoutAccess(view, t), t.html(`disconnected.${view.provider}`, names), ...lastingAccess(view, t)],
     actions: [html`${atProvider(view, t)}`, linkButton(view.backHref, t.html('disconnected.back'), 'plain')],
   });
 }
@@ -104,11 +118,21 @@ function withoutAccess({ mcpServers }: ConnectedAccountView, t: Translator): Htm
   return [t.html('disconnect.access', { mcpServers: names })];
 }
 
-/** The way to the provider, where the person has something to do there. */
+function lastingAccess(
+  { accessUntil, providerName: provider }: DisconnectView | DisconnectedView,
+  t: Translator,
+): Html[] {
+  if (accessUntil === undefined) return [];
+  if (accessUntil === 'unknown') return [t.html('disconnect.untilUnknown', { provider })];
+  return [t.html('disconnect.until', { provider, time: timeText(accessUntil, 'moment', t) })];
+}
+
+/** Link to the provider, if the user must act there. */
 function atProvider(
   { provider, providerHref }: Pick<DisconnectView | DisconnectedView, 'provider' | 'providerHref'>,
   t: Translator,
 ): Html | undefined {
-  if (provider !== 'unsupported' || providerHref === undefined) return undefined;
+  if ((provider !== 'unsupported' && provider !== 'access_token_revoked') || providerHref === undefined)
+    return undefined;
   return newTabLink(providerHref, t);
 }

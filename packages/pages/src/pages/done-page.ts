@@ -10,15 +10,15 @@ export interface DoneView {
   readonly providerName: string;
   /** The connected account, as the provider names it. */
   readonly accountName?: string;
-  /** What was granted, which can be less than what was asked for. */
+  /** Granted scopes, possibly fewer than requested. */
   readonly scopes: readonly ScopeView[];
   /** A registered return address of the MCP server. */
   readonly returnHref?: string;
-  /** Where the person can see and end their connections. */
+  /** Page on which the user can see and end their connections. */
   readonly connectionsHref?: string;
 }
 
-/** An account was connected. */
+/** Shows that the account is connected. */
 export function donePage(context: PageContext, view: DoneView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
@@ -45,8 +45,9 @@ ${scopeList(view.scopes, t)}
     heading: t.html('done.heading', { provider }),
     texts: [t.html('next.close', { mcpServer })],
     body: html`${account}${granted}${later}`,
-    ...(view.returnHref === undefined
-      ? {}
-      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+    actions:
+      view.returnHref === undefined
+        ? []
+        : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')],
   });
 }

@@ -1,4 +1,4 @@
-/** Pages of an elicitation that needs no decision any more. */
+/** Pages of an elicitation that needs no decision. */
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
 import { linkButton } from '../parts.ts';
@@ -7,11 +7,11 @@ import type { McpServerView, PageContext } from '../views.ts';
 
 export interface WorkingView {
   readonly mcpServer: McpServerView;
-  /** This same page. */
+  /** Path of this page. */
   readonly reloadHref: string;
 }
 
-/** A decision is being finished: in another tab, or by the party that verifies the person. */
+/** Another tab is finishing the decision, or the application is verifying the user. */
 export function workingPage(context: PageContext, view: WorkingView): string {
   const t = translatorFor(context.locale);
   return messagePage(context, t, {
@@ -29,7 +29,7 @@ export interface DeclinedView {
   readonly returnHref?: string;
 }
 
-/** The person said no. */
+/** The user has declined. */
 export function declinedPage(context: PageContext, view: DeclinedView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
@@ -38,9 +38,8 @@ export function declinedPage(context: PageContext, view: DeclinedView): string {
     icon: icons.minus,
     heading: t.html('declined.heading'),
     texts: [t.html('declined.text', { mcpServer }), t.html('next.close', { mcpServer })],
-    ...(view.returnHref === undefined
-      ? {}
-      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'plain')] }),
+    actions:
+      view.returnHref === undefined ? [] : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'plain')],
   });
 }
 
@@ -51,13 +50,13 @@ export interface EndedView {
 
 const endedIcons = { expired: icons.clock, cancelled: icons.minus, failed: icons.alert } as const;
 
-/** The elicitation ended without an answer that could be used. */
+/** The elicitation ended without a usable answer. */
 export function endedPage(context: PageContext, view: EndedView): string {
   const t = translatorFor(context.locale);
   return messagePage(context, t, {
     title: t.plain(`${view.reason}.heading`),
     icon: endedIcons[view.reason],
-    ...(view.reason === 'failed' ? { tone: 'caution' as const } : {}),
+    tone: view.reason === 'failed' ? 'caution' : undefined,
     heading: t.html(`${view.reason}.heading`),
     texts: [t.html(`${view.reason}.text`, { mcpServer: view.mcpServer.name })],
   });

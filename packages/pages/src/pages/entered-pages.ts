@@ -1,4 +1,4 @@
-/** What a person typed in has been taken. */
+/** Pages that confirm the receipt of typed values. */
 import { html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -8,13 +8,13 @@ import type { McpServerView, PageContext } from '../views.ts';
 
 export interface CredentialDoneView {
   readonly mcpServer: McpServerView;
-  /** What it is, in the MCP server's words. */
+  /** Description by the MCP server. */
   readonly title: string;
-  /** Kept until the person deletes it. */
+  /** Stored until the user deletes it. */
   readonly lasting: boolean;
   /** A registered return address of the MCP server. */
   readonly returnHref?: string;
-  /** Where the person can see and delete what they saved. */
+  /** Page on which the user can see and delete their saved credentials. */
   readonly connectionsHref?: string;
 }
 

@@ -7,16 +7,16 @@ import { paragraphs } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
-/** Why the person is asked again. */
+/** Why the user has to answer again. */
 export type FormNotice =
-  /** The fields say what is wrong. */
+  /** The fields show their faults. */
   | 'fields_invalid'
-  /** What is asked for is no longer what the page showed. */
+  /** The request has changed since the page was shown. */
   | 'terms_changed';
 
 export interface FormView extends DecisionView {
   readonly form: {
-    /** In the MCP server's words. */
+    /** Description by the MCP server. */
     readonly title?: string;
     readonly fields: readonly FormFieldView[];
   };
@@ -24,9 +24,9 @@ export interface FormView extends DecisionView {
 }
 
 /**
- * Asks questions. The gateway checks the answers, not the browser (`novalidate`): its own bubbles know one fault at a time, speak
- * the language of the browser instead of the page's, and are gone before they are read. A form with secrets is checked there all
- * the same, because every way back from the gateway costs typing them again.
+ * Asks questions. The gateway checks the answers, not the browser (`novalidate`): the browser's bubbles show one fault
+ * at a time, use the language of the browser instead of the page's, and disappear before users have read them. A form
+ * with secrets is also checked in the browser, because after each refusal by the gateway the user must retype them.
  */
 export function formPage(context: PageContext, view: FormView): string {
   const t = translatorFor(context.locale);
@@ -43,14 +43,11 @@ export function formPage(context: PageContext, view: FormView): string {
     title: notice === 'fields_invalid' ? t.plain('fields.check', { page: heading }) : heading,
     heading: t.html(key, names),
     lead: t.html(hasSecret ? 'form.leadSecret' : 'form.lead', names),
-    ...(notice === undefined
-      ? {}
-      : {
-          notice:
-            notice === 'fields_invalid'
-              ? faultSummary(notes, secretsGone, t)
-              : paragraphs([t.html('fields.termsChanged'), ...secretsGone]),
-        }),
+    notice:
+      notice &&
+      (notice === 'fields_invalid'
+        ? faultSummary(notes, secretsGone, t)
+        : paragraphs([t.html('fields.termsChanged'), ...secretsGone])),
     facts: fieldSection(
       {
         heading:

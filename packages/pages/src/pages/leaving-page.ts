@@ -8,19 +8,19 @@ import type { McpServerView, PageContext } from '../views.ts';
 export interface LeavingView {
   readonly mcpServer: McpServerView;
   readonly providerName: string;
-  /** As `displayHost` makes it. */
+  /** In the form of `displayHost`. */
   readonly destinationHost: string;
-  /** The provider's address, or a path on our own origin that leads there. */
+  /** The provider's address, or a path on our own origin that redirects to it. */
   readonly continueHref: string;
-  /** Back to the decision, which is still open. */
+  /** Link back to the decision, which is still open. */
   readonly backHref: string;
 }
 
 /**
- * The step between our form and the provider. It carries a link, because `form-action 'self'` stops a redirect that
- * follows a form post (security.md T25).
+ * The page between our form and the provider. It contains a link, because `form-action 'self'` blocks a redirect after
+ * a form post (security.md T25).
  *
- * @throws TypeError when the link would lead to another host than the page names.
+ * @throws TypeError when the link leads to another host than the page names.
  */
 export function leavingPage(context: PageContext, view: LeavingView): string {
   const t = translatorFor(context.locale);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sampleConnection, sampleContext, sampleMe } from '../sample-views.ts';
+import { sampleConnection, sampleContext, sampleMe } from '../testing/sample-views.ts';
 import { type ConnectionView, type MeView, mePage } from './me-page.ts';
 
 const nothing = { waiting: [], connections: [], credentials: [], passkeys: [] };
@@ -9,7 +9,7 @@ const entriesOf = (connections: readonly ConnectionView[], rest: Partial<MeView>
 };
 const { lastUse: _lastUse, accountName: _accountName, ...unused } = sampleConnection;
 
-test('what waits stands before what is connected', () => {
+test('open elicitations are listed before connections', () => {
   const markup = mePage(sampleContext, sampleMe);
   const order = ['<h1>', '<bdi>Ada Okafor</bdi>', 'waiting-heading', 'href="/e/0a.sample"', 'connections-heading'].map(
     piece => markup.indexOf(piece),
@@ -18,7 +18,7 @@ test('what waits stands before what is connected', () => {
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test('says so where there is nothing', () => {
+test('an empty list is explained', () => {
   const markup = mePage(sampleContext, nothing);
   expect(markup.match(/<p class="empty">/g)).toHaveLength(2);
   expect(markup).not.toMatch(/class="entry"|<form/);
@@ -26,7 +26,7 @@ test('says so where there is nothing', () => {
 });
 
 describe('an account', () => {
-  test('names everyone who may use it, with their hosts', () => {
+  test('names all MCP servers that may use it, with their hosts', () => {
     const [entry = ''] = entriesOf([
       { ...sampleConnection, mcpServers: [...sampleConnection.mcpServers, { name: 'Other', host: 'other.example' }] },
     ]);
@@ -35,7 +35,7 @@ describe('an account', () => {
     }
   });
 
-  test('says when and by whom it was used last, and gives the tool as a claim', () => {
+  test('shows the time and the MCP server of the last use, and the tool as a claim', () => {
     const at = new Date('2026-03-04T14:20:00Z');
     const [claimed = ''] = entriesOf([sampleConnection]);
     expect(claimed).toMatch(
@@ -47,7 +47,7 @@ describe('an account', () => {
     expect(never.match(/<time /g)).toHaveLength(1);
   });
 
-  test.each(['refused', 'rejected', 'expired'] as const)('that is %s does not pass for one that works', lost => {
+  test.each(['refused', 'rejected', 'expired'] as const)('that is %s is marked as not working', lost => {
     const [works = '', broken = ''] = [...entriesOf([unused]), ...entriesOf([{ ...unused, lost }])];
     expect(works).toContain('class="badge good"');
     expect(works).not.toContain('class="notice"');
@@ -55,7 +55,7 @@ describe('an account', () => {
     expect(broken).toContain('class="notice"');
   });
 
-  test('leads to its own page of disconnecting, under a name of its own', () => {
+  test('has a link to its disconnect page with a unique accessible name', () => {
     const entries = entriesOf([unused, { ...unused, disconnectHref: '/me/connections/2' }]);
     const links = entries.map(entry => /<a [^>]*id="([^"]*)" href="([^"]*)" aria-labelledby="([^"]*)"/.exec(entry));
     expect(links.map(link => link?.slice(1))).toEqual([
@@ -67,14 +67,14 @@ describe('an account', () => {
     });
   });
 
-  test('folds up many permissions and loses none', () => {
+  test('collapses many permissions and omits none', () => {
     const scopes = Array.from({ length: 12 }, (_, index) => ({ scope: `scope-${index}` }));
     const [entry = ''] = entriesOf([{ ...unused, scopes }]);
     expect(/<details.*<\/details>/s.exec(entry)?.[0].match(/<code/g)).toHaveLength(12);
   });
 });
 
-test('accounts of one provider stand together, in the order of their names', () => {
+test('accounts of a provider are grouped, sorted by name', () => {
   const named = (providerName: string, accountName?: string): ConnectionView => ({
     ...unused,
     providerName,

@@ -1,4 +1,4 @@
-/** What a signed-in person has connected, and what waits for their answer. */
+/** The connections and open elicitations of a signed-in user. */
 import { type Html, html, webUrl } from '../html.ts';
 import { icons } from '../icons.ts';
 import { layout } from '../layout.ts';
@@ -18,26 +18,26 @@ import { timeText } from '../times.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { ConnectedAccountView, PageContext, PersonView, ScopeView } from '../views.ts';
 
-/** An account as it stands in the list. */
+/** A connected account in the list. */
 export interface ConnectionView extends ConnectedAccountView {
   readonly scopes: readonly ScopeView[];
   readonly connectedAt: Date;
   readonly lastUse?: LastUseView;
-  /** Why it is of no use until its person connects it again. */
+  /** Why it is unusable until the user connects it again. */
   readonly lost?: 'refused' | 'rejected' | 'expired';
-  /** The page that asks before anything is disconnected. */
+  /** Confirmation page for disconnecting. */
   readonly disconnectHref: string;
 }
 
 export interface MeView {
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly signedIn?: { readonly person: PersonView; readonly signOutAction: string; readonly csrfToken: string };
   readonly waiting: readonly WaitingView[];
-  /** In any order; accounts of one provider come to stand together. */
+  /** In any order; the page groups accounts by provider. */
   readonly connections: readonly ConnectionView[];
   readonly credentials: readonly CredentialItemView[];
   readonly passkeys: readonly PasskeyItemView[];
-  /** Where the person adds a further passkey; absent where there is none that could permit it, or no room. */
+  /** Link to add another passkey; absent if no passkey can permit it, or if the maximum is reached. */
   readonly addPasskeyHref?: string;
 }
 
@@ -85,7 +85,7 @@ ${group(
   return layout(context, t, { title: t.plain('me.heading'), main });
 }
 
-/** One kind of thing the person has here. Where there is none of it, a sentence says so; or nothing, about what only few have. */
+/** Renders a list of entries of one kind. An empty list renders `empty`, or nothing if that is absent. */
 function group(
   name: string,
   heading: Html,
@@ -126,7 +126,7 @@ function connectionEntry(connection: ConnectionView, index: number, t: Translato
       ? html`<p>${t.html('me.scopesUnnamed', { provider })}</p>`
       : knownScopeList(connection.scopes, t);
   const works = connection.lost === undefined ? statusBadge(t) : undefined;
-  const lost = connection.lost === undefined ? undefined : trouble(connection.lost, provider, t);
+  const lost = connection.lost === undefined ? undefined : lostNotice(connection.lost, provider, t);
   return html`<li class="entry">
 <div class="entry-head">${monogram(provider)}<div class="entry-name"><h3 id="${heading}" translate="no">${provider}</h3>${account}</div>${works}</div>
 ${lost}
@@ -144,7 +144,7 @@ function statusBadge(t: Translator): Html {
   return html`<p class="badge good">${icons.check}<span>${t.html('me.works')}</span></p>`;
 }
 
-function trouble(lost: NonNullable<ConnectionView['lost']>, provider: string, t: Translator): Html {
+function lostNotice(lost: NonNullable<ConnectionView['lost']>, provider: string, t: Translator): Html {
   return html`<div class="notice"><p><strong>${t.html('me.lost')}</strong></p>
 <div class="more">${paragraphs([t.html(`me.lost.${lost}`, { provider }), t.html('me.lostNext')])}</div></div>`;
 }

@@ -1,6 +1,6 @@
 /**
- * Adding a further passkey and removing one: the question, and that it is done. Both need a passkey that the person has, hence JavaScript.
- * Pages with a ceremony are to be sent with `passkeyPageHeaders`.
+ * The pages for adding a further passkey and for removing one: the question and the result. Both need a registered
+ * passkey and therefore JavaScript. Send pages with a ceremony with `passkeyPageHeaders`.
  */
 import { type Html, html, passkeyScriptElement } from '../html.ts';
 import { icons } from '../icons.ts';
@@ -15,14 +15,14 @@ import type { PageContext } from '../views.ts';
 export interface RemovePasskeyView extends CeremonyView {
   readonly label: string;
   readonly addedAt: Date;
-  /** The person has no other. */
+  /** The user has no other passkey. */
   readonly isLast: boolean;
   readonly keepHref: string;
-  /** The last answer did not count. */
+  /** The gateway rejected the last response. */
   readonly notice?: 'failed';
 }
 
-/** Asks before a passkey is removed, and says what that means. */
+/** Asks for confirmation before removing a passkey, and names the consequences. */
 export function removePasskeyPage(context: PageContext, view: RemovePasskeyView): string {
   const t = translatorFor(context.locale);
   const consequences = [
@@ -45,7 +45,7 @@ ${ceremonyPart(context, view, { keep: t.html('removePasskey.keep'), go: t.html('
   return layout(context, t, { title: t.plain('removePasskey.heading'), main });
 }
 
-/** `assert`: uses a passkey the person has, which permits another. `register`: adds that one. */
+/** `assert`: uses a registered passkey, which permits a new one. `register`: adds the new one. */
 export interface AddPasskeyView extends CeremonyView {
   readonly keepHref: string;
   readonly notice?: 'failed' | 'not_added';
@@ -71,7 +71,7 @@ function noticeOf(notice: AddPasskeyView['notice'], t: Translator): Html | undef
   return html`<div class="notice"><p>${t.html(`passkeyChange.notice.${notice}`)}</p></div>`;
 }
 
-/** The two ways on, what is missing without JavaScript, and who helps people who have lost their passkeys. */
+/** Renders the two buttons, the note for browsers without JavaScript, and whom to ask about lost passkeys. */
 function ceremonyPart(
   context: PageContext,
   view: CeremonyView & { readonly keepHref: string },

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { actionsWith, expectOrder } from '../page-assertions.ts';
 import { pageHeaders, passkeyPageHeaders } from '../page-headers.ts';
 import { passkeyScript } from '../passkey-script.ts';
-import { samplePasskeyView } from '../sample-approval-views.ts';
-import { sampleContext as en } from '../sample-views.ts';
+import { actionsWith, expectOrder } from '../testing/page-assertions.ts';
+import { samplePasskeyView } from '../testing/sample-approval-views.ts';
+import { sampleContext as en } from '../testing/sample-views.ts';
 import { passkeyPage } from './passkey-page.ts';
 
 describe('the passkey page', () => {
-  test('is the only one that allows scripts, from our own origin and not inline', () => {
+  test('is the only page that allows scripts, from our own origin and not inline', () => {
     const { 'content-security-policy': policy, ...others } = passkeyPageHeaders;
     const { 'content-security-policy': usual, ...usualOthers } = pageHeaders;
     expect(others).toEqual(usualOthers);
@@ -15,7 +15,7 @@ describe('the passkey page', () => {
     expect(usual).not.toContain('script-src');
   });
 
-  test('loads our script and no other', () => {
+  test('loads only our script', () => {
     const markup = passkeyPage(en, samplePasskeyView);
     expect(markup.match(/<script[^>]*>[^<]*/g)).toEqual([`<script src="${passkeyScript.path}" defer>`]);
     for (const scriptPath of ['/assets/other.js', 'https://evil.example/x.js', `${passkeyScript.path}?x`, '']) {
@@ -23,7 +23,7 @@ describe('the passkey page', () => {
     }
   });
 
-  test('sends token, digest and ceremony, and a place for the response', () => {
+  test('has form fields for the token, digest, ceremony and response', () => {
     const markup = passkeyPage(en, samplePasskeyView);
     const [, form = ''] = /(<form class="needs-script".*?<\/form>)/.exec(markup) ?? [];
     const inputs = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
@@ -36,20 +36,20 @@ describe('the passkey page', () => {
     expect(actionsWith(markup, 'name="ceremony"')).toEqual(['/e/0a.sample/passkey']);
   });
 
-  test('hands the options to the script as they are', () => {
+  test('passes the options to the script unchanged', () => {
     const optionsJson = JSON.stringify({ user: { displayName: '"><script>&amp;\u2028 </form>' } });
     const [, escaped = ''] =
       / data-options="([^"]*)"/.exec(passkeyPage(en, { ...samplePasskeyView, optionsJson })) ?? [];
     expect(escaped.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))).toBe(optionsJson);
   });
 
-  test('says without JavaScript what is missing, and has the ways out in any case', () => {
+  test('says that JavaScript is missing, and always offers to decline or go back', () => {
     const markup = passkeyPage(en, samplePasskeyView);
     expect(markup).toMatch(/<noscript>.*JavaScript.*<\/noscript>/);
     expectOrder(markup, ['<noscript>', 'role="status"', 'action="/e/0a.sample/decline"', 'href="/e/0a.sample"']);
   });
 
-  test('the script is named after its content and small', () => {
+  test('the script is small, and its path contains a hash of its content', () => {
     expect(passkeyScript.path).toMatch(/^\/assets\/passkey-[A-Za-z0-9_-]{16}\.js$/);
     expect(passkeyScript.body.split('\n').length).toBeLessThan(80);
     expect(passkeyScript.body).not.toMatch(

@@ -9,25 +9,25 @@ import { paymentFacts } from '../payment-facts.ts';
 import { translatorFor } from '../translator.ts';
 import type { McpServerView, PageContext, PersonView } from '../views.ts';
 
-/** `register`: this person has no passkey here yet and adds one. `assert`: uses it, which approves. */
+/** `register`: the user adds a first passkey. `assert`: the user approves with a passkey. */
 export interface PasskeyView extends CeremonyView {
   readonly mcpServer: McpServerView;
   readonly payment: PaymentFactsView;
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
   readonly declineAction: string;
-  /** Back to the decision. */
+  /** Link back to the decision. */
   readonly backHref: string;
-  /** The digest of the terms on this page. Comes back with the form. */
+  /** The digest of the terms on this page. The form returns it. */
   readonly shown: string;
   readonly notice?: 'failed' | 'not_added';
 }
 
 /**
- * Needs JavaScript, because browsers reach passkeys only through it. To be sent with `passkeyPageHeaders`.
- * What the script does begins with the button, so opening the page asks the device for nothing.
+ * Needs JavaScript, because browsers reach passkeys only through it. Send it with `passkeyPageHeaders`. The script
+ * starts the ceremony only when the user presses the button.
  *
- * @throws TypeError when `scriptPath` is not that of our script.
+ * @throws TypeError when `scriptPath` is not the path of our script.
  */
 export function passkeyPage(context: PageContext, view: PasskeyView): string {
   const t = translatorFor(context.locale);

@@ -11,8 +11,8 @@ export interface PasskeySignInView extends Omit<PasskeyWaitView, 'countsFrom'> {
 }
 
 /**
- * Asks for the sign-in before a first passkey. It carries a link, because `form-action 'self'` stops a redirect to the identity provider
- * that follows a form post (security.md T25).
+ * Asks for the sign-in before a first passkey. It contains a link, because `form-action 'self'` blocks a redirect to
+ * the identity provider after a form post (security.md T25).
  */
 export function passkeySignInPage(context: PageContext, view: PasskeySignInView): string {
   const t = translatorFor(context.locale);

@@ -13,18 +13,18 @@ export interface PaymentDoneView {
   readonly mcpServer: McpServerView;
   readonly payment: PaymentFactsView;
   readonly approvedAt: Date;
-  /** A processor took the money. */
+  /** A processor has charged the user. */
   readonly paid: boolean;
-  /** How it was approved. */
+  /** Method of the approval. */
   readonly method: 'button' | 'passkey';
   readonly receiptNumber: string;
   /** A registered return address of the MCP server. */
   readonly returnHref?: string;
-  /** Absent on one-person machines, where nobody signs in. */
+  /** Absent in single-user mode, which has no sign-in. */
   readonly person?: PersonView;
 }
 
-/** A payment was approved: what to do next, and a receipt to print. */
+/** Shows after an approval what to do next, and a printable receipt. */
 export function paymentDonePage(context: PageContext, view: PaymentDoneView): string {
   const t = translatorFor(context.locale);
   const mcpServer = view.mcpServer.name;
@@ -43,9 +43,10 @@ export function paymentDonePage(context: PageContext, view: PaymentDoneView): st
 ${paymentFacts(view.payment, t, approvalFacts(view, t))}
 </section>
 <div class="fine"><p>${t.html('receipt.print')}</p></div>`,
-    ...(view.returnHref === undefined
-      ? {}
-      : { actions: [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')] }),
+    actions:
+      view.returnHref === undefined
+        ? []
+        : [linkButton(view.returnHref, t.html('next.return', { mcpServer }), 'accent')],
   });
 }
 

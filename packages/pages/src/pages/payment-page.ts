@@ -7,10 +7,10 @@ import { paymentFacts } from '../payment-facts.ts';
 import { type Translator, translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
-/** What happened on the last try, when the person is asked again. Nothing was charged in any of them. */
+/** Result of the last attempt, if the user has to decide again. None of the attempts charged anything. */
 export type PaymentNotice =
   | 'sign_in_again'
-  /** What the form brought back is not what is asked. */
+  /** The digest from the form differs from the stored request. */
   | 'terms_changed'
   | 'payment_not_finished'
   | 'processor_unavailable'
@@ -18,14 +18,14 @@ export type PaymentNotice =
 
 export interface PaymentView extends DecisionView {
   readonly payment: PaymentFactsView;
-  /** What approving takes: the button alone, a passkey after it, or a fresh sign-in before it. */
+  /** What an approval requires: only the button, a passkey after it, or a fresh sign-in before it. */
   readonly approval: 'button' | 'passkey' | SignInAgain;
   /** The digest of the terms on this page. */
   readonly shown: string;
   readonly notice?: PaymentNotice;
 }
 
-/** Asks whether a payment is to be made. */
+/** Asks the user to approve a payment. */
 export function paymentPage(context: PageContext, view: PaymentView): string {
   const t = translatorFor(context.locale);
   const { payment } = view;
@@ -35,9 +35,9 @@ export function paymentPage(context: PageContext, view: PaymentView): string {
   return decisionPage(context, t, view, {
     title: t.plain('payment.heading', values),
     heading: t.html('payment.heading', values),
-    ...(view.notice === undefined ? {} : { notice: html`<p>${noticeText(context, view.notice, payment, t)}</p>` }),
+    notice: view.notice && html`<p>${noticeText(context, view.notice, payment, t)}</p>`,
     facts: paymentFacts(payment, t),
-    ...(processor === undefined ? {} : { destinationHost: processor.host }),
+    destinationHost: processor?.host,
     ...acceptance(view.approval, t),
     reassurance:
       processor === undefined

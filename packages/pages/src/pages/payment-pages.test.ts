@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { locales } from '../locale.ts';
-import { actionsWith, expectOrder, textOf } from '../page-assertions.ts';
-import { sampleCharge, samplePayment, samplePaymentDone, samplePaymentView, stripe } from '../sample-approval-views.ts';
-import { sampleContext as en } from '../sample-views.ts';
+import { everyLocale } from '../testing/every-locale.ts';
+import { actionsWith, expectOrder, textOf } from '../testing/page-assertions.ts';
+import {
+  sampleCharge,
+  samplePayment,
+  samplePaymentDone,
+  samplePaymentView,
+  stripe,
+} from '../testing/sample-approval-views.ts';
+import { sampleContext as en } from '../testing/sample-views.ts';
 import { chargePage } from './charge-page.ts';
 import { paymentDonePage } from './payment-done-page.ts';
 import { paymentPage } from './payment-page.ts';
@@ -32,8 +38,8 @@ describe('the payment page', () => {
     ]);
   });
 
-  test('says in its title and heading who asks and how much, in both locales', () => {
-    for (const locale of locales) {
+  test('names the MCP server and the amount in title and heading, in both locales', () => {
+    for (const locale of everyLocale) {
       const markup = paymentPage({ ...en, locale }, atStripe);
       const [, heading = ''] = /<h1>(.*?)<\/h1>/.exec(markup) ?? [];
       for (const text of [heading, /<title>(.*?)<\/title>/.exec(markup)?.[1]]) {
@@ -62,7 +68,7 @@ describe('the payment page', () => {
     expect(markup).not.toContain('stripe');
   });
 
-  test('S69: says that no money is taken in test mode, in every language', () => {
+  test('S69: says in every language that test mode takes no money', () => {
     for (const context of [en, { ...en, locale: 'zh-Hans' as const }]) {
       expect(paymentPage(context, { ...atStripe, payment: { ...atStripe.payment, isTest: true } })).toContain(
         'test-mode',
@@ -71,19 +77,19 @@ describe('the payment page', () => {
     }
   });
 
-  test('brings the digest back with approval only', () => {
+  test('only the accepting form returns the digest', () => {
     const markup = paymentPage(en, { ...atStripe, shown: 'a"b' });
     expect(actionsWith(markup, 'name="shown" value="a&#34;b"')).toEqual(['/e/0a.sample/accept']);
   });
 
-  test('cannot be approved before a fresh sign-in: a link of the same look, and the decline form as ever', () => {
+  test('has a sign-in link instead of the accepting form if a fresh sign-in is required, and still allows declining', () => {
     const markup = paymentPage(en, { ...atStripe, approval: signInAgain, notice: 'sign_in_again' });
     expect(markup).not.toContain('action="/e/0a.sample/accept"');
     expect(markup).not.toContain('name="shown"');
     expectOrder(markup, ['class="about"', 'action="/e/0a.sample/decline"', 'class="button accent" href="/login?to=']);
   });
 
-  test('announces the passkey on the button', () => {
+  test('names the passkey on the button', () => {
     const labelOf = (approval: 'button' | 'passkey') =>
       /<button class="button accent"[^>]*><span>(.*?)<\/span>/.exec(paymentPage(en, { ...atStripe, approval }))?.[1];
     expect(labelOf('passkey')).toContain('passkey');
@@ -104,7 +110,7 @@ describe('the payment page', () => {
 describe('the page between approval and processor', () => {
   const { continueHref: _href, ...view } = sampleCharge;
 
-  test('leads where it says, over TLS or not off the machine', () => {
+  test('links only to the named host, over TLS or on loopback', () => {
     for (const continueHref of [
       'https://checkout.stripe.com.evil.example/',
       'https://checkout.stripe.com:444/',
@@ -123,19 +129,19 @@ describe('the page between approval and processor', () => {
     expect(() => chargePage(en, { ...sampleCharge, payment: samplePayment })).toThrow(TypeError);
   });
 
-  test('asks by POST where there is no address yet', () => {
+  test('has a POST form if there is no URL yet', () => {
     const markup = chargePage(en, { ...view, continueAction: '/e/0a.sample/charge', notice: 'processor_unavailable' });
     expectOrder(markup, ['class="notice"', 'action="/e/0a.sample/decline"', 'action="/e/0a.sample/charge"']);
   });
 
-  test('offers nothing but a look while the processor works', () => {
+  test('offers only a status check while the processor works', () => {
     const markup = chargePage(en, { ...view, checkHref: '/e/0a.sample/charge', notice: 'processing' });
     expect(markup).not.toContain('<form');
     expect(markup).not.toContain('checkout.stripe.com');
     expect(markup).toContain('href="/e/0a.sample/charge"');
   });
 
-  test('names no end that is over', () => {
+  test('shows no expiry that has passed', () => {
     const ends = (now: Date) => chargePage(en, { ...sampleCharge, now }).includes('<time ');
     expect(ends(sampleCharge.now)).toBe(true);
     expect(ends(sampleCharge.expiresAt)).toBe(false);
@@ -143,7 +149,7 @@ describe('the page between approval and processor', () => {
 });
 
 describe('the receipt', () => {
-  test('holds what was approved, when, by whom, how, and its number', () => {
+  test('contains the terms, time, user and method of the approval, and its number', () => {
     expectOrder(paymentDonePage(en, samplePaymentDone), [
       '<h1>',
       'id="receipt-heading"',
@@ -160,7 +166,7 @@ describe('the receipt', () => {
     ]);
   });
 
-  test('says paid only where a processor took the money, and how it was approved', () => {
+  test('says "paid" only if a processor has charged the user, and names the method of the approval', () => {
     const texts = ([true, false] as const).flatMap(paid =>
       (['button', 'passkey'] as const).map(method =>
         textOf(paymentDonePage(en, { ...samplePaymentDone, paid, method })),

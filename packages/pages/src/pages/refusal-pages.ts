@@ -1,4 +1,4 @@
-/** Pages that refuse. They say nothing about the elicitation, its owner, or whether there is one. */
+/** Pages of refused requests. They reveal nothing about the elicitation or its owner, not even whether it exists. */
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -7,13 +7,13 @@ import { translatorFor } from '../translator.ts';
 import type { PageContext, PersonView } from '../views.ts';
 
 export interface WrongPersonView {
-  /** Who is signed in, never who was expected. */
+  /** The signed-in user, never the expected one. */
   readonly person: PersonView;
   readonly switchAccountAction: string;
   readonly csrfToken: string;
 }
 
-/** Someone is signed in, but the elicitation is not theirs. */
+/** The elicitation belongs to another user than the signed-in one. */
 export function wrongPersonPage(context: PageContext, view: WrongPersonView): string {
   const t = translatorFor(context.locale);
   return messagePage(context, t, {
@@ -31,7 +31,7 @@ export function wrongPersonPage(context: PageContext, view: WrongPersonView): st
   });
 }
 
-/** A provider's answer arrived in a browser that did not start the flow (security.md A3, A5). */
+/** A provider's response arrived in a browser that did not start the flow (security.md A3, A5). */
 export function wrongBrowserPage(context: PageContext): string {
   const t = translatorFor(context.locale);
   return messagePage(context, t, {
@@ -67,7 +67,7 @@ const errorTexts = {
   internal: 'error.internal',
 } as const satisfies Record<ErrorView['kind'], string>;
 
-/** The request could not be served. */
+/** The gateway could not handle the request. */
 export function errorPage(context: PageContext, view: ErrorView): string {
   const t = translatorFor(context.locale);
   const texts = errorTexts[view.kind];

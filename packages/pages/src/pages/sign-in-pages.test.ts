@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { locales } from '../locale.ts';
-import { sampleContext } from '../sample-views.ts';
+import { everyLocale } from '../testing/every-locale.ts';
+import { sampleContext } from '../testing/sample-views.ts';
 import { signInPage } from './sign-in-pages.ts';
 
 const hrefsOf = (page: string) => [...page.matchAll(/<a class="button[^"]*" href="([^"]*)"/g)].map(([, href]) => href);
 
 describe('the sign-in page', () => {
-  test.each(locales)('leads on by one link, in %s', locale => {
+  test.each(everyLocale)('has a single link to the identity provider, in %s', locale => {
     const page = signInPage({ ...sampleContext, locale }, { continueHref: '/login?to=me', purpose: 'connections' });
     expect(hrefsOf(page)).toEqual(['/login?to=me']);
   });
 
-  test.each(locales)('lets the person choose among several, none preferred, in %s', locale => {
+  test.each(everyLocale)('offers all identity providers equally, in %s', locale => {
     const page = signInPage(
       { ...sampleContext, locale },
       {
@@ -30,7 +30,7 @@ describe('the sign-in page', () => {
     expect(page).toContain('<span translate="no"><bdi>Customers</bdi></span>');
   });
 
-  test('a choice leads to a web address or a path of our own only', () => {
+  test('a choice links only to a web address or to a path of our own', () => {
     expect(() => signInPage(sampleContext, { choices: [{ name: 'x', href: 'javascript:alert(1)' }] })).toThrow(
       TypeError,
     );

@@ -1,4 +1,4 @@
-/** Pages around signing in. None of them depends on an elicitation: a real link and an invented one look alike. */
+/** Pages for signing in. None of them depends on an elicitation, so real and invented links give the same page. */
 import { html } from '../html.ts';
 import { icons } from '../icons.ts';
 import { messagePage } from '../message-page.ts';
@@ -6,14 +6,14 @@ import { destination, facts, linkButton, operatorNotice } from '../parts.ts';
 import { translatorFor } from '../translator.ts';
 import type { PageContext } from '../views.ts';
 
-/** One of several places to sign in at. */
+/** One of several identity providers. */
 export interface SignInChoice {
   readonly name: string;
   readonly href: string;
 }
 
 export type SignInView = {
-  /** What the person came for: a question that waits (the default), or the list of what they connected. */
+  /** The page after the sign-in: an elicitation (the default) or the list of connections. */
   readonly purpose?: 'question' | 'connections';
 } & (
   | {
@@ -21,11 +21,11 @@ export type SignInView = {
       /** Host of the identity provider, as `displayHost` makes it. */
       readonly destinationHost?: string;
     }
-  /** Only the person can know which one. */
+  /** Lets the user choose, because the gateway cannot know the right identity provider. */
   | { readonly choices: readonly SignInChoice[] }
 );
 
-/** Hands over to the identity provider, by a link because `form-action 'self'` would stop a form (security.md T25). */
+/** Links to the identity provider. `form-action 'self'` would block a form (security.md T25). */
 export function signInPage(context: PageContext, view: SignInView): string {
   const t = translatorFor(context.locale);
   const purpose = t.html(view.purpose === 'connections' ? 'signIn.connections' : 'signIn.text');
@@ -42,7 +42,7 @@ export function signInPage(context: PageContext, view: SignInView): string {
   return messagePage(context, t, {
     ...page,
     texts: [purpose],
-    ...(view.destinationHost === undefined ? {} : { body: facts([destination(view.destinationHost, t)]) }),
+    body: view.destinationHost === undefined ? undefined : facts([destination(view.destinationHost, t)]),
     actions: [linkButton(view.continueHref, t.html('signIn.continue'), 'accent')],
   });
 }
@@ -51,7 +51,7 @@ export interface SignInFailedView {
   readonly retryHref?: string;
 }
 
-/** The identity provider did not answer or turned the sign-in down. */
+/** The identity provider did not respond or rejected the sign-in. */
 export function signInFailedPage(context: PageContext, view: SignInFailedView): string {
   const t = translatorFor(context.locale);
   return messagePage(context, t, {
@@ -60,9 +60,7 @@ export function signInFailedPage(context: PageContext, view: SignInFailedView): 
     tone: 'caution',
     heading: t.html('signInFailed.heading'),
     texts: [operatorNotice(context, t) ?? t.html('signInFailed.text')],
-    ...(view.retryHref === undefined
-      ? {}
-      : { actions: [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')] }),
+    actions: view.retryHref === undefined ? [] : [linkButton(view.retryHref, t.html('signInFailed.retry'), 'accent')],
   });
 }
 

@@ -2,10 +2,10 @@
 export const approvalsEn = {
   'approval.signInAgain': 'Sign in again to approve',
   'approval.signInAgainWhy':
-    'You signed in a while ago. To make sure that it is still you, sign in once more before you approve.',
+    'You signed in a while ago. Please sign in once more before you approve, so that we know it is still you.',
   'approval.signInAgainConfirm': 'Sign in again to confirm',
   'approval.signInAgainConfirmWhy':
-    'You signed in a while ago. To make sure that it is still you, sign in once more before you confirm.',
+    'You signed in a while ago. Please sign in once more before you confirm, so that we know it is still you.',
   'approval.notice.sign_in_again':
     'Nothing was approved, because you signed in too long ago. Sign in again, then decide.',
   'approval.notice.terms_changed': 'Nothing was approved. Please look at the details once more, then decide.',
@@ -41,7 +41,7 @@ export const approvalsEn = {
   'passkey.textAssert':
     'Your device asks for your fingerprint, your face or your PIN. That unlocks your passkey, the key kept on it for {brand}.',
   'passkey.textRegister':
-    'Payments of this size need a passkey: a key kept on your device, which you unlock with a fingerprint, a face or a PIN.',
+    'This payment needs a passkey: a key kept on your device, which you unlock with a fingerprint, a face or a PIN.',
   'passkey.textRegisterNext': 'You add it once. Then you approve the payment with it.',
   'passkey.start': 'Use passkey',
   'passkey.add': 'Add a passkey',
@@ -63,13 +63,18 @@ export const approvalsEn = {
 
   'passkeySignIn.heading': 'Sign in again to add a passkey',
   'passkeySignIn.text':
-    'Payments of this size need a passkey, and you have none yet. Sign in again first: this makes sure that nobody else adds one in your name.',
+    'This payment needs a passkey, and you do not have one yet. To keep anyone else from adding one in your name, sign in again first.',
 
-  'passkeyWait.heading': 'Your passkey does not count yet',
+  'passkeyWait.heading': 'Your passkey is too new for this payment',
   'passkeyWait.from':
     'You added your passkey a short time ago. You can approve payments of this size with it from {time} on.',
   'passkeyWait.why':
     'This gives you time to notice a passkey that somebody else added, or a reset that you did not ask for. If that happened, tell the operator of {brand}.',
+
+  'dailyLimit.heading': 'You have reached your limit for 24 hours',
+  'dailyLimit.why':
+    'The operator of {brand} limits how much you can approve for {mcpServer} within 24 hours. This payment would go beyond that. Nothing was approved.',
+  'dailyLimit.from': 'You can approve it from {time} on, if the link is still valid then.',
 
   'charge.heading': 'You approved. Now pay {amount} at {processor}',
   'charge.headingProcessing': '{processor} is working on your payment',
@@ -103,12 +108,12 @@ export const approvalsEn = {
   'receipt.print': 'You can print this page and keep it.',
 
   'confirmation.heading': '{mcpServer} asks you to confirm a step',
-  'confirmation.label': 'What you would confirm',
+  'confirmation.label': 'What you are confirming',
   'confirmation.stated': 'As stated by {mcpServer}.',
   'confirmation.caution': 'Look closely before you confirm. {mcpServer} says that this step needs care.',
   'confirmation.destructive': 'This cannot be undone. {mcpServer} says that the step is final.',
   'confirmation.accept': 'Confirm',
-  'confirmation.reassurance': '{mcpServer} goes on with this step only if you confirm it.',
+  'confirmation.reassurance': '{mcpServer} takes this step only if you confirm it.',
   'confirmation.notice.sign_in_again':
     'Nothing was confirmed, because you signed in too long ago. Sign in again, then decide.',
   'confirmation.notice.terms_changed': 'Nothing was confirmed. Please look at the details once more, then decide.',

@@ -32,7 +32,7 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'passkey.headingAssert': '使用通行密钥批准 {amount}',
   'passkey.headingRegister': '添加通行密钥以批准 {amount}',
   'passkey.textAssert': '您的设备会要求验证指纹、面容或设备密码，以解锁您的通行密钥，即设备上为 {brand} 保存的密钥。',
-  'passkey.textRegister': '此金额的付款需要通行密钥：它保存在您的设备上，通过指纹、面容或设备密码解锁。',
+  'passkey.textRegister': '此付款需要通行密钥：它保存在您的设备上，通过指纹、面容或设备密码解锁。',
   'passkey.textRegisterNext': '只需添加一次，随后您就可以用它批准此付款。',
   'passkey.start': '使用通行密钥',
   'passkey.add': '添加通行密钥',
@@ -51,12 +51,17 @@ export const approvalsZhHans: Readonly<Record<keyof typeof approvalsEn, string>>
   'passkey.notice.not_added': '无法添加通行密钥，没有批准任何内容。您可以重试，也可以拒绝。',
 
   'passkeySignIn.heading': '请重新登录后添加通行密钥',
-  'passkeySignIn.text': '此金额的付款需要通行密钥，而您还没有。请先重新登录，以确保没有他人以您的名义添加。',
+  'passkeySignIn.text': '此付款需要通行密钥，而您还没有。请先重新登录，以确保没有他人以您的名义添加。',
 
   'passkeyWait.heading': '您的通行密钥尚未生效',
   'passkeyWait.from': '您的通行密钥是不久前添加的。从 {time} 起，您可以用它批准此金额的付款。',
   'passkeyWait.why':
     '这样您就有时间察觉他人添加的通行密钥，或并非由您要求的重置。如果发生了这种情况，请告知 {brand} 的运营方。',
+
+  'dailyLimit.heading': '您已达到 24 小时的限额',
+  'dailyLimit.why':
+    '{brand} 的运营方限制了您在 24 小时内可以为 {mcpServer} 批准的金额。此付款会超出限额，没有批准任何内容。',
+  'dailyLimit.from': '如果届时链接仍然有效，您从 {time} 起可以批准它。',
 
   'charge.heading': '您已批准，请在 {processor} 支付 {amount}',
   'charge.headingProcessing': '{processor} 正在处理您的付款',

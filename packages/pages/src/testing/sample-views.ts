@@ -1,6 +1,6 @@
-/** For tests: what pages are told, with ordinary and with extreme contents. */
-import type { ConnectionView } from './pages/me-page.ts';
-import type { AuthorizationView, Branding, McpServerView, PageContext, PersonView } from './views.ts';
+/** Sample views of pages, with ordinary and extreme content. */
+import type { ConnectionView } from '../pages/me-page.ts';
+import type { AuthorizationView, Branding, McpServerView, PageContext, PersonView } from '../views.ts';
 
 export const sampleBranding: Branding = { name: 'Northwind', supportUrl: 'https://help.northwind.example/' };
 
@@ -43,7 +43,7 @@ export const sampleConnect = {
   csrfToken: 'csrf-value',
 };
 
-/** The same ask to a person who connected the account in winter. */
+/** The same request to a user who connected the account in winter. */
 export const reconnecting = (reason: 'refused' | 'rejected' | 'expired' | 'more_scopes') => ({
   ...sampleConnect,
   authorization: { ...sampleAuthorization, reconnect: { reason, connectedAt: new Date('2026-01-07T09:05:00Z') } },
@@ -131,7 +131,7 @@ export const longWord = 'Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkb
 export const longHost = `${'very-long-label-that-goes-on-and-on.'.repeat(5)}example.org:8443`;
 export const longMcpServer: McpServerView = { name: longWord, host: longHost, logoPath: '/assets/logo.svg' };
 
-/** What an operator, an MCP server and a person may at worst send through. */
+/** The most extreme input of an operator, an MCP server and a user. */
 export const extremeConnect = {
   ...sampleConnect,
   mcpServer: longMcpServer,

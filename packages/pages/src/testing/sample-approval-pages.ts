@@ -1,12 +1,14 @@
-/** For tests: the pages of payments and confirmations in every variant. */
-import { chargePage } from './pages/charge-page.ts';
-import { confirmationPage } from './pages/confirmation-page.ts';
-import { confirmedPage } from './pages/confirmed-page.ts';
-import { passkeyPage } from './pages/passkey-page.ts';
-import { passkeySignInPage } from './pages/passkey-sign-in-page.ts';
-import { passkeyWaitPage } from './pages/passkey-wait-page.ts';
-import { paymentDonePage } from './pages/payment-done-page.ts';
-import { paymentPage } from './pages/payment-page.ts';
+/** For tests: all variants of the payment and confirmation pages. */
+import { chargePage } from '../pages/charge-page.ts';
+import { confirmationPage } from '../pages/confirmation-page.ts';
+import { confirmedPage } from '../pages/confirmed-page.ts';
+import { dailyLimitPage } from '../pages/daily-limit-page.ts';
+import { passkeyPage } from '../pages/passkey-page.ts';
+import { passkeySignInPage } from '../pages/passkey-sign-in-page.ts';
+import { passkeyWaitPage } from '../pages/passkey-wait-page.ts';
+import { paymentDonePage } from '../pages/payment-done-page.ts';
+import { paymentPage } from '../pages/payment-page.ts';
+import type { PageContext } from '../views.ts';
 import {
   extremeConfirmation,
   extremePayment,
@@ -23,7 +25,6 @@ import {
   stripe,
 } from './sample-approval-views.ts';
 import { extremeConnect, longHost, longMcpServer } from './sample-views.ts';
-import type { PageContext } from './views.ts';
 
 const atStripe = { ...samplePaymentView, payment: { ...samplePayment, processor: stripe } };
 const signInAgain = { signInAgainHref: '/login?to=0a.sample' };
@@ -63,6 +64,8 @@ export const sampleApprovalPages: Readonly<Record<string, (context: PageContext)
   'passkey-sign-in': context => passkeySignInPage(context, { ...samplePasskeyView, signInHref: '/login?to=0a.sample' }),
   'passkey-wait': context =>
     passkeyWaitPage(context, { ...samplePasskeyView, countsFrom: new Date('2026-11-24T09:30:00Z') }),
+  'daily-limit': context => dailyLimitPage(context, { ...samplePasskeyView, from: new Date('2026-11-24T09:30:00Z') }),
+  'daily-limit-always': context => dailyLimitPage(context, samplePasskeyView),
   'passkey-extreme': context =>
     passkeyPage(context, {
       ...samplePasskeyView,

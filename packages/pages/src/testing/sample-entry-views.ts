@@ -1,7 +1,7 @@
-/** For tests: what the pages are told about what a person types in and leaves here, ordinary and extreme. */
-import type { CredentialFieldView, FormFieldView } from './field-views.ts';
-import type { CredentialItemView, PasskeyItemView } from './me-entries.ts';
-import { passkeyScript } from './passkey-script.ts';
+/** Sample views of forms, credentials and passkeys, with ordinary and extreme content. */
+import type { CredentialFieldView, FormFieldView } from '../field-views.ts';
+import type { CredentialItemView, PasskeyItemView } from '../me-entries.ts';
+import { passkeyScript } from '../passkey-script.ts';
 import { longMcpServer, longWord, releaseNotes, sampleConnect, sampleMcpServer } from './sample-views.ts';
 
 const { authorization: _authorization, ...decision } = sampleConnect;

@@ -1,10 +1,10 @@
-/** For tests: what the pages of payments and confirmations are told, with ordinary and with extreme contents. */
-import type { AmountView, ConfirmationFactsView, PaymentFactsView } from './approval-views.ts';
-import { passkeyScript } from './passkey-script.ts';
+/** Sample views of the payment and confirmation pages, with ordinary and extreme content. */
+import type { AmountView, ConfirmationFactsView, PaymentFactsView } from '../approval-views.ts';
+import { passkeyScript } from '../passkey-script.ts';
+import type { McpServerView } from '../views.ts';
 import { extremeConnect, longHost, longMcpServer, longWord, sampleConnect, samplePerson } from './sample-views.ts';
-import type { McpServerView } from './views.ts';
 
-export const bookShop: McpServerView = { name: 'Book Shop', host: 'books.fabrikam.example' };
+const bookShop: McpServerView = { name: 'Book Shop', host: 'books.fabrikam.example' };
 export const fileStore: McpServerView = { name: 'File Store', host: 'files.northwind.example' };
 
 const euro = (minorUnits: number): AmountView => ({ currency: 'EUR', minorUnits, decimals: 2 });
@@ -35,7 +35,7 @@ export const samplePaymentView = {
 };
 
 const largest = Number.MAX_SAFE_INTEGER;
-export const largestAmount: AmountView = { currency: 'USD', minorUnits: largest, decimals: 2 };
+const largestAmount: AmountView = { currency: 'USD', minorUnits: largest, decimals: 2 };
 
 export const extremePayment: PaymentFactsView = {
   payeeName: longWord,

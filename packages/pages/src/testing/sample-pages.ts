@@ -1,13 +1,14 @@
-/** For tests: every page there is, with ordinary and with extreme contents. */
-import { connectPage } from './pages/connect-page.ts';
-import { devicePage } from './pages/device-page.ts';
-import { disconnectedPage, disconnectPage } from './pages/disconnect-pages.ts';
-import { donePage } from './pages/done-page.ts';
-import { declinedPage, endedPage, workingPage } from './pages/ended-pages.ts';
-import { leavingPage } from './pages/leaving-page.ts';
-import { mePage } from './pages/me-page.ts';
-import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from './pages/refusal-pages.ts';
-import { signedOutPage, signInFailedPage, signInPage } from './pages/sign-in-pages.ts';
+/** For tests: every page, with ordinary and with extreme content. */
+import { connectPage } from '../pages/connect-page.ts';
+import { devicePage } from '../pages/device-page.ts';
+import { disconnectedPage, disconnectPage } from '../pages/disconnect-pages.ts';
+import { donePage } from '../pages/done-page.ts';
+import { declinedPage, endedPage, workingPage } from '../pages/ended-pages.ts';
+import { leavingPage } from '../pages/leaving-page.ts';
+import { mePage } from '../pages/me-page.ts';
+import { errorPage, notFoundPage, wrongBrowserPage, wrongPersonPage } from '../pages/refusal-pages.ts';
+import { signedOutPage, signInFailedPage, signInPage } from '../pages/sign-in-pages.ts';
+import type { PageContext } from '../views.ts';
 import { sampleApprovalPages } from './sample-approval-pages.ts';
 import { sampleEntryPages } from './sample-entry-pages.ts';
 import {
@@ -29,7 +30,6 @@ import {
   sampleMe,
   samplePerson,
 } from './sample-views.ts';
-import type { PageContext } from './views.ts';
 
 const mcpServer = sampleMcpServer;
 const passkeysChangedAt = new Date('2026-03-01T21:07:00Z');
@@ -139,12 +139,18 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       credentials: [],
       passkeys: [],
     }),
+  'connect-remote-resource': context =>
+    connectPage(context, {
+      ...sampleConnect,
+      authorization: { ...sampleConnect.authorization, resourceHost: 'mcp.design.example' },
+    }),
   disconnect: context => disconnectPage(context, sampleDisconnect),
   'disconnect-unsupported': context =>
     disconnectPage(context, {
       ...sampleDisconnect,
       mcpServers: [sampleMcpServer, releaseNotes],
       provider: 'unsupported',
+      accessUntil: new Date('2026-03-04T15:22:00Z'),
       providerHref: 'https://github.com/settings/applications',
     }),
   'disconnect-shared': context => disconnectPage(context, { ...sampleDisconnect, mcpServers: [], provider: 'shared' }),
@@ -156,6 +162,14 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
       providerHref: `https://${longHost}/settings`,
     }),
   disconnected: context => disconnectedPage(context, sampleDisconnected),
+  'disconnected-refresh-token': context =>
+    disconnectedPage(context, {
+      ...sampleDisconnected,
+      provider: 'refresh_token_revoked',
+      accessUntil: new Date('2026-03-04T15:22:00Z'),
+    }),
+  'disconnected-access-token': context =>
+    disconnectedPage(context, { ...sampleDisconnected, provider: 'access_token_revoked' }),
   'disconnected-pending': context => disconnectedPage(context, { ...sampleDisconnected, provider: 'pending' }),
   'disconnected-unsupported': context =>
     disconnectedPage(context, {
@@ -169,6 +183,7 @@ export const samplePages: Readonly<Record<string, (context: PageContext) => stri
     disconnectedPage(context, {
       ...extremeConnection,
       provider: 'unsupported',
+      accessUntil: 'unknown',
       providerHref: `https://${longHost}/settings`,
       backHref: '/me',
     }),

@@ -1,4 +1,4 @@
-/** For tests: what a hostile or careless party may put into a name, a message, an account or a code. */
+/** For tests: texts that a hostile or careless party may put into a name, a message, an account or a code. */
 export const hostileStrings: readonly string[] = [
   '<script>alert(1)</script>',
   '</title><script>alert(1)</script>',

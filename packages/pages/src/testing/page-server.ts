@@ -1,12 +1,12 @@
-/** For tests: the sample pages behind real headers on loopback. */
+/** For tests: serves the sample pages with real headers on loopback. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { Locale } from './locale.ts';
-import { pageHeaders, passkeyPageHeaders } from './page-headers.ts';
-import { passkeyScript } from './passkey-script.ts';
+import type { Locale } from '../locale.ts';
+import { pageHeaders, passkeyPageHeaders } from '../page-headers.ts';
+import { passkeyScript } from '../passkey-script.ts';
+import { stylesheet } from '../stylesheet.ts';
+import type { Branding, PageContext } from '../views.ts';
 import { samplePages } from './sample-pages.ts';
 import { sampleBranding } from './sample-views.ts';
-import { stylesheet } from './stylesheet.ts';
-import type { Branding, PageContext } from './views.ts';
 
 export interface ReceivedRequest {
   readonly method: string;
@@ -25,12 +25,12 @@ export interface PageServer extends AsyncDisposable {
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" width="48" height="48"><rect width="48" height="48" rx="12" fill="#345"/></svg>';
 
-/** Headers of what the gateway serves beside the pages. */
+/** Headers of the other resources of the gateway. */
 const asset = { 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=31536000, immutable' } as const;
 
 /**
- * Serves `/{locale}/{page}`, with the headers of the passkey page where the name begins so. `extraPages` come on top of the samples; a POST is answered with 303 to `redirectTo`, as the
- * gateway does, or with 204.
+ * Serves `/{locale}/{page}`; pages whose name begins with `passkey` get the headers of the passkey page. `extraPages`
+ * are served in addition to the samples. A POST gets a 303 to `redirectTo`, as from the gateway, or a 204.
  */
 export async function servePages(
   options: {

@@ -1,10 +1,11 @@
-/** For tests: the pages of what a person types in and leaves here, in every variant. */
-import { credentialPage } from './pages/credential-page.ts';
-import { credentialDeletedPage, deleteCredentialPage } from './pages/delete-credential-pages.ts';
-import { credentialDonePage, formDonePage } from './pages/entered-pages.ts';
-import { formPage } from './pages/form-page.ts';
-import { mePage } from './pages/me-page.ts';
-import { addPasskeyPage, passkeyRemovedPage, removePasskeyPage } from './pages/passkey-change-pages.ts';
+/** For tests: all variants of the pages for forms, credentials and passkeys. */
+import { credentialPage } from '../pages/credential-page.ts';
+import { credentialDeletedPage, deleteCredentialPage } from '../pages/delete-credential-pages.ts';
+import { credentialDonePage, formDonePage } from '../pages/entered-pages.ts';
+import { formPage } from '../pages/form-page.ts';
+import { mePage } from '../pages/me-page.ts';
+import { addPasskeyPage, passkeyRemovedPage, removePasskeyPage } from '../pages/passkey-change-pages.ts';
+import type { PageContext } from '../views.ts';
 import {
   addPasskey,
   basicCredential,
@@ -24,7 +25,6 @@ import {
   secretForm,
 } from './sample-entry-views.ts';
 import { longMcpServer, longWord, sampleMcpServer, sampleMe } from './sample-views.ts';
-import type { PageContext } from './views.ts';
 
 const mcpServer = sampleMcpServer;
 const returnHref = 'https://issues.northwind.example/back';
