@@ -20,8 +20,8 @@ const form = formOf(
   ['title', 'priority'],
 );
 
-describe('the handler for CI', () => {
-  test('answers with configured values, and with defaults where it may', async () => {
+describe('createCiHandler', () => {
+  test('answers with configured values, and with defaults if allowed', async () => {
     const rule = { mcpServer: 'issues', fields: { title: 'Nightly build', other: 'not asked' } };
     const { answer, line } = await ask({ rules: [{ ...rule, useDefaults: true }] }, form);
     expect(answer).toEqual({ action: 'accept', content: { title: 'Nightly build', priority: 2 } });
@@ -35,7 +35,7 @@ describe('the handler for CI', () => {
     });
   });
 
-  test('the rule that names more counts first', async () => {
+  test('prefers the more specific rule', async () => {
     const rules = [
       { fields: { title: 'any', priority: 0 } },
       { tool: 'create_issue', fields: { title: 'tool' } },
@@ -51,7 +51,7 @@ describe('the handler for CI', () => {
     expect(await titleWith(rules.slice(0, 2), unknownTool)).toEqual(content('any'));
   });
 
-  test('what is missing is declined, or cancelled by configuration', async () => {
+  test('declines a form with a missing value, or cancels it if configured', async () => {
     const rules = [{ fields: { priority: 1 } }];
     expect((await ask({ rules }, form)).answer).toEqual({ action: 'decline' });
     expect((await ask({ rules, whenMissing: 'cancel' }, form)).answer).toEqual({ action: 'cancel' });
@@ -61,26 +61,26 @@ describe('the handler for CI', () => {
     ['a URL', url, {}, 'url_mode'],
     ['a form without a rule', formOf({}), {}, 'no_rule'],
     ['a rule for another MCP server', formOf({}), { rules: [{ mcpServer: 'other' }] }, 'no_rule'],
-    ['a value that does not fit', form, { rules: [{ fields: { title: 'x', priority: 'high' } }] }, 'unfit'],
+    ['a value that violates the schema', form, { rules: [{ fields: { title: 'x', priority: 'high' } }] }, 'unfit'],
     [
       'a field that looks like a secret',
       formOf({ apiKey: { type: 'string' } }),
       { rules: [{ fields: { apiKey: 'k' } }] },
       'looks_secret',
     ],
-  ] as const)('%s is declined', async (_name, request, configuration, reason) => {
+  ] as const)('declines %s', async (_name, request, configuration, reason) => {
     const { answer, record } = await ask(configuration as CiConfiguration, request);
     expect(answer).toEqual({ action: 'decline' });
     expect(record?.reason).toBe(reason);
   });
 
-  test('what looks like a secret is answered when it is allowed by name', async () => {
+  test('answers a field that looks like a secret if its name is allowed', async () => {
     const request = formOf({ tokenName: { type: 'string', title: 'Token' } });
     const rules = [{ fields: { tokenName: 'nightly' }, allowSecretLike: true }];
     expect((await ask({ rules }, request)).answer).toEqual({ action: 'accept', content: { tokenName: 'nightly' } });
   });
 
-  test('what looks like a secret comes from a rule that allows it, and from no other', async () => {
+  test('takes a value that looks like a secret only from a rule that allows it', async () => {
     const request = formOf({ user: { type: 'string' }, apiKey: { type: 'string' } }, ['apiKey']);
     const rules = [
       { mcpServer: context.mcpServer.id, allowSecretLike: true, fields: { user: 'ci' } },
@@ -91,7 +91,7 @@ describe('the handler for CI', () => {
     expect(record).toMatchObject({ reason: 'missing', fields: ['apiKey'] });
   });
 
-  test('the line holds no value, and names of others stay inside it', async () => {
+  test('logs one line without values, and escapes names from the MCP server', async () => {
     const request = formOf({ title: { type: 'string' } });
     const rules = [{ fields: { title: 'hunter2' } }];
     const { line, answer } = await ask({ rules }, request, { ...context, toolName: 'x\u001b[2J\n action=accept' });
@@ -102,7 +102,7 @@ describe('the handler for CI', () => {
     expect(line).not.toMatch(/\p{Cc}/u);
   });
 
-  test('a bad configuration is refused', () => {
+  test('refuses an invalid configuration', () => {
     expect(() => createCiHandler({ configuration: { rules: [{ fiels: {} }] } as never })).toThrow(
       expect.objectContaining({ code: 'invalid_options' }),
     );

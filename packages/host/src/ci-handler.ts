@@ -1,5 +1,5 @@
 import { parseFormContent, type RequestedSchema } from '@postern/api';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import type { ElicitationAnswer, ElicitationContext, ElicitationHandler, ElicitationRequest } from './elicitation.ts';
 import { HostError } from './errors.ts';
 import { inertLine } from './inert.ts';
@@ -20,42 +20,42 @@ const configurationSchema = z.strictObject({
 type Rule = z.output<typeof ruleSchema>;
 
 /**
- * What runs without a person answer with. Plain data, so that it can come from a file.
+ * Answers for runs without a user. Plain data, so it can be loaded from a file.
  *
- * - `rules[].mcpServer` (the host's id for it) and `rules[].tool` say where a rule holds; absent means everywhere. A tool is
- *   not always known, and a rule for a tool does not hold then. Of two rules the one that names more counts first.
+ * - `rules[].mcpServer` (the host's id of the MCP server) and `rules[].tool` restrict a rule; absent means any. If the tool is
+ *   unknown, rules with a tool do not apply. Rules that name more take precedence.
  * - `rules[].fields`: values by field name.
- * - `rules[].useDefaults`: whether fields without a value may take the form's default. Off: an MCP server would otherwise
- *   answer its own question.
- * - `rules[].allowSecretLike`: whether a form is answered that seems to ask for a secret. Such a field takes its value from a rule
- *   that says so, and from no other.
- * - `whenMissing`: the answer to a form with a required field that has no value. Default: `decline`.
+ * - `rules[].useDefaults`: whether fields without a value take the form's default. Default: false, because the defaults let
+ *   an MCP server answer its own form.
+ * - `rules[].allowSecretLike`: whether to answer fields that seem to ask for a secret. Their values come only from rules that
+ *   set it.
+ * - `whenMissing`: the answer to a form if a required field has no value. Default: `decline`.
  */
 export type CiConfiguration = z.input<typeof configurationSchema>;
 
-/** What became of one elicitation; holds no values. */
+/** The outcome of one elicitation, without any value. */
 export interface CiAnswer {
   readonly mcpServer: string;
-  readonly tool?: string;
+  readonly tool?: string | undefined;
   readonly mode: 'form' | 'url';
   readonly action: ElicitationAnswer['action'];
-  /** Fields that were answered from the configuration, and by the form's own defaults. */
+  /** Fields answered from the configuration, and from the form's defaults. */
   readonly configured: readonly string[];
   readonly defaults: readonly string[];
   readonly reason?: CiReason;
-  /** The fields that the reason is about. */
+  /** The fields that caused the reason. */
   readonly fields?: readonly string[];
 }
 export type CiReason = 'url_mode' | 'no_rule' | 'looks_secret' | 'missing' | 'unfit';
 
 export interface CiHandlerOptions {
   readonly configuration: CiConfiguration;
-  /** Gets one line for each answer, without any value. Default: standard error. */
+  /** Called with one line per answer, without any value. Default: writes to standard error. */
   readonly log?: (line: string, answer: CiAnswer) => void;
 }
 
 /**
- * Answers forms from a configuration, and nothing else: a URL needs a person, so URL mode is declined.
+ * Creates a handler that answers forms from a configuration. It declines URL mode, which needs a user.
  *
  * @throws {HostError} `invalid_options`
  */
@@ -68,7 +68,7 @@ export function createCiHandler(options: CiHandlerOptions): ElicitationHandler {
     const { answer, ...rest } = decide(parsed.data, request, context);
     const record: CiAnswer = {
       mcpServer: context.mcpServer.id,
-      ...(context.toolName === undefined ? {} : { tool: context.toolName }),
+      tool: context.toolName,
       mode: request.mode,
       action: answer.action,
       configured: [],
@@ -106,7 +106,7 @@ function decide(
   return { answer: { action: 'accept', content: checked.content }, configured, defaults };
 }
 
-/** The rules that hold, the ones that name more before the others. */
+/** Returns the rules that apply, the most specific first. */
 function rulesFor(rules: readonly Rule[], { mcpServer, toolName }: ElicitationContext): readonly Rule[] {
   const named = (rule: Rule) => Number(rule.mcpServer !== undefined) * 2 + Number(rule.tool !== undefined);
   return rules
@@ -162,7 +162,7 @@ function toLine(answer: CiAnswer): string {
   return ['elicitation', ...shown.map(([key, names]) => `${key}=${names.map(printable).join(',')}`)].join(' ');
 }
 
-/** Names come from the MCP server: one line stays one line, and nothing in it looks like another pair. */
+/** Escapes a name from the MCP server, so it can imitate neither a new line nor another key-value pair. */
 function printable(name: string): string {
   const inert = inertLine(name, 80);
   return /^[\w.:/-]+$/.test(inert) ? inert : JSON.stringify(inert);

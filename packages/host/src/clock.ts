@@ -1,4 +1,4 @@
-/** Time as this package sees it: milliseconds, and waiting that can be given up. */
+/** The clock of this package, in milliseconds, with waits that can be aborted. */
 export interface Clock {
   now(): number;
   /** Resolves after `milliseconds`, or at once when `signal` aborts. Never rejects. */
@@ -10,7 +10,7 @@ export const systemClock: Clock = {
   async wait(milliseconds, signal) {
     if (signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    // Node.js fires at once when a timer is set beyond a signed 32-bit integer.
+    // A Node.js timer beyond a signed 32-bit integer fires at once.
     const timer = setTimeout(resolve, Math.min(milliseconds, 2_147_483_647));
     const stop = () => resolve();
     signal.addEventListener('abort', stop, { once: true });

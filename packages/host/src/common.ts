@@ -1,4 +1,4 @@
-/** What both entry points of the package offer. */
+/** Exports shared by both entry points of the package. */
 export type { FulfilInput, OtherInputRequest } from './calls/input-rounds.ts';
 export type { CallLimits } from './calls/limits.ts';
 export { type CiAnswer, type CiConfiguration, type CiHandlerOptions, createCiHandler } from './ci-handler.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Completions } from './completions.ts';
 
-test('a notice ends every wait for its id, whether it comes before or after', async () => {
+test('a notice ends all waits for its id, whether it arrives before or after them', async () => {
   const completions = new Completions();
   const waits = [completions.completion('a'), completions.completion('a')];
   completions.finish('a');
@@ -23,7 +23,7 @@ test('a notice for another or a finished id does nothing', async () => {
   expect(isOver).toBe(false);
 });
 
-test('an MCP server cannot make the host remember without end, and a given-up wait is forgotten', async () => {
+test('remembers a bounded number of ids, and forgets an aborted wait', async () => {
   const completions = new Completions();
   const given = new AbortController();
   let isOver = false;

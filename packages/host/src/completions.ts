@@ -1,19 +1,19 @@
-/** Bounds what an MCP server can make a host remember. */
+/** Maximum number of ids that an MCP server can make the host remember. */
 const MAX_REMEMBERED = 1024;
 const MAX_ID_LENGTH = 512;
 
 /**
- * Which URL elicitations of one connection the MCP server has called complete (`notifications/elicitation/complete`,
- * 2025-11-25).
+ * Tracks which URL elicitations of one connection the MCP server has reported complete
+ * (`notifications/elicitation/complete`, 2025-11-25).
  *
- * A notice for an unknown or finished id has no effect, as the specification demands. Its id is remembered all the same:
- * notice and error travel on different streams, so the notice may be here before the id is known.
+ * A notice for an unknown or finished id has no effect, as the specification demands. The id is remembered nevertheless:
+ * notice and error travel on different streams, so the notice may arrive first.
  */
 export class Completions {
   readonly #finished = new Set<string>();
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** A notice has come. */
+  /** Handles a completion notice. */
   finish(elicitationId: string): void {
     if (elicitationId.length > MAX_ID_LENGTH || this.#finished.has(elicitationId)) return;
     this.#finished.add(elicitationId);
@@ -26,8 +26,8 @@ export class Completions {
   }
 
   /**
-   * Resolves when the MCP server has called the elicitation complete, which it need not ever do: whoever waits no longer
-   * aborts `signal`, and the promise stays open.
+   * Resolves when the MCP server reports the elicitation as complete, which is optional. Aborting `signal` ends the wait
+   * and leaves the promise pending.
    */
   completion(elicitationId: string, signal?: AbortSignal): Promise<void> {
     if (this.#finished.has(elicitationId)) return Promise.resolve();

@@ -7,14 +7,14 @@ import { ManualClock } from './testing/manual-clock.ts';
 const accepting: ElicitationHandler = async () => ({ action: 'accept' });
 const declining: ElicitationHandler = async () => ({ action: 'decline' });
 
-test('the first handler that has an answer gives it, and without one it is cancel', async () => {
+test('firstOf returns the first answer, and cancel without one', async () => {
   const forms = when(request => request.mode === 'form', declining);
   expect(await firstOf(forms, accepting)(formOf({}), context)).toEqual({ action: 'decline' });
   expect(await firstOf(forms, accepting)(url, context)).toEqual({ action: 'accept' });
   expect(await firstOf(forms)(url, context)).toEqual({ action: 'cancel' });
 });
 
-test('each MCP server has a sliding window of its own', async () => {
+test('rateLimited keeps a sliding window per MCP server', async () => {
   const clock = new ManualClock();
   const limited: string[] = [];
   const onLimited = ({ mcpServer }: typeof context) => void limited.push(mcpServer.id);

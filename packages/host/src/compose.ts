@@ -7,7 +7,7 @@ import type {
 } from './elicitation.ts';
 import { HostError } from './errors.ts';
 
-/** The answer of the first handler that has one; `cancel` when none has. */
+/** Returns the answer of the first handler that gives one, otherwise `cancel`. */
 export function firstOf(...handlers: readonly OptionalElicitationHandler[]): ElicitationHandler {
   return async (request, context) => {
     for (const handler of handlers) {
@@ -18,7 +18,7 @@ export function firstOf(...handlers: readonly OptionalElicitationHandler[]): Eli
   };
 }
 
-/** Asks `handler` only where `applies` says so; for {@link firstOf}. */
+/** Calls `handler` only if `applies` returns true; for {@link firstOf}. */
 export function when(
   applies: (request: ElicitationRequest, context: ElicitationContext) => boolean,
   handler: OptionalElicitationHandler,
@@ -27,17 +27,17 @@ export function when(
 }
 
 export interface RateLimit {
-  /** Elicitations of one MCP server in `perMs`. */
+  /** Maximum number of elicitations of one MCP server within `perMs`. */
   readonly max: number;
   readonly perMs: number;
   readonly clock?: Clock;
-  /** Hears of every elicitation that was not let through. */
+  /** Called for each elicitation above the limit. */
   readonly onLimited?: (context: ElicitationContext) => void;
 }
 
 /**
- * Bounds how often one MCP server may ask (MCP: clients SHOULD limit the rate). Above the limit the answer is `cancel`,
- * since nobody has said no. The window slides, and each MCP server has its own.
+ * Limits the rate of elicitations of each MCP server (MCP: clients SHOULD limit the rate). Above the limit the answer is
+ * `cancel`, not `decline`, because the user did not decide. Each MCP server has its own sliding window.
  *
  * @throws {HostError} `invalid_options`
  */

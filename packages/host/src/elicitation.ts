@@ -1,31 +1,31 @@
 import type { FormContent, RequestedSchema } from '@postern/api';
 
-/** Form mode: the MCP server wants values of MCP's restricted schema. */
+/** Form mode: the MCP server requests values by MCP's restricted schema. */
 export interface FormElicitation {
   readonly mode: 'form';
-  /** The MCP server's own words: not trusted, not inert. */
+  /** Written by the MCP server: neither trusted nor inert. */
   readonly message: string;
   readonly requestedSchema: RequestedSchema;
 }
 
-/** URL mode: the MCP server wants the person to open a page. */
+/** URL mode: the MCP server asks the user to open a page. */
 export interface UrlElicitation {
   readonly mode: 'url';
-  /** The MCP server's own words: not trusted, not inert. */
+  /** Written by the MCP server: neither trusted nor inert. */
   readonly message: string;
-  /** As it was sent. Nothing may touch it before the person has consented. */
+  /** As received. Nothing may fetch it before the user consents. */
   readonly url: string;
   /** Revision 2025-11-25 only. */
   readonly elicitationId?: string;
 }
 
-/** What an MCP server asks of the person (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
+/** An elicitation of an MCP server (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
 export type ElicitationRequest = FormElicitation | UrlElicitation;
 
 export type ElicitationAction = 'accept' | 'decline' | 'cancel';
 
 /**
- * `accept` in URL mode says that the person agreed to open the URL, not that anything was done there. `decline` is a no,
+ * `accept` in URL mode means that the user agreed to open the URL, not that the page was completed. `decline` is a refusal,
  * `cancel` is no decision. Only an accepted form has content.
  */
 export type ElicitationAnswer =
@@ -33,27 +33,27 @@ export type ElicitationAnswer =
   | { readonly action: 'decline' }
   | { readonly action: 'cancel' };
 
-/** The MCP server as the host knows it. */
+/** Identifies an MCP server to the host. */
 export interface McpServerIdentity {
-  /** What the host's own configuration calls it. The only name here that the MCP server did not choose. */
+  /** Id from the host's configuration. The only name here that the MCP server did not choose. */
   readonly id: string;
-  /** Where the host reaches it. */
+  /** URL at which the host reaches the MCP server. */
   readonly url?: string;
-  /** What it calls itself: to be shown as a claim, never to decide by. */
+  /** Name that the MCP server claims. Show it as a claim, and never base a decision on it. */
   readonly claimedName?: string;
 }
 
 export interface ElicitationContext {
   readonly mcpServer: McpServerIdentity;
-  /** The tool whose call asks. Absent when that cannot be told: a pushed request of 2025-11-25 names no call. */
-  readonly toolName?: string;
-  /** Aborts when nobody waits for the answer any longer. */
+  /** The tool that elicits. Absent if unknown: a pushed request of 2025-11-25 names no call. */
+  readonly toolName?: string | undefined;
+  /** Aborts when the MCP server no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Answers what an MCP server asks. It must not touch a URL before the person has consented, and may take as long as the
- * person needs. A rejection fails the MCP server's request.
+ * Answers an elicitation. It must not fetch a URL before the user consents, and may take as long as the user needs. A
+ * rejected promise fails the request of the MCP server.
  */
 export type ElicitationHandler = (
   request: ElicitationRequest,
@@ -66,16 +66,16 @@ export type OptionalElicitationHandler = (
   context: ElicitationContext,
 ) => Promise<ElicitationAnswer | undefined>;
 
-/** A URL that the person has consented to, and whose browser part is awaited. */
+/** A URL that the user has consented to, and whose completion the host awaits. */
 export interface AwaitedUrl {
   readonly request: UrlElicitation;
   readonly context: ElicitationContext;
-  /** How often the person has said that it is done while the MCP server said that it is not. */
+  /** How often the user has reported completion before the MCP server did. */
   readonly attempt: number;
 }
 
 /**
- * Lets the person end the wait for an MCP server's completion notice, which is optional (2025-11-25): `done` calls the tool
- * again, `cancel` gives the call up. Resolves to undefined when `signal` aborts or nobody is there to ask.
+ * Lets the user end the wait for the optional completion notice of an MCP server (2025-11-25): `done` calls the tool
+ * again, `cancel` abandons the call. Resolves to undefined if `signal` aborts or no user can be asked.
  */
 export type CompletionPrompt = (awaited: AwaitedUrl, signal: AbortSignal) => Promise<'done' | 'cancel' | undefined>;

@@ -1,18 +1,18 @@
 import type { ElicitationAction } from './elicitation.ts';
 
 /**
- * Every stable code of this package's errors.
+ * The stable error codes of this package.
  *
- * - `invalid_request`: what the MCP server asks is malformed, or outside MCP's restricted schema
- * - `invalid_content`: a handler accepted a form with values that do not fit it
- * - `invalid_options`: this package was called wrongly
- * - `elicitation_refused`: the person declined or dismissed what the call needs
- * - `elicitation_pending`: the browser part was not over in time
- * - `elicitation_loop`: the MCP server asks again for what it has called complete
- * - `too_many_rounds`: the MCP server never has enough
- * - `call_timeout`: the whole call took longer than allowed
- * - `invalid_result`: what a tool answered does not fit its output schema
- * - `unsupported_input`: an input request for which the host offers nothing
+ * - `invalid_request`: the request of the MCP server is malformed, or outside MCP's restricted schema
+ * - `invalid_content`: a handler accepted a form with values that violate its schema
+ * - `invalid_options`: the options passed to this package are invalid
+ * - `elicitation_refused`: the user declined or dismissed an elicitation that the call needs
+ * - `elicitation_pending`: the user did not complete the page in time
+ * - `elicitation_loop`: the MCP server requests an elicitation again after reporting it complete
+ * - `too_many_rounds`: the MCP server exceeded the limit of rounds or retries
+ * - `call_timeout`: the whole call exceeded its timeout
+ * - `invalid_result`: the result of a tool violates its output schema
+ * - `unsupported_input`: the host does not support an input request
  */
 export type HostErrorCode =
   | 'invalid_request'
@@ -26,7 +26,7 @@ export type HostErrorCode =
   | 'invalid_result'
   | 'unsupported_input';
 
-/** Messages hold no value that a person has typed and no URL. */
+/** Messages contain neither values that the user typed nor URLs. */
 export class HostError extends Error {
   override readonly name: string = 'HostError';
   readonly code: HostErrorCode;
@@ -37,13 +37,13 @@ export class HostError extends Error {
   }
 }
 
-/** A plain tool result, for hosts that tell their model why a call came to nothing. */
+/** A plain tool result, for hosts that explain the failed call to their model. */
 export interface RefusedToolResult {
   content: { type: 'text'; text: string }[];
   isError: true;
 }
 
-/** The tool needs a page to be opened, and the person said no (`decline`) or did not decide (`cancel`). Nothing was opened. */
+/** The user refused (`decline`) or did not decide (`cancel`) to open a page that the tool needs. No page was opened. */
 export class ElicitationRefusedError extends HostError {
   override readonly name = 'ElicitationRefusedError';
   readonly action: Exclude<ElicitationAction, 'accept'>;

@@ -10,13 +10,13 @@ export type ElicitationMode = 'form' | 'url';
 export interface HostOptions {
   /** Answers every elicitation of this MCP server. */
   readonly handler: ElicitationHandler;
-  /** The MCP server as the host's configuration knows it. What it calls itself is added by the adapter. */
+  /** The MCP server in the host's configuration. The adapter adds the name that it claims. */
   readonly mcpServer: { readonly id: string; readonly url?: string };
-  /** What `handler` can do, and so what is declared. Default: both modes. */
+  /** The modes that `handler` supports, declared to the MCP server. Default: both modes. */
   readonly modes?: readonly [ElicitationMode, ...ElicitationMode[]];
-  /** Lets the person end the wait for a completion notice. Without it only the notice and the time limit do. */
+  /** Lets the user end the wait for a completion notice. Without it, only the notice or the timeout ends the wait. */
   readonly completionPrompt?: CompletionPrompt;
-  /** Answers sampling and roots requests in rounds of 2026-07-28; without it they fail the call. */
+  /** Answers sampling and roots requests in rounds of 2026-07-28. Without it they fail the call. */
   readonly fulfilInput?: FulfilInput;
   readonly limits?: Partial<CallLimits>;
   readonly clock?: Clock;
@@ -27,7 +27,7 @@ export interface ElicitationCapabilities {
   url?: Record<string, never>;
 }
 
-/** What an MCP client declares for the modes it can do: in `initialize`, or with every request (2026-07-28). */
+/** Returns the capabilities to declare for the given modes: in `initialize`, or with every request (2026-07-28). */
 export function elicitationCapabilities(modes: readonly ElicitationMode[]): ElicitationCapabilities {
   return Object.fromEntries(modes.map(mode => [mode, {}]));
 }

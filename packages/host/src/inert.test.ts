@@ -4,7 +4,7 @@ import { inertLine, inertLines } from './inert.ts';
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 
-describe('text of others', () => {
+describe('untrusted text', () => {
   test.each([
     ['a\u001b[2Jb\r\nc\u202ed\u200b\u0007 ', 'ab cd'],
     ['\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007', 'click'],
@@ -14,11 +14,11 @@ describe('text of others', () => {
     ['\u3164\u115f', ''],
     ['a\ud800b', 'a\ufffdb'],
     [`z${'\u0300'.repeat(40)}`, `z${'\u0300'.repeat(4)}`],
-  ])('%j reads %j', (text, expected) => {
+  ])('%j becomes %j', (text, expected) => {
     expect(inertLine(text)).toBe(expected);
   });
 
-  test('nothing that moves or hides gets through, and the length is bounded', () => {
+  test('loses all characters that move the cursor or hide text, and is truncated', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.integer({ min: 1, max: 100 }), (text, max) => {
         const line = inertLine(`\u001b[${text}`, max);
@@ -28,7 +28,7 @@ describe('text of others', () => {
     );
   });
 
-  test('lines stay lines, and what is left out is said', () => {
+  test('keeps its lines, and states how much was truncated', () => {
     expect(inertLines('one\u001b[2J\n\n\u202etwo\r\nthree', { maxLines: 9, maxLength: 9 })).toEqual([
       'one',
       'two',

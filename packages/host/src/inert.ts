@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import { inertText } from '@postern/api';
 
-/** Text of others on one line: it can neither move the cursor nor imitate this program. At most `max` code points, the last an ellipsis where something is left out. */
+/** Reduces untrusted text to one line that cannot move the cursor. Truncates it to `max` code points, with an ellipsis. */
 export function inertLine(text: string, max = 500): string {
   const line = inertText(stripVTControlCharacters(text.toWellFormed()).replace(/[\s\u0085\u2800]+/gu, ' ')).trim();
   return shorten(line, max);
 }
 
-/** {@link inertLine} for text of several lines; what is left out is said. */
+/** {@link inertLine} for several lines. States how much it has truncated. */
 export function inertLines(text: string, p: { maxLines: number; maxLength: number }): readonly string[] {
   const lines = text
     .split(/\r\n|[\n\r\u0085\u2028\u2029]/u)

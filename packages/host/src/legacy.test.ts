@@ -12,7 +12,7 @@ const required = (...ids: readonly string[]) => new WireError(-32042, { elicitat
 const code = (expected: string) => expect.objectContaining({ code: expected });
 const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] };
 
-/** Answers with the given results in order and keeps what it was asked. */
+/** Returns the given results in order, and records the requests. */
 function recorded(...answers: readonly Awaited<ReturnType<ElicitationHandler>>[]) {
   const asked: ElicitationRequest[] = [];
   const contexts: ElicitationContext[] = [];
@@ -39,7 +39,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       async ({ elicit }) =>
         JSON.stringify(await elicit(params));
 
-    test('reaches the handler with who asks and why', async () => {
+    test('reaches the handler with the MCP server and the tool', async () => {
       const { handler, asked, contexts } = recorded(accept({ title: 'Broken' }), accept());
       const host = await join(
         { form: ask({ message: 'Which?', requestedSchema: schema }), url: ask(page('el-1')) },
@@ -54,12 +54,12 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       });
     });
 
-    test.each([decline(), cancel()])('is answered with $action', async answer => {
+    test.each([decline(), cancel()])('returns $action to the MCP server', async answer => {
       const host = await join({ url: ask(page('el-1')) }, { handler: async () => answer });
       expect(JSON.parse(await host.call('url'))).toEqual(answer);
     });
 
-    test('outside of the restricted schema is refused with −32602, and so is an undeclared mode', async () => {
+    test('is refused with −32602 if it is outside the restricted schema or in an undeclared mode', async () => {
       const { handler, asked } = recorded();
       const refused: ExampleTool = async ({ elicit, args }) => {
         const error: unknown = await elicit(args).catch((reason: unknown) => reason);
@@ -72,7 +72,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(asked).toEqual([]);
     });
 
-    test('with an answer that does not fit the form is an error, not an accept', async () => {
+    test('fails instead of accepting if the answer violates the form', async () => {
       const { handler } = recorded(accept({ title: 7 }));
       const failed: ExampleTool = async ({ elicit }) =>
         await elicit({ message: 'm', requestedSchema: schema }).then(
@@ -82,7 +82,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(await (await join({ failed }, { handler })).call('failed')).toBe('refused');
     });
 
-    test('that the MCP server takes back stops the handler', async () => {
+    test('stops the handler if the MCP server cancels it', async () => {
       const takeBack = new AbortController();
       const { promise: stopped, resolve } = Promise.withResolvers<void>();
       const handler: ElicitationHandler = async (request, { signal }) => {
@@ -93,7 +93,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
         return cancel();
       };
       const taken: ExampleTool = async ({ elicit }) => {
-        // SDK 1.x does not cancel its request number 0.
+        // SDK 1.x does not cancel its request with id 0.
         await elicit({ ...page('el-0'), message: 'first' });
         return await elicit(page('el-1'), takeBack.signal).then(
           () => 'answered',
@@ -107,7 +107,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
   });
 
   describe('−32042', () => {
-    /** Wants each of the pages in turn; the notice comes when the next call is told that the person is there. */
+    /** Requires each page in turn, and sends its completion notice once the next call arrives. */
     function wants(...ids: readonly string[]) {
       let at = 0;
       let calls = 0;
@@ -129,7 +129,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       };
     }
 
-    test('is opened, awaited and called again', async () => {
+    test('opens the page, awaits its completion and calls the tool again', async () => {
       const server = wants('el-1', 'el-2');
       const asked: string[] = [];
       const handler: ElicitationHandler = async request => {
@@ -144,12 +144,12 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       await host.completion('el-2');
     });
 
-    test('with several pages asks for each before the call is made again', async () => {
+    test('with several pages asks for each before it calls the tool again', async () => {
       let calls = 0;
       const buy: ExampleTool = async ({ notifyComplete }) => {
         calls += 1;
         if (calls > 1) return 'done';
-        // Before anybody knows the ids: the notices overtake the error.
+        // The notices arrive before the error that names their ids.
         await notifyComplete('el-1');
         await notifyComplete('el-2');
         throw required('el-1', 'el-2');
@@ -160,7 +160,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(calls).toBe(2);
     });
 
-    test.each([decline(), cancel()])('is given up on $action, without a second call', async answer => {
+    test.each([decline(), cancel()])('ends the call on $action, without a second request', async answer => {
       const server = wants('el-1');
       const host = await join({ buy: server.tool }, { handler: async () => answer });
       const error: unknown = await host.call('buy').catch((reason: unknown) => reason);
@@ -173,7 +173,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       { x402Version: 1, accepts: [{ scheme: 'exact' }] },
       { elicitations: [{ mode: 'url', url: 'https://gate.example.com/', message: 'no id' }] },
       { elicitations: 'none' },
-    ])('with other data is passed on untouched: %j', async data => {
+    ])('with other data is rethrown unchanged: %j', async data => {
       const { handler, asked } = recorded();
       const pay: ExampleTool = async () => {
         throw new WireError(-32042, data);
@@ -183,7 +183,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(asked).toEqual([]);
     });
 
-    test('other errors are passed on untouched', async () => {
+    test('other errors are rethrown unchanged', async () => {
       const broken: ExampleTool = async () => {
         throw new WireError(-32000, { why: 'broken' });
       };
@@ -191,7 +191,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       await expect(host.call('broken')).rejects.toMatchObject({ code: -32000, data: { why: 'broken' } });
     });
 
-    test('for a page that was called complete is a loop', async () => {
+    test('fails with elicitation_loop for a page that was reported complete', async () => {
       const server = wants('el-1', 'el-1');
       const { handler, asked } = recorded(accept());
       const notifying: ElicitationHandler = async (request, context) => {
@@ -204,7 +204,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(server.calls).toBe(2);
     });
 
-    test('without end is bounded', async () => {
+    test('fails after the maximum number of retries', async () => {
       const server = wants('a', 'b', 'c', 'd');
       let last = '';
       const handler: ElicitationHandler = async request => {
@@ -217,7 +217,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(last).toBe('b');
     });
 
-    test('without a notice ends when the person says so, who may be early', async () => {
+    test('without a notice calls again when the user reports completion, even if too early', async () => {
       const server = wants('el-1', 'el-1');
       const { handler, asked } = recorded(accept());
       const attempts: number[] = [];
@@ -232,7 +232,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       expect(attempts).toEqual([1, 2]);
     });
 
-    test('is given up when the person no longer wants to wait', async () => {
+    test('ends the call when the user stops waiting', async () => {
       const server = wants('el-1');
       const host = await join(
         { buy: server.tool },
@@ -241,7 +241,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       await expect(host.call('buy')).rejects.toMatchObject({ code: 'elicitation_refused', action: 'cancel' });
     });
 
-    test('without a notice is called once more at the time limit', async () => {
+    test('without a notice calls the tool once more after the timeout', async () => {
       const clock = new ManualClock();
       const limits = { completionMs: 60_000, totalMs: 900_000 };
       const late = async (server: ReturnType<typeof wants>) => {
@@ -256,7 +256,7 @@ describe.each(Object.entries(legacyWorlds))('%s', (_name, connect) => {
       await expect(late(wants('el-2', 'el-2'))).rejects.toEqual(code('elicitation_pending'));
     });
 
-    test('cannot hold a call longer than the call may last, or than its caller wants', async () => {
+    test('cannot hold a call beyond its timeout or its abort signal', async () => {
       const clock = new ManualClock();
       const limits = { completionMs: 900_000, totalMs: 60_000 };
       const host = await join({ buy: wants('el-1').tool }, { handler: async () => accept(), clock, limits });

@@ -1,7 +1,7 @@
 /** Revision 2026-07-28 with a real MCP server and client over HTTP. */
 import { inputRequired, inputResponse, type McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import type { ElicitationHandler } from './elicitation.ts';
 import type { HostOptions } from './host-options.ts';
 import { accept, decline } from './requests.ts';
@@ -12,7 +12,7 @@ const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 const nameForm = inputRequired.elicit({ message: 'Who?', requestedSchema: z.object({ name: z.string() }) });
 const page = (url: string) => inputRequired.elicitUrl({ message: 'Open it.', url });
 const PAGE = 'https://gate.example.com/e/1';
-/** Spaces, quotes, an emoji and a broken escape: whoever parses it, changes it. */
+/** Spaces, quotes, an emoji and a broken escape: a host that parses and rewrites the state would change it. */
 const STATE = ' v1.{"a": 1,\t"b":"\u{1F511}\\u00e9 "}%zz== ';
 const code = (expected: string) => expect.objectContaining({ code: expected });
 
@@ -31,7 +31,7 @@ async function world(
   return { ...opened, call };
 }
 
-/** A clock whose short waits are over as soon as they are asked for. */
+/** A clock whose short waits resolve at once. */
 class BusyClock extends ManualClock {
   override wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     const wait = super.wait(milliseconds, signal);
@@ -40,7 +40,7 @@ class BusyClock extends ManualClock {
   }
 }
 
-describe('rounds that ask', () => {
+describe('rounds with elicitations', () => {
   const greet = (mcpServer: McpServer) =>
     void mcpServer.registerTool('greet', {}, ({ mcpReq }) => {
       const answer = inputResponse(mcpReq.inputResponses, 'who');
@@ -48,7 +48,7 @@ describe('rounds that ask', () => {
       return say(JSON.stringify([answer.action, answer.content, mcpReq.requestState()]));
     });
 
-  test('are answered by the handler; the state comes back byte by byte, on another id', async () => {
+  test('are answered by the handler, and echo the state unchanged under a new request id', async () => {
     const contexts: unknown[] = [];
     const { call, calls } = await world(greet, {
       handler: async (_request, context) => {
@@ -68,12 +68,12 @@ describe('rounds that ask', () => {
     ]);
   });
 
-  test('tell the MCP server about a refusal, which decides what comes of it', async () => {
+  test('return a refusal to the MCP server, which decides how to continue', async () => {
     const { call } = await world(greet, { handler: async () => decline() });
     expect(JSON.parse((await call('greet')) ?? '')).toEqual(['decline', null, STATE]);
   });
 
-  test('carry no state where there was none', async () => {
+  test('send no state if they received none', async () => {
     const stateless = (mcpServer: McpServer) =>
       void mcpServer.registerTool('greet', {}, ({ mcpReq }) =>
         mcpReq.inputResponses === undefined ? inputRequired({ inputRequests: { who: nameForm } }) : say('done'),
@@ -83,7 +83,7 @@ describe('rounds that ask', () => {
     expect(calls.every(({ requestState }) => requestState === undefined)).toBe(true);
   });
 
-  test('with several requests ask one after the other', async () => {
+  test('with several requests ask for one at a time', async () => {
     const both = (mcpServer: McpServer) =>
       void mcpServer.registerTool('both', {}, ({ mcpReq }) =>
         mcpReq.inputResponses === undefined
@@ -106,7 +106,7 @@ describe('rounds that ask', () => {
     expect(most).toBe(1);
   });
 
-  test('without end are bounded', async () => {
+  test('fail after the maximum number of rounds', async () => {
     const greedy = (mcpServer: McpServer) =>
       void mcpServer.registerTool('greedy', {}, () => inputRequired({ inputRequests: { who: nameForm } }));
     const { call, calls } = await world(greedy, {
@@ -117,7 +117,7 @@ describe('rounds that ask', () => {
     expect(calls).toHaveLength(4);
   });
 
-  test('fit tools with an output schema, whose final answer is held against it', async () => {
+  test('work with an output schema, which only the final result must satisfy', async () => {
     const structured = (mcpServer: McpServer) =>
       void mcpServer.registerTool('structured', { outputSchema: z.object({ ok: z.boolean() }) }, ({ mcpReq }) =>
         mcpReq.inputResponses === undefined
@@ -137,7 +137,7 @@ describe('rounds that ask', () => {
     );
   });
 
-  test('carry the headers that the tool wants, also when it has come to want them later', async () => {
+  test('send the headers that the tool requires, even if it requires them only later', async () => {
     let wantsHeader = false;
     const regional = (mcpServer: McpServer) => {
       const region = wantsHeader ? z.string().meta({ 'x-mcp-header': 'Region' }) : z.string();
@@ -154,7 +154,7 @@ describe('rounds that ask', () => {
     expect(sent).toEqual([null, null, null, 'eu', 'eu']);
   });
 
-  test('that ask for anything but elicitation are for the host', async () => {
+  test('with other input requests are passed to the host', async () => {
     const roots = (mcpServer: McpServer) =>
       void mcpServer.registerTool('roots', {}, ({ mcpReq }) => {
         const answer = inputResponse(mcpReq.inputResponses, 'roots');
@@ -176,8 +176,8 @@ describe('rounds that ask', () => {
   });
 });
 
-describe('rounds that wait', () => {
-  /** Asks for a page, then only waits for `rounds` rounds. */
+describe('rounds without new input', () => {
+  /** Requests a page, then sends `rounds` rounds without new input. */
   const waits =
     (rounds: number, again: readonly string[] = []) =>
     (mcpServer: McpServer) =>
@@ -191,7 +191,7 @@ describe('rounds that wait', () => {
         });
       });
 
-  test('are paced with growing pauses, and go on longer than the SDK would', async () => {
+  test('back off, and continue beyond the limit of the SDK', async () => {
     const clock = new BusyClock();
     const { call, calls } = await world(waits(25), { handler: async () => accept(), clock });
     expect(await call('waits')).toBe('done after 26');
@@ -200,7 +200,7 @@ describe('rounds that wait', () => {
     expect(calls.slice(2).every(({ inputResponses }) => inputResponses === undefined)).toBe(true);
   });
 
-  test('end with the time of the call', async () => {
+  test('end with the timeout of the call', async () => {
     const clock = new BusyClock();
     const limits = { totalMs: 60_000 };
     const { call, calls } = await world(waits(1000), { handler: async () => accept(), clock, limits });
@@ -208,7 +208,7 @@ describe('rounds that wait', () => {
     expect(calls.length).toBeLessThan(20);
   });
 
-  test('that send the page again do not ask again, and are paced and bounded', async () => {
+  test('that repeat a URL do not ask again, back off, and are limited', async () => {
     const clock = new BusyClock();
     let asked = 0;
     const handler: ElicitationHandler = async () => {
@@ -228,7 +228,7 @@ describe('rounds that wait', () => {
     expect(endless.calls).toHaveLength(7);
   });
 
-  test('that send another page ask for that one', async () => {
+  test('ask the user again for a different URL', async () => {
     const opened: string[] = [];
     const handler: ElicitationHandler = async request => {
       if (request.mode === 'url') opened.push(request.url);
@@ -239,7 +239,7 @@ describe('rounds that wait', () => {
     expect(opened).toEqual([PAGE, 'https://gate.example.com/e/2']);
   });
 
-  test('stop when the caller does', async () => {
+  test('stop when the caller aborts', async () => {
     const clock = new ManualClock();
     const caller = new AbortController();
     const { host, calls } = await world(waits(9), { handler: async () => accept(), clock });
@@ -252,7 +252,7 @@ describe('rounds that wait', () => {
   });
 });
 
-test('the SDK answers by itself with the same handler where the host calls Client.callTool', async () => {
+test('Client.callTool of the SDK uses the same handler', async () => {
   const greet = (mcpServer: McpServer) =>
     void mcpServer.registerTool('greet', {}, ({ mcpReq }) => {
       const answer = inputResponse(mcpReq.inputResponses, 'who');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, inputRequired, inputResponse, McpServer } from '@modelcontextprotocol/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { ElicitationRefusedError } from './errors.ts';
 import { readUrlElicitationRequired } from './requests.ts';
 import { context, formOf, url } from './testing/example-requests.ts';
@@ -35,7 +35,7 @@ test.each(examples.map(([, name = '', body = '']) => [name, undented(body)]))(
   },
 );
 
-test('every example of README.md is one that is run', () => {
+test('every example of README.md is run by a test', () => {
   const blocks = [...read('../README.md').matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block);
   const bodies = examples.map(([, , body = '']) => undented(body));
   expect(blocks.length).toBe(bodies.length);
@@ -43,7 +43,7 @@ test('every example of README.md is one that is run', () => {
 });
 
 describe('the examples', () => {
-  test('terminal, in which nothing but the browser goes to the page', async () => {
+  test('terminal: only the browser requests the page', async () => {
     let visits = 0;
     const page = await startEndpoint((_request, response) => {
       visits += 1;

@@ -17,7 +17,7 @@ const refused = (code: string) => expect.objectContaining({ code });
 const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
 
 describe('requests', () => {
-  test('what is built is what is read', () => {
+  test('parse to what was built', () => {
     const form = formRequest({ message: 'Who?', requestedSchema: schema });
     expect(parseElicitation(toElicitRequest(form).params)).toEqual(form);
     expect(parseElicitation(toElicitRequest(url).params)).toEqual(url);
@@ -26,7 +26,7 @@ describe('requests', () => {
     );
   });
 
-  test('no mode means form mode', () => {
+  test('without a mode are in form mode', () => {
     expect(parseElicitation({ message: 'Who?', requestedSchema: schema }).mode).toBe('form');
   });
 
@@ -36,7 +36,7 @@ describe('requests', () => {
     { mode: 'url', message: 'm' },
     { mode: 'voice', message: 'm' },
     { mode: 'form', message: 1 },
-  ])('%j is no elicitation', params => {
+  ])('%j is refused', params => {
     expect(() => parseElicitation(params)).toThrow(refused('invalid_request'));
   });
 
@@ -47,7 +47,7 @@ describe('requests', () => {
     },
   );
 
-  test('no form request is built outside the restricted schema', () => {
+  test('formRequest refuses a schema outside the restricted schema', () => {
     expect(() => formRequest({ message: 'm', requestedSchema: { ...schema, additionalProperties: false } })).toThrow(
       refused('invalid_request'),
     );
@@ -56,7 +56,7 @@ describe('requests', () => {
 
 describe('−32042', () => {
   const { mode, message, url: address } = url;
-  test('is recognised by what it carries', () => {
+  test('is recognised by its data', () => {
     expect(readUrlElicitationRequired(urlElicitationRequiredError([url]))).toEqual([url]);
     const more = { code: -32042, message: 'm', data: { elicitations: [{ ...url, extra: 1 }], extra: 1 } };
     expect(readUrlElicitationRequired(Object.assign(new Error('m'), more))).toEqual([url]);
@@ -76,7 +76,7 @@ describe('−32042', () => {
     expect(readUrlElicitationRequired(error)).toBeUndefined();
   });
 
-  test('needs a URL with an id', () => {
+  test('requires a URL with an id', () => {
     const { elicitationId: _, ...nameless } = url;
     expect(() => urlElicitationRequiredError([])).toThrow(refused('invalid_request'));
     expect(() => urlElicitationRequiredError([nameless])).toThrow(refused('invalid_request'));
@@ -86,7 +86,7 @@ describe('−32042', () => {
 describe('answers', () => {
   const form = formOf({ age: { type: 'integer', minimum: 18 }, name: { type: 'string' } }, ['age']);
 
-  test('an accepted form fits its schema', () => {
+  test('must satisfy the schema of an accepted form', () => {
     expect(checkAnswer(form, accept({ age: 20 }))).toEqual({ action: 'accept', content: { age: 20 } });
     for (const content of [{}, { age: 3 }, { age: '20' }, { age: 20, other: 1 }])
       expect(() => checkAnswer(form, { action: 'accept', content: content as never })).toThrow(
@@ -94,13 +94,13 @@ describe('answers', () => {
       );
   });
 
-  test('no message names a value', () => {
+  test('never appear in error messages', () => {
     expect(() => checkAnswer(form, { action: 'accept', content: { age: 'hunter2' } })).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
     );
   });
 
-  test('nothing else has content', () => {
+  test('have content only for an accepted form', () => {
     expect(checkAnswer(url, accept({ age: 20 }))).toEqual({ action: 'accept' });
     expect(checkAnswer(form, { ...decline(), content: {} } as never)).toEqual({ action: 'decline' });
     expect(checkAnswer(form, cancel())).toEqual({ action: 'cancel' });

@@ -1,11 +1,11 @@
 import { type FormContent, parseFormContent, requestedSchemaSchema } from '@postern/api';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import type { ElicitationAnswer, ElicitationRequest, FormElicitation, UrlElicitation } from './elicitation.ts';
 import { HostError } from './errors.ts';
 import { inspectUrl } from './url/inspect-url.ts';
 import { parseRequestedSchema } from './wire-schema.ts';
 
-/** Error code of revision 2025-11-25. Payment schemes outside of MCP use the same number with other data. */
+/** Error code of revision 2025-11-25. Payment schemes outside MCP use the same code with other data. */
 export const URL_ELICITATION_REQUIRED = -32042;
 
 const elicitationId = z.string().min(1).max(512);
@@ -20,7 +20,7 @@ const urlParams = z.object({
 const toUrlElicitation = ({ elicitationId: id, ...rest }: z.output<typeof urlParams>): UrlElicitation =>
   id === undefined ? rest : { ...rest, elicitationId: id };
 
-/** The parameters of an `elicitation/create` as they came. @throws {HostError} `invalid_request` */
+/** Parses the parameters of an `elicitation/create`. @throws {HostError} `invalid_request` */
 export function parseElicitation(params: unknown): ElicitationRequest {
   const url = urlParams.safeParse(params);
   if (url.success) return toUrlElicitation(url.data);
@@ -41,17 +41,17 @@ const urlElicitationRequired = z.object({
 });
 
 /**
- * Tells a −32042 of MCP from whatever else is sent under that number, by the shape of its data: `elicitations` of URL mode,
+ * Recognises MCP's −32042 among other uses of that code by the shape of its data: `elicitations` in URL mode,
  * each with an id.
  *
- * @returns undefined for every other error and payload
+ * @returns undefined for any other error
  */
 export function readUrlElicitationRequired(error: unknown): readonly UrlElicitation[] | undefined {
   const parsed = urlElicitationRequired.safeParse(error);
   return parsed.success ? parsed.data.data.elicitations.map(toUrlElicitation) : undefined;
 }
 
-/** A form to ask for, checked strictly. @throws {HostError} `invalid_request` */
+/** Builds a form elicitation, strictly validated. @throws {HostError} `invalid_request` */
 export function formRequest(p: { message: string; requestedSchema: unknown }): FormElicitation {
   const parsed = requestedSchemaSchema.safeParse(p.requestedSchema);
   if (!parsed.success) throw new HostError('invalid_request', z.prettifyError(parsed.error));
@@ -59,27 +59,27 @@ export function formRequest(p: { message: string; requestedSchema: unknown }): F
 }
 
 /**
- * A URL to ask for. Only https, and http on loopback (MCP: HTTPS outside of development).
+ * Builds a URL elicitation. Accepts only https, and http on loopback (MCP: HTTPS outside of development).
  *
  * @throws {HostError} `invalid_request`
  */
 export function urlRequest(p: { message: string; url: string; elicitationId?: string }): UrlElicitation {
   const inspected = inspectUrl(p.url);
-  if (inspected === undefined) throw new HostError('invalid_request', 'not a web address');
+  if (inspected === undefined) throw new HostError('invalid_request', 'the URL is not a web address');
   const codes = inspected.warnings.map(({ code }) => code);
-  if (codes.includes('not_encrypted')) throw new HostError('invalid_request', 'the address is not https');
-  if (codes.includes('user_info')) throw new HostError('invalid_request', 'the address carries a user name');
+  if (codes.includes('not_encrypted')) throw new HostError('invalid_request', 'the URL is not https');
+  if (codes.includes('user_info')) throw new HostError('invalid_request', 'the URL contains a user name');
   const parsed = urlParams.safeParse({ ...p, mode: 'url' });
   if (!parsed.success) throw new HostError('invalid_request', z.prettifyError(parsed.error));
   return toUrlElicitation(parsed.data);
 }
 
-/** An entry of `inputRequests` (2026-07-28), and the request that is pushed (2025-11-25). */
+/** Builds an entry of `inputRequests` (2026-07-28), or a pushed request (2025-11-25). */
 export function toElicitRequest<Request extends ElicitationRequest>(request: Request) {
   return { method: 'elicitation/create' as const, params: request };
 }
 
-/** What stands in a JSON-RPC error for URLs that are needed first (2025-11-25). @throws {HostError} `invalid_request` */
+/** Builds the JSON-RPC error for URLs that must be completed first (2025-11-25). @throws {HostError} `invalid_request` */
 export function urlElicitationRequiredError(elicitations: readonly UrlElicitation[], message = 'Open the page first.') {
   const error = { code: URL_ELICITATION_REQUIRED, message, data: { elicitations } } as const;
   if (readUrlElicitationRequired(error) === undefined)
@@ -87,19 +87,19 @@ export function urlElicitationRequiredError(elicitations: readonly UrlElicitatio
   return error;
 }
 
-/** The person agrees: with the values of a form, or to open a URL. */
+/** The user agrees: with the values of a form, or to open a URL. */
 export function accept(content?: FormContent): ElicitationAnswer {
   return content === undefined ? { action: 'accept' } : { action: 'accept', content };
 }
 
-/** The person says no. */
+/** The user refuses. */
 export const decline = (): ElicitationAnswer => ({ action: 'decline' });
 
-/** Nobody has decided. */
+/** The user did not decide. */
 export const cancel = (): ElicitationAnswer => ({ action: 'cancel' });
 
 /**
- * An answer in the shape that fits what was asked: a form is accepted with values that fit its schema, a URL without any.
+ * Validates an answer against its request: an accepted form has values that satisfy its schema, an accepted URL has none.
  *
  * @throws {HostError} `invalid_content`; its message names fields and faults, never values
  */

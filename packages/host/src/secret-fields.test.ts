@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { looksSecret, mentionsSecret } from './secret-fields.ts';
 
-describe('what seems to ask for a secret', () => {
+describe('a text that seems to ask for a secret', () => {
   test.each([
     'password',
     'userPassword',
@@ -20,7 +20,7 @@ describe('what seems to ask for a secret', () => {
     '请输入密码',
     'privateKey',
     'ｐａｓｓｗｏｒｄ',
-  ])('%s does', text => {
+  ])('is recognised: %s', text => {
     expect(mentionsSecret(text)).toBe(true);
   });
 
@@ -34,11 +34,11 @@ describe('what seems to ask for a secret', () => {
     'pinned',
     'spinner',
     'accessibility',
-  ])('%s does not', text => {
+  ])('is not suspected: %s', text => {
     expect(mentionsSecret(text)).toBe(false);
   });
 
-  test('only free text can carry one', () => {
+  test('matters only for free text fields', () => {
     expect(looksSecret('token', { type: 'string' })).toBe(true);
     expect(looksSecret('value', { type: 'string', description: 'Your API key' })).toBe(true);
     expect(looksSecret('token', { type: 'boolean' })).toBe(false);

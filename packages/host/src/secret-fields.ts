@@ -8,15 +8,15 @@ const words = [
   '(?:one time|verification|security|recovery|backup) codes?|otp|totp|2fa|mfa|pin',
   'cvv|cvc|(?:card|account) number|(?:credit|debit) card',
 ].join('|');
-/** The words of the list stand alone; writing systems without spaces cannot show that. */
+/** Matches whole words, except in writing systems without spaces. */
 const SECRET = new RegExp(
   `(?<![\\p{L}\\p{N}])(?:${words})(?![\\p{L}\\p{N}])|密码|口令|密钥|令牌|パスワード|비밀번호`,
   'iu',
 );
-/** Where such a word is only counted or measured: `token_count`, `tokenLimit`. */
+/** Names that only count or measure tokens: `token_count`, `tokenLimit`. */
 const COUNTED = /\btoken (?:count|limit|budget|type|usage|price)\b/gi;
 
-/** `apiKey`, `api_key`, `API-Key` and `APIKey` read alike. */
+/** Normalises `apiKey`, `api_key`, `API-Key` and `APIKey` to the same words. */
 function asWords(text: string): string {
   return text
     .normalize('NFKC')
@@ -26,7 +26,7 @@ function asWords(text: string): string {
     .replace(COUNTED, '');
 }
 
-/** Whether a text seems to ask for a secret. A guess for warnings: it cannot prove that nothing secret is asked. */
+/** Whether a text seems to ask for a secret. A heuristic for warnings: false does not prove the absence of a secret. */
 export function mentionsSecret(text: string): boolean {
   return SECRET.test(asWords(text));
 }

@@ -3,8 +3,8 @@ import { parseRequestedSchema } from './wire-schema.ts';
 
 const form = (properties: Record<string, unknown>, rest: object = {}) => ({ type: 'object', properties, ...rest });
 
-describe('a form as it comes from an MCP server', () => {
-  test('is taken as it is when it keeps to the restricted schema', () => {
+describe('a form of an MCP server', () => {
+  test('stays unchanged within the restricted schema', () => {
     const schema = form({
       name: { type: 'string', default: 'x' },
       tags: { type: 'array', items: { type: 'string', enum: ['a'] } },
@@ -12,7 +12,7 @@ describe('a form as it comes from an MCP server', () => {
     expect(parseRequestedSchema(schema)).toEqual(schema);
   });
 
-  test('loses what says nothing about the answer', () => {
+  test('loses annotations, and its texts become inert', () => {
     const wire = form(
       {
         code: { type: 'string', pattern: '^[A-Z]{2}$' },
@@ -50,7 +50,7 @@ describe('a form as it comes from an MCP server', () => {
     );
   });
 
-  test('loses a default that nobody could send', () => {
+  test('drops a default that violates its own schema', () => {
     const wire = form({
       age: { type: 'integer', minimum: 18, default: 3 },
       name: { type: 'string', minLength: 1, default: '' },

@@ -1,5 +1,5 @@
 import { patternSchema, type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
-import type { z } from 'zod';
+import type { z } from 'zod/v4';
 import { HostError } from './errors.ts';
 import { inertLine } from './inert.ts';
 
@@ -8,7 +8,7 @@ type Members = Record<string, unknown>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Says nothing about what may be answered. */
+/** Annotations, which do not constrain the content. */
 const rootAnnotations = new Set(['$schema', '$id', '$comment', 'title', 'description']);
 const propertyAnnotations = new Set(['$comment', 'examples', 'deprecated', 'readOnly', 'writeOnly']);
 const formats = new Set<unknown>(stringFormats);
@@ -34,7 +34,7 @@ const inertTitles = (options: unknown): unknown =>
       })
     : options;
 
-/** Nobody matches patterns here: one is shown to the person where it has a meaning, and the MCP server checks it by itself. */
+/** Whether to show the pattern to the user. The host never matches patterns; the MCP server checks them. */
 function isShownPattern({ type, pattern, ...rest }: Members): boolean {
   return type === 'string' && !('enum' in rest) && !('oneOf' in rest) && patternSchema.safeParse(pattern).success;
 }
@@ -79,9 +79,9 @@ function withoutMember(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * The form that an MCP server asks for. Tolerant where nothing can go wrong: annotations are dropped, texts made inert, an
- * unknown format and a default that does not fit are left out. Whatever else is outside MCP's restricted schema (nested
- * objects, references, unknown types and keywords) is refused, since nobody could answer it rightly.
+ * Parses the form schema of an MCP server. Drops annotations, unknown formats and invalid defaults, and makes texts inert.
+ * Refuses everything else outside MCP's restricted schema (nested objects, references, unknown types and keywords), because
+ * a form cannot show it.
  *
  * @throws {HostError} `invalid_request`, with the paths of the faults
  */
@@ -92,7 +92,7 @@ export function parseRequestedSchema(wire: unknown): RequestedSchema {
   for (const { path } of strict.error.issues) if (path.at(-1) === 'default') schema = withoutMember(schema, path);
   const parsed = requestedSchemaSchema.safeParse(schema);
   if (parsed.success) return parsed.data;
-  throw new HostError('invalid_request', `not a form of MCP's restricted schema: ${faultsOf(parsed.error)}`);
+  throw new HostError('invalid_request', `the form is outside MCP's restricted schema: ${faultsOf(parsed.error)}`);
 }
 
 function faultsOf(error: z.ZodError): string {

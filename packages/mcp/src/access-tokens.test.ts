@@ -6,14 +6,14 @@ import { ACCESS_TOKEN } from './testing/contract-connections.ts';
 const requestsTo = (world: Awaited<ReturnType<typeof accountWorld>>) =>
   world.gateway.requests.filter(({ path }) => path.endsWith('/access-token')).map(({ body }) => body);
 
-test('the tool is named, and nothing else is asked for', async () => {
+test('a request for a token names the tool, and nothing else', async () => {
   await using world = await accountWorld();
   expect(await world.use(account => account.accessToken())).toBe(world.connections.current('co-el-1'));
   expect(requestsTo(world)).toEqual([{ tool: 'create_issue' }]);
   expect(world.connections.tools).toEqual(['create_issue']);
 });
 
-test('a rejected token is reported by its generation, and renewed once however often it is reported', async () => {
+test('a rejected token is reported by its generation, and refreshed once however often it is reported', async () => {
   await using world = await accountWorld();
   const tokens = await world.use(async account => {
     const first = await account.accessToken();
@@ -24,7 +24,7 @@ test('a rejected token is reported by its generation, and renewed once however o
   expect(world.connections.renewals).toBe(1);
 });
 
-test('the generation is remembered however often newer tokens were taken', async () => {
+test('the generation of a token is remembered however many newer tokens were read', async () => {
   await using world = await accountWorld();
   await world.use(async account => {
     const first = await account.accessToken();
@@ -36,7 +36,7 @@ test('the generation is remembered however often newer tokens were taken', async
   expect(world.connections.renewals).toBe(0);
 });
 
-test('a token of an earlier run is renewed if it is still the present one', async () => {
+test('a token of an earlier run is refreshed if it is still the current one', async () => {
   await using world = await accountWorld();
   const earlier = await world.use(account => account.accessToken());
   const renewed = await world.use(account => account.accessToken({ rejected: earlier ?? '' }));
@@ -46,7 +46,7 @@ test('a token of an earlier run is renewed if it is still the present one', asyn
   expect(world.connections.renewals).toBe(1);
 });
 
-test('what cannot be renewed suspends the handler, and the user is asked', async () => {
+test('suspends the handler and asks the user if the token cannot be refreshed', async () => {
   await using world = await accountWorld();
   world.connections.refreshable = false;
   const outcome = await world.run(async gate => {
@@ -58,12 +58,12 @@ test('what cannot be renewed suspends the handler, and the user is asked', async
   expect(world.gateway.elicitations.at(-1)).toMatchObject({ elicitationId: 'el-2', status: 'pending' });
 });
 
-test('a generation of one connection says nothing about the next', async () => {
+test('a generation of one connection is not compared with another connection', async () => {
   await using world = await accountWorld();
   const tokens = await world.use(async account => {
     const first = await account.accessToken();
     world.connections.lose('co-el-1');
-    // Another call, on another replica, has asked the user and got the answer.
+    // Another call on another replica has asked the user and got the answer.
     const elsewhere = world.gateway.requests.find(({ path }) => path === '/v1/elicitations');
     await fetch(`${world.gateway.url}/v1/elicitations`, {
       method: 'POST',
@@ -91,13 +91,13 @@ test.each([
   expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('canary');
 });
 
-test('a scheme that would not fit a header is refused', async () => {
+test('refuses a token type that is invalid in a header', async () => {
   await using world = await accountWorld();
   world.connections.tamper = answer => ({ ...answer, tokenType: 'Bearer\r\nx:' });
   await expect(world.use(account => account.accessToken())).rejects.toMatchObject({ code: 'invalid_response' });
 });
 
-test('the account itself shows no token', async () => {
+test('inspecting the account shows no token', async () => {
   await using world = await accountWorld();
   const shown = await world.use(async account => {
     await account.accessToken();
@@ -107,7 +107,7 @@ test('the account itself shows no token', async () => {
   expect(shown).not.toContain(ACCESS_TOKEN);
 });
 
-test("a signal ends one taking, and the call's own ends all; that of authorize does not reach so far", async () => {
+test("a signal ends one token request, the call's signal ends all, and that of authorize ends none", async () => {
   await using world = await accountWorld();
   const asking = new AbortController();
   await world.run(async gate => {

@@ -1,74 +1,76 @@
 import type { AccessTokenBody, AccessTokenRequest } from '@postern/api';
+import type { Environment } from './environment.ts';
 import { GatewayError, PosternUsageError } from './errors.ts';
-import type { Environment } from './run.ts';
 
-/** One access token as the gateway handed it out. */
-export interface TakenToken {
+/** An access token as the gateway returned it. */
+export interface IssuedToken {
   readonly connectionId: string;
   readonly generation: number;
   readonly accessToken: string;
   readonly tokenType: string;
   readonly dpopProof: string | undefined;
+  /** Hosts that may receive the token. Undefined if the gateway knows none. */
+  readonly apiHosts: readonly string[] | undefined;
 }
 
-export interface TakeRequest {
-  /** The request that a proof is wanted for. */
+export interface TokenRequest {
+  /** Request that the DPoP proof is for. */
   readonly dpop?: AccessTokenRequest['dpop'];
-  /** The access token that the provider's API turned away. */
+  /** Access token that the provider's API rejected. */
   readonly rejected?: string | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface AccessTokens {
   /** @throws {GatewayError} */
-  take(request: TakeRequest): Promise<TakenToken>;
+  getAccessToken(request: TokenRequest): Promise<IssuedToken>;
 }
 
-/** Token sets whose generation is remembered, to tell it when one is turned away. */
+/** Maximum number of token sets whose generation is remembered, to report it if the API rejects one. */
 const REMEMBERED = 8;
-/** RFC 6749 appendix A.12. Anything else fails in a header, with an error that quotes it. */
+/** RFC 6749 appendix A.12. Any other character fails in a header, with an error that quotes the token. */
 const ACCESS_TOKEN = /^[\x20-\x7e]+$/;
 /** RFC 9110 section 11.1. */
 const SCHEME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** The access tokens of one connection, as far as one run of a tool handler needs them. */
+/** Gets the access tokens of one connection for one run of a tool handler. */
 export function createAccessTokens(p: {
   environment: Pick<Environment, 'client' | 'sealedOpener'>;
   tool: string | undefined;
   connectionId: string;
-  /** The provider no longer honours the connection: asks the user again. Resolves to a connection that serves. */
+  /** Asks the user again after the provider ended the connection. Resolves to the id of a usable connection. */
   reconnect: (cause: GatewayError, signal: AbortSignal) => Promise<string>;
 }): AccessTokens {
   const { client, sealedOpener } = p.environment;
-  let handedOut: readonly TakenToken[] = [];
-  /** Changes when the user connects anew; calls under way go on with the one that they began with. */
+  let handedOut: readonly IssuedToken[] = [];
+  /** Changes when the user reconnects; calls in flight keep the connection they started with. */
   let current = p.connectionId;
 
-  async function ask({ dpop, signal }: TakeRequest, rejected: TakenToken | undefined): Promise<TakenToken> {
+  async function fetchToken({ dpop, signal }: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
     const connectionId = current;
     const body = await client.accessToken(
       connectionId,
       {
-        ...(p.tool === undefined ? {} : { tool: p.tool }),
-        // Generations count per connection: one of another says nothing about this.
-        ...(rejected?.connectionId === connectionId ? { rejectedGeneration: rejected.generation } : {}),
-        ...(sealedOpener === undefined ? {} : { sealed: true as const }),
-        ...(dpop === undefined ? {} : { dpop }),
+        tool: p.tool,
+        // Generations count per connection and cannot be compared across connections.
+        rejectedGeneration: rejected?.connectionId === connectionId ? rejected.generation : undefined,
+        sealed: sealedOpener && true,
+        dpop,
       },
       signal,
     );
-    const { generation, tokenType, dpopProof } = body;
+    const { generation, tokenType, dpopProof, apiHosts } = body;
     const accessToken = await tokenOf(body, connectionId);
     const isUsable =
       ACCESS_TOKEN.test(accessToken) &&
       SCHEME.test(tokenType) &&
       (dpop === undefined || (dpopProof !== undefined && COMPACT_JWS.test(dpopProof)));
-    if (!isUsable) throw new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.');
-    const taken = { connectionId, generation, accessToken, tokenType, dpopProof };
+    if (!isUsable) throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
+    const issued = { connectionId, generation, accessToken, tokenType, dpopProof, apiHosts };
     const others = handedOut.filter(one => one.connectionId !== connectionId || one.generation !== generation);
-    handedOut = [taken, ...others].slice(0, REMEMBERED);
-    return taken;
+    handedOut = [issued, ...others].slice(0, REMEMBERED);
+    return issued;
   }
 
   async function tokenOf(body: AccessTokenBody, connectionId: string): Promise<string> {
@@ -78,28 +80,28 @@ export function createAccessTokens(p: {
       throw new PosternUsageError('invalid_options', 'The gateway seals access tokens: set decryptionKey.');
     }
     if (sealedOpener === undefined) return body.accessToken;
-    // Something in between that strips the request's wish must not get away with it.
-    throw new GatewayError('invalid_response', 'The access token came unsealed.');
+    // A proxy must not get a plain token by removing `sealed` from the request.
+    throw new GatewayError('invalid_response', 'The gateway returned an unsealed access token.');
   }
 
-  async function askOrReconnect(request: TakeRequest, rejected: TakenToken | undefined): Promise<TakenToken> {
+  async function fetchOrReconnect(request: TokenRequest, rejected: IssuedToken | undefined): Promise<IssuedToken> {
     try {
-      return await ask(request, rejected);
+      return await fetchToken(request, rejected);
     } catch (error) {
       if (!(error instanceof GatewayError) || error.code !== 'reauthorization_required') throw error;
       current = await p.reconnect(error, request.signal);
-      return await ask(request, undefined);
+      return await fetchToken(request, undefined);
     }
   }
 
   return {
-    async take(request) {
+    async getAccessToken(request) {
       const { rejected } = request;
       const known = handedOut.find(({ accessToken }) => accessToken === rejected);
-      const taken = await askOrReconnect(request, known);
-      // A token of an earlier run: whether it is still the one that is handed out shows by comparing.
-      if (taken.accessToken !== rejected || taken.connectionId === known?.connectionId) return taken;
-      return await askOrReconnect(request, taken);
+      const issued = await fetchOrReconnect(request, known);
+      // A token of an earlier run, whose generation is unknown: compare it with the current token.
+      if (issued.accessToken !== rejected || issued.connectionId === known?.connectionId) return issued;
+      return await fetchOrReconnect(request, issued);
     },
   };
 }

@@ -14,7 +14,7 @@ const proofRequests = (world: World) =>
     .filter(({ path }) => path.endsWith('/access-token'))
     .flatMap(({ body }) => accessTokenRequestSchema.parse(body).dpop ?? []);
 
-test('every request carries a proof of its own, without query and fragment', async () => {
+test('every request carries a new proof, without query and fragment', async () => {
   await using world = await boundWorld();
   const statuses = await world.use(async account => [
     (await account.fetch(`${world.api.url}/repos?page=2#top`)).status,
@@ -27,7 +27,7 @@ test('every request carries a proof of its own, without query and fragment', asy
   ]);
 });
 
-test('the nonce that the API wants goes into the proof, and is used from then on', async () => {
+test('every proof contains the nonce once the API has required it', async () => {
   await using world = await boundWorld();
   world.api.nonce = 'nonce-1';
   await world.use(async account => {
@@ -35,7 +35,7 @@ test('the nonce that the API wants goes into the proof, and is used from then on
     expect((await account.fetch(world.api.url)).status).toBe(200);
     world.api.nonce = 'nonce-2';
     expect((await account.fetch(world.api.url)).status).toBe(200);
-    // What cannot be sent twice profits from the nonce that is known.
+    // A body that cannot be sent twice uses the known nonce.
     const body = new Blob(['title']).stream();
     expect((await account.fetch(world.api.url, { method: 'POST', body, duplex: 'half' })).status).toBe(200);
   });
@@ -45,7 +45,7 @@ test('the nonce that the API wants goes into the proof, and is used from then on
   expect(world.connections.renewals).toBe(0);
 });
 
-test('a nonce of one API is not shown to another', async () => {
+test('a nonce of one API is not sent to another', async () => {
   await using world = await boundWorld();
   await using other = await boundWorld();
   other.api.boundTo = world.api.boundTo;
@@ -58,7 +58,7 @@ test('a nonce of one API is not shown to another', async () => {
   expect(proofRequests(world).at(-1)).toEqual({ method: 'GET', url: `${other.api.url}/` });
 });
 
-test('a nonce that came by a redirect belongs to the other API', async () => {
+test('a nonce received after a redirect belongs to the other API', async () => {
   await using world = await boundWorld();
   await using other = await boundWorld();
   world.api.location = `${other.api.url}/repos`;
@@ -71,7 +71,7 @@ test('a nonce that came by a redirect belongs to the other API', async () => {
   expect(proofRequests(world).map(({ nonce }) => nonce)).toEqual([undefined, undefined]);
 });
 
-test('a body that cannot be sent twice gets the challenge back', async () => {
+test('returns the challenge for a body that cannot be sent twice', async () => {
   await using world = await boundWorld();
   world.api.nonce = 'nonce-1';
   const init = { method: 'POST', body: new Blob(['title']).stream(), duplex: 'half' } as const;
@@ -79,7 +79,7 @@ test('a body that cannot be sent twice gets the challenge back', async () => {
   expect(world.api.requests).toMatchObject([{ body: 'title' }]);
 });
 
-test('a rejected token is renewed with proof and nonce', async () => {
+test('a rejected token is refreshed with proof and nonce', async () => {
   await using world = await boundWorld();
   world.api.nonce = 'nonce-1';
   world.api.accepts = token => world.connections.renewals === 1 && token === world.connections.current('co-el-1');
@@ -92,7 +92,7 @@ test.each([
   ['a proof that the API does not believe', 'DPoP error="invalid_dpop_proof"', undefined],
   ['a nonce that changes with every request', 'DPoP error="use_dpop_nonce"', 'next'],
   ['a nonce that no proof can carry', 'DPoP error="use_dpop_nonce"', 'a b'],
-])('%s is no fault of the token', async (_name, challenge, nonce) => {
+])('%s does not count as a rejection of the token', async (_name, challenge, nonce) => {
   await using world = await boundWorld();
   world.api.challenge = challenge;
   world.api.nonce = nonce;
@@ -102,7 +102,7 @@ test.each([
   expect(world.connections.renewals).toBe(0);
 });
 
-test('an answer without the proof that was asked for is outside the contract', async () => {
+test('a response without the requested proof is an invalid_response', async () => {
   await using world = await boundWorld();
   world.connections.tamper = ({ dpopProof: _, ...answer }) => answer;
   await expect(world.use(account => account.fetch(world.api.url))).rejects.toMatchObject({ code: 'invalid_response' });

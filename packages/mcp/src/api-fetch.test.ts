@@ -8,14 +8,14 @@ import { ACCESS_TOKEN } from './testing/contract-connections.ts';
 type World = Awaited<ReturnType<typeof accountWorld>>;
 
 const takes = (world: World) => world.gateway.requests.filter(({ path }) => path.endsWith('/access-token'));
-/** From now on the API wants the token set after the present one. */
+/** From now on, the API accepts only the next token set. */
 const turnAway = (world: World) => {
   const rejected = world.connections.current('co-el-1');
   world.api.accepts = token => token !== rejected && token === world.connections.current('co-el-1');
 };
 
-describe('a token that the API turns away', () => {
-  test('is renewed, and the request sent once more', async () => {
+describe('a token that the API rejects', () => {
+  test('a rejected token is refreshed, and the request is repeated once', async () => {
     await using world = await accountWorld();
     turnAway(world);
     const text = await world.use(async account => (await account.fetch(`${world.api.url}/repos?page=2`)).text());
@@ -30,7 +30,7 @@ describe('a token that the API turns away', () => {
     ]);
   });
 
-  test('twice: the answer is handed on, unread', async () => {
+  test('a second 401 is returned unread', async () => {
     await using world = await accountWorld();
     world.api.accepts = () => false;
     const answer = await world.use(async account => {
@@ -43,7 +43,7 @@ describe('a token that the API turns away', () => {
   });
 
   test.each(['Bearer error="insufficient_scope"', 'Bearer error="insufficient_user_authentication"'])(
-    'is not renewed where the fault is another: %s',
+    'a token is not refreshed for another error: %s',
     async challenge => {
       await using world = await accountWorld();
       world.api.accepts = () => false;
@@ -54,10 +54,10 @@ describe('a token that the API turns away', () => {
     },
   );
 
-  test('concurrent requests after the end of a token set renew it once', async () => {
+  test('concurrent requests with an expired token share one refresh', async () => {
     await using world = await accountWorld();
     turnAway(world);
-    // Every request arrives with the old token before any is answered.
+    // Every request arrives with the old token before any gets a response.
     let arrived = 0;
     const all = Promise.withResolvers<void>();
     world.api.onRequest = () => {
@@ -73,7 +73,7 @@ describe('a token that the API turns away', () => {
     expect(world.connections.renewals).toBe(1);
   });
 
-  test('where it cannot be renewed, the handler is suspended and the user asked', async () => {
+  test('suspends the handler and asks the user if it cannot be refreshed', async () => {
     await using world = await accountWorld();
     world.api.accepts = () => false;
     world.connections.refreshable = false;
@@ -86,13 +86,13 @@ describe('a token that the API turns away', () => {
     expect(outcome.type).toBe('plain');
     expect(finished).toEqual([]);
     expect(world.gateway.elicitations.map(({ status }) => status)).toEqual(['completed', 'pending']);
-    // The call that is made again goes on with the new connection.
+    // The repeated call continues with the new connection.
     world.gateway.end('completed');
     world.api.accepts = token => token === world.connections.current('co-el-2');
     expect(await world.use(async account => (await account.fetch(world.api.url)).status)).toBe(200);
   });
 
-  test('a handler that swallows this suspension is found out, concurrent requests or not', async () => {
+  test('a handler that swallows this suspension fails, also with concurrent requests', async () => {
     await using world = await accountWorld();
     world.api.accepts = () => false;
     world.connections.refreshable = false;
@@ -104,7 +104,7 @@ describe('a token that the API turns away', () => {
     expect(world.gateway.elicitations).toHaveLength(2);
   });
 
-  test('the trouble of the gateway is reported', async () => {
+  test('reports an error of the gateway', async () => {
     await using world = await accountWorld();
     world.api.accepts = () => false;
     world.api.onRequest = () =>
@@ -112,7 +112,7 @@ describe('a token that the API turns away', () => {
         response.writeHead(502, { 'content-type': 'application/problem+json', 'retry-after': '1' }).end(
           JSON.stringify({
             type: 'urn:postern:problem:upstream_unavailable',
-            title: 'A provider did not answer.',
+            title: 'A provider did not respond.',
             status: 502,
             code: 'upstream_unavailable',
             requestId: 'req-1',
@@ -122,7 +122,7 @@ describe('a token that the API turns away', () => {
     await expect(world.use(account => account.fetch(world.api.url))).rejects.toMatchObject({
       code: 'upstream_unavailable',
     });
-    // It has waited for the provider already, so it is not asked again.
+    // The gateway has already waited for the provider, so it is not called again.
     expect(takes(world)).toHaveLength(2);
   });
 });
@@ -145,7 +145,7 @@ describe('bodies', () => {
     const [first, second] = world.api.requests;
     expect(world.api.requests).toHaveLength(2);
     expect(first?.body).toMatch(/title/);
-    // The boundary of a form is chosen anew.
+    // Every attempt chooses a new form boundary.
     expect(second?.body.length).toBe(first?.body.length);
   });
 
@@ -156,7 +156,7 @@ describe('bodies', () => {
     ['a web stream', () => new Blob(['title']).stream()],
     ['a generator', generated],
     ['a Node stream', () => Readable.from([Buffer.from('title')])],
-  ])('%s is sent once, and the 401 handed on', async (_name, body) => {
+  ])('sends %s once and returns the 401', async (_name, body) => {
     await using world = await accountWorld();
     turnAway(world);
     const init: RequestInit = { method: 'POST', body: body() ?? null, duplex: 'half' };
@@ -179,7 +179,7 @@ describe('bodies', () => {
     ]);
   });
 
-  test('the headers of a Request are sent, but for its credentials', async () => {
+  test('sends the headers of a Request except its credentials', async () => {
     await using world = await accountWorld();
     const request = new Request(world.api.url, { headers: { authorization: 'Basic eA==', 'x-trace': 'one' } });
     await world.use(account => account.fetch(request));
@@ -187,7 +187,7 @@ describe('bodies', () => {
     expect(world.api.requests[0]?.headers).toMatchObject({ 'x-trace': 'one', authorization });
   });
 
-  test('a Request with a body is sent once, or twice with a body of its own', async () => {
+  test('sends a Request with a body once, and repeats one whose body comes from init', async () => {
     await using world = await accountWorld();
     turnAway(world);
     const request = () => new Request(world.api.url, { method: 'POST', body: 'title' });
@@ -199,8 +199,8 @@ describe('bodies', () => {
   });
 });
 
-describe('where the token goes', () => {
-  test('not along with a redirect, unless the handler says so', async () => {
+describe('the destination of the token', () => {
+  test('the token does not follow a redirect, unless the handler allows it', async () => {
     await using world = await accountWorld();
     const moved = `${world.api.url}/moved`;
     await world.use(async account => {
@@ -214,7 +214,7 @@ describe('where the token goes', () => {
     expect(world.api.statuses).toEqual([302, 302, 302, 302, 200]);
   });
 
-  test('not to another origin that a redirect leads to, whose refusal says nothing about the token', async () => {
+  test('S90: the token does not follow a redirect to another origin, whose 401 does not reject the token', async () => {
     await using world = await accountWorld();
     await using other = await accountWorld();
     world.api.location = `${other.api.url}/repos`;
@@ -230,7 +230,7 @@ describe('where the token goes', () => {
     'ftp://api.example.com/',
     '/repos',
     'data:text/plain,hello',
-  ])('not to %s', async url => {
+  ])('the token is not sent to %s', async url => {
     await using world = await accountWorld({ fetch });
     const error = await world.use(account => account.fetch(url)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(PosternUsageError);
@@ -239,7 +239,7 @@ describe('where the token goes', () => {
     expect(takes(world)).toEqual([]);
   });
 
-  test('to plain http where the operator allows it', async () => {
+  test('the token is sent over plain http only if the operator allows it', async () => {
     const urls: string[] = [];
     const elsewhere: typeof fetch = (input, init) => {
       if (!String(input).startsWith('http://api.internal')) return fetch(input, init);
@@ -251,7 +251,7 @@ describe('where the token goes', () => {
     expect(urls).toEqual(['http://api.internal/x']);
   });
 
-  test('an API that cannot be reached is the error of fetch, without the token', async () => {
+  test('an unreachable API gives the error of fetch, without the token', async () => {
     await using world = await accountWorld();
     const { url } = world.api;
     await world.api[Symbol.asyncDispose]();
@@ -261,7 +261,87 @@ describe('where the token goes', () => {
   });
 });
 
-test.each(['init', 'Request'] as const)('the signal of %s ends the request and what follows it', async where => {
+describe('S90: the hosts of the API', () => {
+  test('refuses a request to another host before it is sent, and names the host and the configuration key', async () => {
+    await using world = await accountWorld();
+    world.connections.apiHosts = ['api.example.com', '*.example.org'];
+    const { host } = new URL(world.api.url);
+    const error = await world
+      .use(account => account.fetch(`${world.api.url}/repos`))
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(PosternUsageError);
+    expect(error).toMatchObject({
+      code: 'host_not_allowed',
+      message: expect.stringMatching(new RegExp(`${host}.*apiHosts of provider github`)),
+    });
+    expect(inspect(error)).not.toContain(ACCESS_TOKEN);
+    expect(world.api.requests).toEqual([]);
+  });
+
+  test.each([
+    ['https://api.example.com/repos', true],
+    ['https://API.example.com:443/repos', true],
+    ['https://any.example.org/', true],
+    ['https://very.deep.example.org/', true],
+    ['https://api.example.com:8443/', false],
+    ['https://api.example.com./', false],
+    ['https://example.com/', false],
+    ['https://not-api.example.com/', false],
+    ['https://api.example.com.evil.example/', false],
+    ['https://example.org/', false],
+    ['https://evilexample.org/', false],
+    ['https://any.example.org:8443/', false],
+    ['https://evil.example/?x=any.example.org', false],
+  ])('fetch(%s) is sent: %s', async (url, isSent) => {
+    const urls: string[] = [];
+    const offline: typeof fetch = (input, init) => {
+      if (String(input).startsWith('http://127.0.0.1')) return fetch(input, init);
+      urls.push(String(input));
+      return Promise.resolve(new Response('done'));
+    };
+    await using world = await accountWorld({ fetch: offline });
+    world.connections.apiHosts = ['api.example.com', '*.example.org'];
+    const asString = world.use(account => account.fetch(url));
+    const asRequest = world.use(account => account.fetch(new Request(url)));
+    const settled = await Promise.allSettled([asString, asRequest]);
+    expect(settled.map(({ status }) => status === 'fulfilled')).toEqual([isSent, isSent]);
+    expect(urls).toHaveLength(isSent ? 2 : 0);
+  });
+
+  test.each([
+    ['http://api.example.com/repos', false],
+    ['http://API.example.com:80/repos', false],
+    ['http://api.example.com:443/repos', false],
+    ['http://any.example.org/', false],
+    ['http://api.internal/repos', true],
+    ['https://api.internal:80/repos', true],
+    ['https://api.internal/repos', false],
+  ])('with allowHttp, plain http needs an entry with its port: fetch(%s) is sent: %s', async (url, isSent) => {
+    const urls: string[] = [];
+    const offline: typeof fetch = (input, init) => {
+      if (String(input).startsWith('http://127.0.0.1')) return fetch(input, init);
+      urls.push(String(input));
+      return Promise.resolve(new Response('done'));
+    };
+    await using world = await accountWorld({ allowHttp: true, fetch: offline });
+    world.connections.apiHosts = ['api.example.com', '*.example.org', 'api.internal:80'];
+    const [sent] = await Promise.allSettled([world.use(account => account.fetch(url))]);
+    if (isSent) expect(sent.status).toBe('fulfilled');
+    else expect(sent).toMatchObject({ status: 'rejected', reason: { code: 'host_not_allowed' } });
+    expect(urls).toHaveLength(isSent ? 1 : 0);
+  });
+
+  test('an empty list allows no host', async () => {
+    await using world = await accountWorld();
+    world.connections.apiHosts = [];
+    await expect(world.use(account => account.fetch(world.api.url))).rejects.toMatchObject({
+      code: 'host_not_allowed',
+    });
+    expect(world.api.requests).toEqual([]);
+  });
+});
+
+test.each(['init', 'Request'] as const)('the signal of %s ends the request and its retries', async where => {
   await using world = await accountWorld();
   world.api.accepts = () => false;
   const abort = new AbortController();
@@ -275,7 +355,7 @@ test.each(['init', 'Request'] as const)('the signal of %s ends the request and w
   expect(takes(world)).toHaveLength(1);
 });
 
-test('a function without a receiver, for libraries that take a fetch', async () => {
+test('fetch works without a receiver, for libraries that accept one', async () => {
   await using world = await accountWorld();
   const status = await world.use(async ({ fetch: apiFetch }) => {
     const library = async (given: typeof fetch) => (await given(new URL(world.api.url))).status;

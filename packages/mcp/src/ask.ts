@@ -1,40 +1,42 @@
 import { type ElicitationBody, type IssueElicitationInput, isInert, plainText, TTL_SECONDS } from '@postern/api';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { digest } from './digest.ts';
-import { PosternUsageError } from './errors.ts';
-import type { Run } from './run.ts';
+import { ElicitationTimeoutError, PosternUsageError } from './errors.ts';
 import type { About } from './texts.ts';
+import type { ToolRun } from './tool-run.ts';
 
-/** What every verb takes beside what is asked. */
+/** Options of every verb. */
 export interface AskOptions {
   /** One line of plain text (300 characters), quoted on the page as coming from this MCP server. */
   readonly message?: string;
-  /** Seconds the user has, 10 to 86,400. Default: the gateway's. */
+  /** Time limit for the user in seconds, 10 to 86,400. Default: the gateway's. */
   readonly ttlSeconds?: number;
-  /** Where the last page leads back to; must be registered at the gateway. */
+  /** Link target on the last page; must be registered at the gateway. */
   readonly returnUrl?: string;
-  /** Ends the waiting, not the elicitation. */
+  /** Stops waiting. The elicitation stays open. */
   readonly signal?: AbortSignal;
   /**
-   * Milliseconds since this call first asked after which a run of the handler stops waiting and throws
-   * `ElicitationTimeoutError`. The elicitation lives on. Default: as long as the MCP client comes back.
+   * Maximum wait in milliseconds, from when this call first asked. Then the verb throws `ElicitationTimeoutError`. The
+   * elicitation stays open. Default: as long as the MCP client retries.
    */
   readonly timeoutMs?: number;
 }
 
 type Body<B> = B extends unknown ? Omit<B, 'subject' | 'requestedBy'> : never;
 
-/** One thing asked of the user. */
-export interface Ask {
-  /** For texts, as far as it is known before the gateway has answered. */
+/** The content of an ask. */
+export interface AskSpec {
+  /** For texts before the gateway responds. */
   readonly about: About;
-  /** Two asks with the same digest want the same. */
+  /** Equal for asks with the same terms. */
   readonly digest: string;
   readonly body: Body<IssueElicitationInput>;
-  /** Completing it leaves a result that is redeemed once. Otherwise there is something that lasts. */
-  readonly leavesResult: boolean;
-  /** What lasts and would answer it now: a newer one makes an old refusal stale. */
-  readonly lasting?: (run: Run, signal: AbortSignal) => Promise<readonly { readonly updatedAt: string }[]>;
+  /** Whether completion leaves a result to redeem once. If not, it leaves a connection or credential that lasts. */
+  readonly needsRedemption: boolean;
+  /** Lists the connections or credentials that would answer it now. A newer one makes an older refusal stale. */
+  readonly lasting?:
+    | ((run: ToolRun, signal: AbortSignal) => Promise<readonly { readonly updatedAt: string }[]>)
+    | undefined;
 }
 
 const optionsSchema = z.object({
@@ -46,34 +48,91 @@ const optionsSchema = z.object({
 
 /** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
 export function bodyOptions(verb: string, options: AskOptions) {
-  const { message, ttlSeconds, returnUrl } = parseAsk(verb, optionsSchema, options);
-  return {
-    ...(message === undefined ? {} : { message }),
-    ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
-    ...(returnUrl === undefined ? {} : { returnUrl }),
-  };
+  const { message, ttlSeconds, returnUrl } = parseTerms(verb, optionsSchema, options);
+  return { message, ttlSeconds, returnUrl };
 }
 
 /** @throws {PosternUsageError} `invalid_ask` */
-export function parseAsk<T>(verb: string, schema: z.ZodType<T>, value: unknown): T {
+export function parseTerms<T>(verb: string, schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new PosternUsageError('invalid_ask', `${verb}: ${z.prettifyError(parsed.error)}`);
 }
 
-/** What tells one ask from another. How it is asked (message, time, return) makes no difference. */
-export const askDigest = (kind: About['kind'], what: unknown): string => digest([kind, what]);
+/** Digest of the terms. Message, lifetime and return URL do not count. */
+export const specDigest = (kind: About['kind'], what: unknown): string => digest([kind, what]);
 
 const displayNameSchema = plainText(80);
 
-/** What is asked, in texts: with the name that people know a provider by, once the gateway has said it. */
-export function aboutOf({ about }: Ask, elicitation?: Pick<ElicitationBody, 'authorization'>): About {
+/** Facts for texts about the ask, with the provider's display name once the gateway has returned it. */
+export function aboutOf({ about }: AskSpec, elicitation?: Pick<ElicitationBody, 'authorization'>): About {
   const providerName = elicitation?.authorization?.providerName;
   return about.kind === 'authorization' && providerName !== undefined ? { ...about, providerName } : about;
 }
 
-/** Names that others chose freely are shown only where they cannot do harm; a bad one is left out, not repaired. */
+/** Returns a name that is safe to display. Omits an unsafe name instead of repairing it. */
 export function displayName(name: string | undefined): string | undefined {
   const parsed = name !== undefined && isInert(name) ? displayNameSchema.safeParse(name) : undefined;
   return parsed?.success ? parsed.data : undefined;
 }
+
+/** One ask of a run. */
+export interface Ask {
+  readonly spec: AskSpec;
+  /** Key of its record. */
+  readonly key: string;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number | undefined;
+}
+
+/** How an ask ended for this run. */
+export type AskEnd =
+  | { readonly by: 'gateway'; readonly elicitation: ElicitationBody }
+  /** The MCP client refused. That ends this attempt; the elicitation stays open. */
+  | { readonly by: 'mcp-client'; readonly action: 'decline' | 'cancel' };
+
+export async function openAsk(
+  run: ToolRun,
+  spec: AskSpec,
+  { signal, timeoutMs }: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+): Promise<Ask> {
+  const key = (await run.log()).nextKey(spec.digest);
+  run.progress.key = key;
+  return {
+    spec,
+    key,
+    signal: signal === undefined ? run.progress.signal : AbortSignal.any([run.progress.signal, signal]),
+    timeoutMs,
+  };
+}
+
+/** Remaining wait time of this call, in milliseconds. */
+export async function timeLeft(run: ToolRun, { key, timeoutMs }: Ask): Promise<number> {
+  const record = (await run.log()).get(key);
+  if (timeoutMs === undefined || record === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(0, record.askedAt + timeoutMs - run.environment.now());
+}
+
+/** @throws {ElicitationTimeoutError} once this call has waited for `timeoutMs` */
+export async function assertInTime(run: ToolRun, ask: Ask): Promise<void> {
+  // The gateway waits in whole seconds.
+  if ((await timeLeft(run, ask)) >= 1000) return;
+  run.progress.overdue = ask.key;
+  throw new ElicitationTimeoutError((await run.log()).get(ask.key)?.elicitationId);
+}
+
+export async function issue(run: ToolRun, spec: AskSpec, signal: AbortSignal): Promise<ElicitationBody> {
+  const tool = displayName(run.call.toolName);
+  const mcpClient = displayName(run.call.mcpClientName);
+  const body: IssueElicitationInput = {
+    ...spec.body,
+    subject: (await run.principal()).input,
+    requestedBy: tool === undefined && mcpClient === undefined ? undefined : { tool, mcpClient },
+  };
+  return await run.environment.client.issue(body, signal);
+}
+
+/** An elicitation that was open when last read, and whether this call is a retry for it. */
+export type OpenElicitation =
+  | { readonly isRetry: false; readonly elicitation: ElicitationBody }
+  | { readonly isRetry: true; readonly elicitationId: string };

@@ -1,80 +1,94 @@
 import { authorizationRequestSchema, type ElicitationBody } from '@postern/api';
-import { type AnswerTo, outcomeOf, toRefusal } from './answers.ts';
-import type { ApiFetch } from './api-fetch.ts';
-import { type Ask, type AskOptions, askDigest, bodyOptions, displayName, parseAsk } from './ask.ts';
-import { type AccessTokenOptions, createConnectedAccount } from './connected-account.ts';
+import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
+import { type AnswerTo, answer, answerAnew, outcomeOf, toRefusal } from './answer.ts';
+import { type ApiFetch, createApiFetch } from './api-fetch.ts';
+import {
+  type Ask,
+  type AskOptions,
+  type AskSpec,
+  bodyOptions,
+  displayName,
+  openAsk,
+  parseTerms,
+  specDigest,
+} from './ask.ts';
+import type { Environment } from './environment.ts';
 import type { GatewayError } from './errors.ts';
-import { answer, answerAnew } from './resolve.ts';
-import { type Inquiry, inTurn, openInquiry, type Run } from './run.ts';
+import { runSerially, type ToolRun } from './tool-run.ts';
 
 export interface AuthorizeOptions extends AskOptions {
-  /** Default: the provider's default scopes, as the gateway is configured. */
+  /** Default: the provider's default scopes in the gateway's configuration. */
   readonly scopes?: readonly string[];
   /** RFC 8707 resource indicator. */
   readonly resource?: string;
-  /** Insist on this account id at the provider. */
+  /** Required account id at the provider. */
   readonly expectedAccount?: string;
 }
 
-/** The user has connected the account, now or earlier. */
+/** The user has connected the account. */
 export interface AuthorizationAccepted {
   readonly action: 'accept';
   readonly connectionId: string;
-  /** What the provider granted, which may differ from what was asked. */
+  /** Granted scopes, which may differ from the requested ones. */
   readonly scopes: readonly string[];
   /**
-   * A fresh access token of the provider, straight from the gateway. Keep it in memory and out of results and logs.
-   * Where the provider has withdrawn the authorization, the user is asked again and the handler is suspended. Of no use by
-   * itself where the provider binds its tokens to a key (RFC 9449): `fetch` adds the proof.
+   * Returns a fresh access token from the gateway. Keep it in memory and out of results and logs. If the provider has ended the
+   * authorization, the user is asked again and the handler is suspended. DPoP-bound tokens (RFC 9449) work only with `fetch`,
+   * which adds the proof.
    *
    * @throws {GatewayError}
    */
   accessToken(options?: AccessTokenOptions): Promise<string>;
   /**
-   * `fetch` with a fresh access token, and a proof where the provider binds its tokens to a key (RFC 9449). A token that the
-   * API turns away with 401 is renewed, and the request sent once more unless its body is a stream; a second 401 is returned.
-   * Where the token cannot be renewed, the user is asked again and the handler is suspended. Redirects are errors unless `init`
-   * says otherwise. Needs no `this`, so a library that takes a `fetch` can have it.
+   * `fetch` with a fresh access token, and with a proof if the provider binds its tokens to a key (RFC 9449). After a 401 the
+   * token is refreshed and the request repeated once, unless its body is a stream; a second 401 is returned. If the token cannot
+   * be refreshed, the user is asked again and the handler is suspended. Redirects are errors unless `init` allows them. Does not
+   * use `this`, so it can be passed to libraries.
    *
    * @throws {GatewayError}
-   * @throws {PosternUsageError} `invalid_url` for a URL to which the token would travel in the clear
+   * @throws {PosternUsageError} `invalid_url` for a URL that would receive the token unencrypted; `host_not_allowed` for a host
+   * that is not among the configured `apiHosts` of the provider
    */
   readonly fetch: ApiFetch;
 }
 
 export type Authorization = AnswerTo<AuthorizationAccepted>;
 
-export async function authorize(run: Run, provider: string, options: AuthorizeOptions = {}): Promise<Authorization> {
-  const ask = createAuthorizationAsk(provider, options);
-  return await inTurn(run, async () => {
-    const inquiry = await openInquiry(run, ask, options);
-    const answered = await answer(run, inquiry);
+export async function authorize(
+  run: ToolRun,
+  provider: string,
+  options: AuthorizeOptions = {},
+): Promise<Authorization> {
+  const spec = authorizationSpec(provider, options);
+  return await runSerially(run, async () => {
+    const ask = await openAsk(run, spec, options);
+    const answered = await answer(run, ask);
     return answered.action === 'accept'
-      ? accepted(run, inquiry, answered.elicitation)
-      : toRefusal(run, ask, answered.resolution);
+      ? accepted(run, provider, ask, answered.elicitation)
+      : toRefusal(run, spec, answered.end);
   });
 }
 
-/** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
-export function createAuthorizationAsk(provider: string, options: AuthorizeOptions): Ask {
+/** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
+export function authorizationSpec(provider: string, options: AuthorizeOptions): AskSpec {
   const { scopes, resource, expectedAccount } = options;
-  const authorization = parseAsk('authorize', authorizationRequestSchema, {
+  const authorization = parseTerms('authorize', authorizationRequestSchema, {
     provider,
-    ...(scopes === undefined ? {} : { scopes: [...new Set(scopes)] }),
-    ...(resource === undefined ? {} : { resource }),
-    ...(expectedAccount === undefined ? {} : { expectedAccount }),
+    scopes: scopes && [...new Set(scopes)],
+    resource,
+    expectedAccount,
   });
   return {
     about: { kind: 'authorization', provider, providerName: provider },
-    digest: askDigest('authorization', { ...authorization, scopes: authorization.scopes?.toSorted() }),
+    digest: specDigest('authorization', { ...authorization, scopes: authorization.scopes?.toSorted() }),
     body: { kind: 'authorization', authorization, ...bodyOptions('authorize', options) },
-    leavesResult: false,
+    needsRedemption: false,
     lasting: async (run, signal) =>
       (await run.environment.client.connections(await run.principal(), provider, signal)).connections,
   };
 }
 
-function accepted(run: Run, inquiry: Inquiry, elicitation: ElicitationBody): AuthorizationAccepted {
+function accepted(run: ToolRun, provider: string, ask: Ask, elicitation: ElicitationBody): AuthorizationAccepted {
   const { connectionId, scopes } = outcomeOf('authorization', elicitation);
   return {
     action: 'accept',
@@ -82,17 +96,51 @@ function accepted(run: Run, inquiry: Inquiry, elicitation: ElicitationBody): Aut
     connectionId,
     ...createConnectedAccount({
       environment: run.environment,
+      provider,
       tool: displayName(run.call.toolName),
       signal: run.call.signal,
       connectionId,
-      reconnect: (error, signal) => inTurn(run, () => askAgain(run, { ...inquiry, signal }, error)),
+      reconnect: (error, signal) => runSerially(run, () => askAgain(run, { ...ask, signal }, error)),
     }),
   };
 }
 
-/** The provider no longer honours the connection: only the user can mend that. */
-async function askAgain(run: Run, inquiry: Inquiry, cause: GatewayError): Promise<string> {
-  const answered = await answerAnew(run, inquiry);
+/** Asks the user to reconnect after the provider has ended the connection. */
+async function askAgain(run: ToolRun, ask: Ask, cause: GatewayError): Promise<string> {
+  const answered = await answerAnew(run, ask);
   if (answered.action === 'accept') return outcomeOf('authorization', answered.elicitation).connectionId;
   throw cause;
+}
+
+export interface AccessTokenOptions {
+  readonly signal?: AbortSignal;
+  /**
+   * Token of this connection that the provider's API rejected (401). The gateway refreshes that token set unless it has a newer
+   * one. If it cannot be refreshed, the user is asked again.
+   */
+  readonly rejected?: string;
+}
+
+export interface ConnectedAccount {
+  readonly accessToken: (options?: AccessTokenOptions) => Promise<string>;
+  readonly fetch: ApiFetch;
+}
+
+/** Access to the API of one connection, for one run of a tool. */
+function createConnectedAccount(
+  p: Parameters<typeof createAccessTokens>[0] & {
+    environment: Pick<Environment, 'fetch' | 'allowHttp'>;
+    provider: string;
+    /** Aborts when the MCP client gives up on the call. */
+    signal: AbortSignal;
+  },
+): ConnectedAccount {
+  const tokens: AccessTokens = createAccessTokens(p);
+  return {
+    async accessToken({ signal, rejected } = {}) {
+      const within = signal === undefined ? p.signal : AbortSignal.any([p.signal, signal]);
+      return (await tokens.getAccessToken({ rejected, signal: within })).accessToken;
+    },
+    fetch: createApiFetch({ environment: p.environment, tokens, provider: p.provider, signal: p.signal }),
+  };
 }

@@ -1,26 +1,22 @@
-/** The body of a response as text, piece by piece. */
-export async function* chunksOf({ body }: Response): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  for await (const chunk of body ?? []) yield decoder.decode(chunk, { stream: true });
-  yield decoder.decode();
-}
-
-/** Reads the body of a response. Undefined when it has more characters than that; the rest is then not read, and the connection ends. */
+/**
+ * Reads the body of a response. Returns undefined if it is longer than `maxLength` characters; the rest is not read, and the
+ * connection is closed.
+ */
 export async function boundedText(response: Response, maxLength: number): Promise<string | undefined> {
-  const pieces: string[] = [];
-  let length = 0;
-  for await (const piece of chunksOf(response)) {
-    length += piece.length;
-    if (length > maxLength) return undefined;
-    pieces.push(piece);
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > maxLength) return undefined;
   }
-  return pieces.join('');
+  return text + decoder.decode();
 }
 
 /**
- * `fetch` for a library that reads bodies of any size: a successful response has at most that many characters, and any other has no
- * body.
- * @throws RangeError for a longer one
+ * Wraps `fetch` for a library that reads bodies of any size: a response with status 200 has at most `maxLength` characters, any
+ * other has no body.
+ *
+ * @throws RangeError if the body is longer
  */
 export function boundedFetch(fetchImplementation: typeof fetch, maxLength: number) {
   return async (url: string, init: RequestInit): Promise<Response> => {

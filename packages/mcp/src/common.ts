@@ -1,13 +1,19 @@
-/** What both entry points of the package offer. */
+/** Exports of both entry points. */
 
-export type { AnswerTo, Cancelled, Declined, TakenOnce } from './answers.ts';
+export type { AnswerTo, Cancelled, Declined, TakenOnce } from './answer.ts';
 export type { ApiFetch } from './api-fetch.ts';
-export type { Approved } from './approved.ts';
+export type {
+  Approved,
+  Confirmation,
+  ConfirmationAccepted,
+  ConfirmationTerms,
+  Payment,
+  PaymentAccepted,
+  PaymentTerms,
+} from './approvals.ts';
 export type { AskOptions } from './ask.ts';
-export type { Authorization, AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
+export type { AccessTokenOptions, Authorization, AuthorizationAccepted, AuthorizeOptions } from './authorize.ts';
 export type { WatchedElicitation } from './completion-waiters.ts';
-export type { Confirmation, ConfirmationAccepted, ConfirmationTerms } from './confirm.ts';
-export type { AccessTokenOptions } from './connected-account.ts';
 export type {
   Credential,
   CredentialAccepted,
@@ -30,15 +36,30 @@ export {
   type UsageErrorCode,
 } from './errors.ts';
 export type { Form, FormAccepted, FormOptions, FormVerb, OneValue } from './form.ts';
+export type { FormInput, FormOutput, FormSchema } from './form-schema.ts';
 export type { GatedTool, GatedToolOptions, GenericGate } from './gate.ts';
 export type { GateContext } from './gate-context.ts';
 export type { PrivateKeyAuth } from './gateway-auth.ts';
 export type { PosternOptions } from './options.ts';
-export type { Payment, PaymentAccepted, PaymentTerms } from './pay.ts';
-export * from './receipt/index.ts';
+export {
+  type ApprovedConfirmationTerms,
+  type ApprovedPaymentTerms,
+  type Receipt,
+  type ReceiptKind,
+  type ReceiptOf,
+  type ReceiptTerms,
+  termsDigest,
+} from './receipt/receipt-claims.ts';
+export { ReceiptError, type ReceiptErrorCode } from './receipt/receipt-error.ts';
+export type { ReceiptExpectations } from './receipt/receipt-expectations.ts';
+export {
+  createReceiptVerifier,
+  type ReceiptVerifier,
+  type ReceiptVerifierOptions,
+} from './receipt/receipt-verifier.ts';
 export type { StateKey } from './request-state.ts';
 export type { SharedSessions } from './shared-sessions.ts';
 export type { Subject, SubjectOption } from './subject.ts';
 export { isElicitationPending } from './suspension.ts';
 export { type About, englishTexts, type TextContext, type TextFunction } from './texts.ts';
-export { ELICITATION_META_KEY, type PlainToolResult } from './tool-result.ts';
+export { ELICITATION_META_KEY, type PlainToolResult } from './tool-call.ts';

@@ -3,11 +3,12 @@ import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { GatewayError } from './errors.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
+import { WaitingReads } from './waiting-reads.ts';
 
 const pending = exampleElicitation({ expiresAt: new Date(1_000_000).toISOString() });
 const declined = exampleElicitation({ status: 'declined' });
 
-/** Reads answer from a script; a pause moves the clock. */
+/** Reads return the values of a script; a pause moves the clock. */
 function world(script: (ElicitationBody | Error)[], limit = 10) {
   let now = 0;
   const pauses: number[] = [];
@@ -23,8 +24,10 @@ function world(script: (ElicitationBody | Error)[], limit = 10) {
         return next;
       },
     },
+    waitingReads: new WaitingReads({ limit, sleep: async () => {}, random: () => 1 }),
     limit,
     now: () => now,
+    random: () => 1,
     async sleep(ms) {
       pauses.push(ms);
       now += ms;
@@ -48,7 +51,7 @@ test('notifies once per session and elicitation', async () => {
   expect(notified).toEqual([pending.elicitationId]);
 });
 
-test('outlasts a gateway that fails or answers too early, with growing pauses', async () => {
+test('retries with growing pauses when the gateway fails or responds early', async () => {
   const failure = new GatewayError('unavailable', 'down');
   const { waiters, session, pauses, errors, notified } = world([failure, pending, failure, declined]);
   await waiters.watch(session, pending)?.ended;
@@ -71,7 +74,7 @@ test('notifies after the expiry even when the gateway never answers', async () =
   expect(Math.max(...pauses)).toBe(30_000);
 });
 
-test('says nothing on a closed session', async () => {
+test('sends no notice to a closed session', async () => {
   const { waiters, session, closed, notified } = world([declined]);
   const watch = waiters.watch(session, pending);
   closed.abort();
@@ -79,7 +82,7 @@ test('says nothing on a closed session', async () => {
   expect(notified).toEqual([]);
 });
 
-test('has no room beyond its limit, and room again after an end', async () => {
+test('refuses watches beyond its limit until one ends', async () => {
   const { waiters, session } = world([declined], 1);
   const first = waiters.watch(session, pending);
   expect(waiters.watch(session, { ...pending, elicitationId: 'other' })).toBeUndefined();
@@ -109,7 +112,7 @@ test('starts nothing after close', () => {
   expect(waiters.watch(session, pending)).toBeUndefined();
 });
 
-test('a payment that is being made is waited for beyond its expiry, for a day at most', async () => {
+test('waits for a payment in progress beyond its expiry, for at most a day', async () => {
   const charging = exampleElicitation({ kind: 'payment', status: 'active', expiresAt: pending.expiresAt });
   const { waiters, session } = world([...Array.from({ length: 200 }, () => charging), declined]);
   expect(await waiters.watch(session, pending)?.ended).toBe(declined);

@@ -16,7 +16,7 @@ const call = (world: World, title: string, before?: RawAnswer) =>
 const lastAsk = (world: World) => world.gateway.requests.findLast(({ path }) => path === '/v1/elicitations')?.body;
 
 describe('a lasting credential', () => {
-  test('is asked for once, and read from then on', async () => {
+  test('a lasting credential is asked for once, and read from then on', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting');
     world.gateway.end('completed');
@@ -26,7 +26,7 @@ describe('a lasting credential', () => {
     expect(world.gateway.credentials.tools).toEqual(['outcome', 'outcome']);
   });
 
-  test('that does not work is asked for again, by its generation; the next run finds the new one', async () => {
+  test('a rejected credential is asked for again, by its generation; the next run finds the new one', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting_rejected');
     world.gateway.end('completed');
@@ -40,7 +40,7 @@ describe('a lasting credential', () => {
     expect(textOf(await call(world, 'lasting_rejected'))).toBe('accept good');
   });
 
-  test('whose replacement is declined says so', async () => {
+  test('a declined replacement is reported as declined', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting_rejected');
     world.gateway.end('completed');
@@ -49,19 +49,19 @@ describe('a lasting credential', () => {
     expect(textOf(await call(world, 'lasting_rejected', second))).toBe('declined');
   });
 
-  test('that was replaced meanwhile is read without asking anybody', async () => {
+  test('a credential replaced meanwhile is read without asking the user', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting');
     world.gateway.end('completed');
     await call(world, 'lasting', first);
     const waiting = await call(world, 'lasting_rejected');
     world.gateway.end('completed', undefined, { key: 'good' });
-    // Another handler still holds the first values; the gateway has newer ones.
+    // The other handler still holds the first values; the gateway has newer ones.
     expect(waiting.result.resultType).toBe('input_required');
     expect(textOf(await call(world, 'lasting_rejected', waiting))).toBe('accept good');
   });
 
-  test('that was deleted is asked for again', async () => {
+  test('a deleted credential is asked for again', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting');
     world.gateway.end('completed');
@@ -71,7 +71,7 @@ describe('a lasting credential', () => {
     expect(world.gateway.elicitations).toHaveLength(2);
   });
 
-  test('can be removed by the handler; what is gone is gone', async () => {
+  test('the handler can remove the credential, and a second removal succeeds', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'lasting');
     world.gateway.end('completed');
@@ -79,7 +79,7 @@ describe('a lasting credential', () => {
     expect(textOf(await call(world, 'lasting', first))).toBeUndefined();
   });
 
-  test('an old refusal does not hide that it was entered since, on another replica', async () => {
+  test('finds a credential entered on another replica despite an earlier refusal', async () => {
     await using world = await modernWorld();
     const plain = { name: 'outcome', args: { title: 'lasting' }, elicitation: null };
     await world.call(plain);
@@ -108,7 +108,7 @@ describe('sealed delivery', () => {
     ['credential', 'accept true'],
     ['lasting', `accept ${TYPED_SECRET}-key`],
     ['secret_form', 'accept by page'],
-  ])('of what users type: %s', async (title, said) => {
+  ])('delivers typed values sealed: %s', async (title, said) => {
     await using world = await sealedWorld();
     const first = await call(world, title);
     world.gateway.end('completed');
@@ -117,7 +117,7 @@ describe('sealed delivery', () => {
     expect(taken?.body).toMatchObject({ sealed: true });
   });
 
-  test('of older values is not taken for newer ones', async () => {
+  test('refuses sealed values of an older generation', async () => {
     await using world = await sealedWorld();
     const first = await call(world, 'lasting');
     world.gateway.end('completed');
@@ -125,7 +125,7 @@ describe('sealed delivery', () => {
     expect(textOf(await call(world, 'lasting', first))).toBe('error: invalid_response');
   });
 
-  test('is not asked for where nothing was typed', async () => {
+  test('requests no sealing for results without typed values', async () => {
     await using world = await sealedWorld();
     const first = await call(world, 'pay');
     world.gateway.end('completed');
@@ -133,7 +133,7 @@ describe('sealed delivery', () => {
     expect(world.gateway.requests.at(-1)?.body).toEqual({});
   });
 
-  test('what came unsealed, or was sealed for another elicitation, is refused', async () => {
+  test('refuses unsealed input and input sealed for another elicitation', async () => {
     await using world = await sealedWorld();
     const first = await call(world, 'credential');
     world.gateway.end('completed');
@@ -156,7 +156,7 @@ describe('sealed delivery', () => {
     expect(textOf(await call(world, 'credential', other))).toBe('error: invalid_response');
   });
 
-  test('the result of another kind, elicitation or field is refused', async () => {
+  test('refuses the result of another kind, elicitation or field', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'credential');
     world.gateway.end('completed');

@@ -1,25 +1,36 @@
 import { type CredentialRequestInput, credentialRequestSchema } from '@postern/api';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import {
+  type Answer,
   type AnswerTo,
+  answer,
+  answerAnew,
   type Cancelled,
   type Declined,
+  hasCode,
   idempotencyKey,
   outcomeOf,
   type TakenOnce,
   toRefusal,
-} from './answers.ts';
-import { type Ask, type AskOptions, askDigest, bodyOptions, displayName, parseAsk } from './ask.ts';
+} from './answer.ts';
+import {
+  type Ask,
+  type AskOptions,
+  type AskSpec,
+  bodyOptions,
+  displayName,
+  openAsk,
+  parseTerms,
+  specDigest,
+} from './ask.ts';
 import { GatewayError } from './errors.ts';
-import { type Answer, answer, answerAnew, hasCode } from './resolve.ts';
-import { type Inquiry, inTurn, openInquiry, type Run } from './run.ts';
-import type { SealedFor } from './sealed-delivery.ts';
-import { typedOf } from './typed-result.ts';
+import { type SealedFor, typedOf } from './sealed-delivery.ts';
+import { runSerially, type ToolRun } from './tool-run.ts';
 
 type Fields = readonly { readonly name: string }[];
 type ValuesOf<F extends Fields> = { readonly [N in F[number]['name']]: string };
 
-/** What the user is to enter. Everything but `fields` as the gateway has it; each field's name names a value. */
+/** The fields that the user must enter. Each field's `name` becomes a key of `values`. */
 export type CredentialRequest<F extends Fields = CredentialRequestInput['fields']> = Omit<
   CredentialRequestInput,
   'fields' | 'retention' | 'rejectedGeneration'
@@ -28,32 +39,32 @@ export type CredentialRequest<F extends Fields = CredentialRequestInput['fields'
   readonly retention?: 'once' | 'lasting';
 };
 
-/** What the user entered, once. */
+/** Values that the gateway returns once and does not keep. */
 export interface CredentialAccepted<Values> extends TakenOnce {
   /** By the name of the field. Keep them in memory, out of results and logs. */
   readonly values: Values;
 }
 
-/** What the user entered, now or earlier, and the gateway keeps. */
+/** Values that the gateway keeps for the user. */
 export interface LastingCredentialAccepted<Values> {
   readonly action: 'accept';
   readonly credentialId: string;
-  /** Names these values; later ones have a greater number. */
+  /** Version of the values; it grows with every replacement. */
   readonly generation: number;
   /** By the name of the field. Keep them in memory for this call, out of results and logs. */
   readonly values: Values;
   /**
-   * The values as they are now: the user may have replaced them.
+   * Reads the current values, which the user may have replaced.
    *
    * @throws {GatewayError} `not_found` once the credential was deleted
    */
   read(): Promise<Values>;
   /**
-   * Says that these values do not work (any more): answers with newer ones, where there are some, and asks the user otherwise,
-   * which suspends the handler. Only for values that were turned away as such: they are given up.
+   * Reports that the service rejected these values. Returns newer values if there are any; otherwise asks the user, which suspends
+   * the handler. The rejected values are discarded, so do not call it for other failures.
    */
   rejected(): Promise<LastingCredential<Values>>;
-  /** Deletes it at the gateway. */
+  /** Deletes the credential at the gateway. */
   remove(): Promise<void>;
 }
 
@@ -74,85 +85,72 @@ export interface CredentialVerb {
 type Values = Readonly<Record<string, string>>;
 
 export async function credential(
-  run: Run,
+  run: ToolRun,
   request: CredentialRequest,
   options: AskOptions = {},
 ): Promise<Credential<Values> | LastingCredential<Values>> {
-  const ask = createCredentialAsk(request, options);
-  return await inTurn(run, async () => {
-    const inquiry = await openInquiry(run, ask, options);
-    return ask.leavesResult ? await takeOnce(run, inquiry) : await takeLasting(run, inquiry);
+  const spec = credentialSpec(request, options);
+  return await runSerially(run, async () => {
+    const ask = await openAsk(run, spec, options);
+    return spec.needsRedemption ? await takeOnce(run, ask) : await takeLasting(run, ask);
   });
 }
 
-/** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
-export function createCredentialAsk(request: CredentialRequestInput | CredentialRequest, options: AskOptions): Ask {
-  const credential = parseAsk('credential', credentialRequestSchema, request);
+/** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
+export function credentialSpec(request: CredentialRequestInput | CredentialRequest, options: AskOptions): AskSpec {
+  const credential = parseTerms('credential', credentialRequestSchema, request);
   const { name, title, retention, rejectedGeneration: _, ...what } = credential;
   return {
     about: { kind: 'credential', name, title },
-    digest: askDigest('credential', { name, title, retention, ...what }),
+    digest: specDigest('credential', { name, title, retention, ...what }),
     body: { kind: 'credential', credential, ...bodyOptions('credential', options) },
-    leavesResult: retention === 'once',
-    ...(retention === 'once'
-      ? {}
-      : {
-          lasting: async (run, signal) =>
+    needsRedemption: retention === 'once',
+    lasting:
+      retention === 'once'
+        ? undefined
+        : async (run, signal) =>
             (await run.environment.client.credentials(await run.principal(), name, signal)).credentials,
-        }),
   };
 }
 
-async function takeOnce(run: Run, inquiry: Inquiry): Promise<Credential<Values>> {
-  const answered = await answer(run, inquiry);
-  if (answered.action !== 'accept') return toRefusal(run, inquiry.ask, answered.resolution);
+async function takeOnce(run: ToolRun, ask: Ask): Promise<Credential<Values>> {
+  const answered = await answer(run, ask);
+  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
   const { elicitation, result } = answered;
   const { elicitationId } = elicitation;
-  const values = await valuesOf(run, inquiry, { elicitationId }, result);
+  const values = await valuesOf(run, ask, { elicitationId }, result);
   return { action: 'accept', elicitationId, idempotencyKey: idempotencyKey(elicitationId), values };
 }
 
-/** Deleted between the answer and the reading: the user is asked again, a bounded number of times. */
-async function takeLasting(
-  run: Run,
-  inquiry: Inquiry,
-  isAnew = false,
-  attempts = 3,
-): Promise<LastingCredential<Values>> {
-  const answered = await (isAnew ? answerAnew : answer)(run, inquiry);
-  if (answered.action !== 'accept') return toRefusal(run, inquiry.ask, answered.resolution);
+/** The credential may be deleted between the answer and the read. Then the user is asked again, a bounded number of times. */
+async function takeLasting(run: ToolRun, ask: Ask, isAnew = false, attempts = 3): Promise<LastingCredential<Values>> {
+  const answered = await (isAnew ? answerAnew : answer)(run, ask);
+  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
   try {
-    return await lasting(run, inquiry, answered);
+    return await lasting(run, ask, answered);
   } catch (error) {
     if (!hasCode(error, 'not_found') || attempts <= 1) throw error;
-    return await takeLasting(run, inquiry, true, attempts - 1);
+    return await takeLasting(run, ask, true, attempts - 1);
   }
 }
 
 async function lasting(
-  run: Run,
-  inquiry: Inquiry,
+  run: ToolRun,
+  ask: Ask,
   { elicitation }: Extract<Answer, { action: 'accept' }>,
 ): Promise<LastingCredentialAccepted<Values>> {
   const { client, sealedOpener } = run.environment;
   const { credentialId } = outcomeOf('credential', elicitation);
-  if (credentialId === undefined) throw new GatewayError('invalid_response', 'There is no credential to read.');
+  if (credentialId === undefined) throw new GatewayError('invalid_response', 'The gateway returned no credential id.');
   const tool = displayName(run.call.toolName);
   const read = async () => {
-    const body = await client.readCredential(
-      credentialId,
-      {
-        ...(tool === undefined ? {} : { tool }),
-        ...(sealedOpener === undefined ? {} : { sealed: true as const }),
-      },
-      inquiry.signal,
-    );
+    const body = await client.readCredential(credentialId, { tool, sealed: sealedOpener && true }, ask.signal);
     const { generation } = body;
-    return { generation, values: await valuesOf(run, inquiry, { credentialId, generation }, body) };
+    return { generation, values: await valuesOf(run, ask, { credentialId, generation }, body) };
   };
 
   const first = await read();
-  // What was turned away is named by its generation: also values that were read later.
+  // `rejected` reports the generation that was read last.
   let { generation } = first;
   return {
     action: 'accept',
@@ -164,28 +162,28 @@ async function lasting(
       generation = present.generation;
       return present.values;
     },
-    rejected: () => inTurn(run, () => takeLasting(run, rejecting(inquiry, generation), true)),
-    remove: () => client.removeCredential(credentialId, inquiry.signal),
+    rejected: () => runSerially(run, () => takeLasting(run, rejecting(ask, generation), true)),
+    remove: () => client.removeCredential(credentialId, ask.signal),
   };
 }
 
-/** The same question, for values that are newer than those. */
-function rejecting(inquiry: Inquiry, rejectedGeneration: number): Inquiry {
-  const { ask } = inquiry;
-  if (ask.body.kind !== 'credential') throw new TypeError('not a question for a credential');
+/** The same ask, for values newer than the rejected ones. */
+function rejecting(ask: Ask, rejectedGeneration: number): Ask {
+  const { spec } = ask;
+  if (spec.body.kind !== 'credential') throw new TypeError('not an ask for a credential');
   return {
-    ...inquiry,
-    ask: { ...ask, body: { ...ask.body, credential: { ...ask.body.credential, rejectedGeneration } } },
+    ...ask,
+    spec: { ...spec, body: { ...spec.body, credential: { ...spec.body.credential, rejectedGeneration } } },
   };
 }
 
 const valuesSchema = z.record(z.string(), z.string());
 
-async function valuesOf(run: Run, { ask }: Inquiry, owner: SealedFor, body: object | undefined): Promise<Values> {
-  const values = valuesSchema.safeParse(await typedOf(run, owner, body));
-  const asked = ask.body.kind === 'credential' ? ask.body.credential.fields.map(({ name }) => name) : [];
-  // The error of zod would quote them.
+async function valuesOf(run: ToolRun, { spec }: Ask, owner: SealedFor, body: object | undefined): Promise<Values> {
+  const values = valuesSchema.safeParse(await typedOf(run.environment.sealedOpener, owner, body));
+  const asked = spec.body.kind === 'credential' ? spec.body.credential.fields.map(({ name }) => name) : [];
+  // zod's error would quote the values.
   if (!values.success || !asked.every(name => Object.hasOwn(values.data, name)))
-    throw new GatewayError('invalid_response', 'The gateway gave other values than were asked for.');
+    throw new GatewayError('invalid_response', 'The gateway returned other fields than requested.');
   return values.data;
 }

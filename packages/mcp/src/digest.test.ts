@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson, digest } from './digest.ts';
 
-test('the order of members does not matter, the order of items does', () => {
+test('the digest ignores the order of members, but not of items', () => {
   expect(digest({ a: 1, b: { c: [1, 2], d: null } })).toBe(digest({ b: { d: null, c: [1, 2] }, a: 1 }));
   expect(digest([1, 2])).not.toBe(digest([2, 1]));
 });
 
-test('agrees with JSON on what JSON can say', () => {
+test('matches JSON for values that JSON can express', () => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -15,16 +15,16 @@ test('agrees with JSON on what JSON can say', () => {
   );
 });
 
-test('a member that is undefined is absent', () => {
+test('treats an undefined member as absent', () => {
   expect(digest({ a: 1, b: undefined })).toBe(digest({ a: 1 }));
 });
 
-test('values that a schema may produce stay apart', () => {
+test('distinguishes values that a schema may produce', () => {
   const values = [undefined, 1, 1n, '1', new Date(1), new Map([[1, 1]]), new Set([1]), [1], Number.NaN, { a: 1 }, true];
   expect(new Set(values.map(digest)).size).toBe(values.length);
 });
 
-test('a value may appear twice, but not inside itself', () => {
+test('accepts a repeated value, but not a cycle', () => {
   const shared = { a: 1 };
   expect(canonicalJson([shared, shared])).toBe('[{"a":1},{"a":1}]');
   const cycle: Record<string, unknown> = {};

@@ -1,16 +1,17 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { PosternUsageError } from './errors.ts';
 
-/** SHA-256 over canonical JSON, base64url. Equal values have equal digests whatever the order of their keys. */
+/** SHA-256 over canonical JSON, base64url. The order of keys does not matter. */
 export function digest(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('base64url');
+  return hash('sha256', canonicalJson(value), 'base64url');
 }
 
 /**
  * JSON with sorted keys (in the manner of RFC 8785). Tool arguments arrive here after the tool's schema has parsed them,
- * so values that JSON does not know are possible; the common ones are written unambiguously, the rest is refused.
+ * so values without a JSON form are possible; common ones have an unambiguous form, others are refused.
  *
  * @throws {PosternUsageError} `arguments_not_serializable`
+ * @internal
  */
 export function canonicalJson(value: unknown): string {
   return write(value, new Set());

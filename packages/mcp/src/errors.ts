@@ -1,18 +1,18 @@
 import type { ElicitationBody, FormFaultCode, ProblemCode } from '@postern/api';
 
-/** Codes that arise on this side of the gateway's HTTP contract. */
+/** Codes that this package raises without a response of the gateway. */
 export type GatewayTransportCode = 'network_error' | 'timeout' | 'invalid_response';
 
 /**
- * The gateway refused a call or could not be reached. Its text never contains a credential, a URL or an answer's body, so
- * it may be shown to an MCP client.
+ * The gateway refused a call or could not be reached. The message never contains a credential, a URL or a response body, so it may
+ * be shown to an MCP client.
  */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: ProblemCode | GatewayTransportCode;
-  /** HTTP status, absent when there was no answer. */
+  /** HTTP status. Undefined if there was no response. */
   readonly httpStatus: number | undefined;
-  /** The gateway's own name for the request, to be looked up in its log. */
+  /** The gateway's request id, for its log. */
   readonly requestId: string | undefined;
 
   constructor(
@@ -33,60 +33,60 @@ export class GatewayError extends Error {
 
 export type ElicitationFailureCode = NonNullable<ElicitationBody['failure']>['code'] | 'unknown';
 
-/** The interaction ended as `failed`: neither the user's yes nor the user's no. `code` is stable. */
+/** The interaction failed: the user neither accepted nor declined. `code` is stable. */
 export class ElicitationFailedError extends Error {
   override readonly name = 'ElicitationFailedError';
   readonly code: ElicitationFailureCode;
   readonly elicitationId: string;
 
   constructor(code: ElicitationFailureCode, elicitationId: string) {
-    super(`What the user was asked for failed (${code}).`);
+    super(`The elicitation failed (${code}).`);
     this.code = code;
     this.elicitationId = elicitationId;
   }
 }
 
 /**
- * The MCP client cannot ask the user, and `missingCapability` is `error`. A handler that catches it may go on without the
- * answer; one that lets it pass ends in the refusal of the era (−32021, or a plain result).
+ * The MCP client cannot ask the user, and `missingCapability` is `error`. A handler may catch it and continue without
+ * the answer. Otherwise the call ends with the refusal of its era (−32021, or a plain result).
  */
 export class CapabilityMissingError extends Error {
   override readonly name = 'CapabilityMissingError';
   readonly code = 'capability_missing';
 }
 
-/** The user had not answered within `timeoutMs`. The question lives on until it expires. */
+/** The user did not answer within `timeoutMs`. The elicitation stays open until it expires. */
 export class ElicitationTimeoutError extends Error {
   override readonly name = 'ElicitationTimeoutError';
   readonly code = 'elicitation_timeout';
-  /** Absent for a form that the MCP client was to show. */
+  /** Undefined for a form that the MCP client showed. */
   readonly elicitationId: string | undefined;
 
   constructor(elicitationId: string | undefined) {
-    super('The user has not answered in time.');
+    super('The user did not answer in time.');
     this.elicitationId = elicitationId;
   }
 }
 
-/** What is wrong with a member of a form's content; never what it holds. `refused`: the handler's own schema said no. */
+/** Describes why a member of a form's content is invalid. Never includes the user's input. `refused`: the handler's schema refused it. */
 export interface FormContentFault {
   readonly path: string;
   readonly code: FormFaultCode | 'refused';
 }
 
-/** An MCP client answered a form with content that does not fit it, twice; or a schema of the handler refused what fits. */
+/** An MCP client sent invalid content twice, or the handler's schema refused valid content. */
 export class FormContentError extends Error {
   override readonly name = 'FormContentError';
   readonly code = 'form_content_invalid';
   readonly faults: readonly FormContentFault[];
 
   constructor(faults: readonly FormContentFault[]) {
-    super('The answer does not fit the form.');
+    super('The content does not match the form.');
     this.faults = faults;
   }
 }
 
-/** There is no verified user to ask. Thrown instead of guessing one. */
+/** The request names no verified user. */
 export class SubjectUnavailableError extends Error {
   override readonly name = 'SubjectUnavailableError';
   readonly code = 'subject_unavailable';
@@ -94,14 +94,16 @@ export class SubjectUnavailableError extends Error {
 
 export type UsageErrorCode =
   | 'invalid_options'
+  | 'other_sdk_copy'
   | 'invalid_ask'
   | 'invalid_url'
+  | 'host_not_allowed'
   | 'suspension_swallowed'
   | 'too_many_steps'
   | 'state_too_large'
   | 'arguments_not_serializable';
 
-/** The MCP server's own code used this package wrongly. */
+/** The MCP server's code uses this package incorrectly. */
 export class PosternUsageError extends Error {
   override readonly name = 'PosternUsageError';
   readonly code: UsageErrorCode;
@@ -113,8 +115,8 @@ export class PosternUsageError extends Error {
 }
 
 /**
- * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that is too old. The reason
- * stays on this side: the wire answer is always the same −32602 (MRTR: reject what fails verification).
+ * A `requestState` that this MCP server did not seal for this user, tool and arguments, or that has expired. The response is always
+ * the same −32602 and does not include the reason (MRTR: reject what fails verification).
  */
 export class InvalidRequestStateError extends Error {
   override readonly name = 'InvalidRequestStateError';
@@ -134,7 +136,7 @@ export class InvalidRequestStateError extends Error {
   }
 }
 
-/** What was thrown, which may be anything, as an error. */
+/** Converts a thrown value to an error. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { createFormAsk } from './form.ts';
-import { toRequestedSchema } from './form-schema.ts';
+import * as z3 from 'zod/v3';
+import { z } from 'zod/v4';
+import { formSpec } from './form.ts';
+import { type FormSchema, toRequestedSchema, validated } from './form-schema.ts';
 
 const invalid = expect.objectContaining({ code: 'invalid_ask' });
 
@@ -74,7 +75,7 @@ test.each<[string, z.ZodType, object]>([
   });
 });
 
-test('what is optional or has a default need not be answered', () => {
+test('optional fields and fields with a default may be omitted', () => {
   const schema = z.object({
     a: z.string().optional(),
     b: z.boolean().default(true),
@@ -90,7 +91,7 @@ test('what is optional or has a default need not be answered', () => {
   });
 });
 
-describe('what a form cannot say is refused before anything is sent', () => {
+describe('refuses a schema that a form cannot express before anything is sent', () => {
   test.each<[string, z.ZodType]>([
     ['an object', z.object({ inner: z.string() })],
     ['a list of texts', z.array(z.string())],
@@ -110,13 +111,55 @@ describe('what a form cannot say is refused before anything is sent', () => {
     expect(() => toRequestedSchema(z.object({ field }))).toThrow(invalid);
   });
 
-  test('with the path of the fault', () => {
+  test('refuses such a schema with the path of the fault', () => {
     const schema = z.object({ good: z.string(), bad: z.string().regex(/a/i) });
     expect(() => toRequestedSchema(schema)).toThrow(/properties.*bad.*pattern/s);
   });
 
-  test('a secret that is no text', () => {
-    expect(() => createFormAsk(z.object({ a: z.boolean() }), { secretFields: ['a'] })).toThrow(invalid);
-    expect(() => createFormAsk(z.object({ a: z.string() }), { secretFields: ['b'] })).toThrow(invalid);
+  test('refuses a secret field that is not text', () => {
+    expect(() => formSpec(z.object({ a: z.boolean() }), { secretFields: ['a'] })).toThrow(invalid);
+    expect(() => formSpec(z.object({ a: z.string() }), { secretFields: ['b'] })).toThrow(invalid);
+  });
+});
+
+describe('schemas of other libraries', () => {
+  const branch = { type: 'object', properties: { branch: { type: 'string', maxLength: 40 } }, required: ['branch'] };
+  const schemaOf = (standard: Partial<FormSchema['~standard']>): FormSchema => ({
+    '~standard': { version: 1, vendor: 'other', validate: value => ({ value }), ...standard },
+  });
+
+  test("uses the library's JSON Schema of the input", () => {
+    const schema = schemaOf({
+      jsonSchema: {
+        input: ({ target }) => ({
+          $schema: `https://json-schema.org/${target.replace('-2020', '/2020')}/schema`,
+          ...branch,
+        }),
+      },
+    });
+    expect(toRequestedSchema(schema)).toEqual(branch);
+  });
+
+  test('refuses a library without JSON Schema, and zod 3', () => {
+    expect(() => toRequestedSchema(schemaOf({}))).toThrow(invalid);
+    expect(() => toRequestedSchema(z3.object({ branch: z3.string() }))).toThrow(invalid);
+  });
+
+  test('translates schemas of zod before 4.2, which has no JSON Schema', () => {
+    const { jsonSchema: _, ...standard } = z.object({})['~standard'];
+    const schema = z.object({ branch: z.string().max(40) });
+    expect(toRequestedSchema(Object.assign(Object.create(schema), { '~standard': standard }))).toEqual(branch);
+  });
+
+  test('waits for an asynchronous check, and names each refused member once', async () => {
+    const issues = [{ path: ['branch'] }, { path: [{ key: 'branch' }, 0] }, {}];
+    const schema = schemaOf({ validate: async value => (value === 'good' ? { value: 'better' } : { issues }) });
+    expect(await validated(schema, 'good')).toEqual({ value: 'better' });
+    expect(await validated(schema, 'bad')).toEqual({
+      faults: [
+        { path: 'branch', code: 'refused' },
+        { path: '', code: 'refused' },
+      ],
+    });
   });
 });

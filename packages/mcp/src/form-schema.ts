@@ -1,22 +1,55 @@
 import { type RequestedSchema, requestedSchemaSchema, stringFormats } from '@postern/api';
-import { z } from 'zod';
-import { PosternUsageError } from './errors.ts';
+import { z } from 'zod/v4';
+import { type FormContentFault, PosternUsageError } from './errors.ts';
 
 type JSONSchemaOverride = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
+
+/**
+ * A schema of any library that implements Standard Schema and Standard JSON Schema, such as zod 4. Declared structurally, so that
+ * a handler may use another copy of zod than this package.
+ */
+export interface FormSchema<Input extends object = object, Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** Missing before zod 4.2, whose schemas this package translates itself. */
+    readonly jsonSchema?: {
+      readonly input: (options: {
+        readonly target: 'draft-2020-12';
+        readonly libraryOptions?: Record<string, unknown>;
+      }) => Record<string, unknown>;
+    };
+  };
+}
+
+type Validated<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
+
+/** The input type of the form. */
+export type FormInput<Schema extends FormSchema> = NonNullable<Schema['~standard']['types']>['input'];
+/** The type that the handler gets. */
+export type FormOutput<Schema extends FormSchema> = NonNullable<Schema['~standard']['types']>['output'];
 
 const formats: ReadonlySet<unknown> = new Set(stringFormats);
 
 /**
- * MCP's restricted JSON Schema for a zod object of strings, numbers, booleans and choices. What a form cannot say is refused
- * here instead of being dropped, as a rule that the user cannot see. Refinements and transformations are invisible to JSON
- * Schema: they are applied to what comes back.
+ * Converts a schema to MCP's restricted JSON Schema for an object of strings, numbers, booleans and choices. Refuses rules that a
+ * form cannot express, because the user could not see them. JSON Schema cannot express refinements and transformations, so they
+ * apply to the returned content.
  *
  * @throws {PosternUsageError} `invalid_ask` naming the path
  */
-export function toRequestedSchema(schema: z.ZodObject): RequestedSchema {
+export function toRequestedSchema(schema: FormSchema): RequestedSchema {
   let json: unknown;
   try {
-    json = z.toJSONSchema(schema, { io: 'input', override: refuseFlags });
+    json = toJsonSchema(schema);
   } catch (error) {
     throw new PosternUsageError('invalid_ask', `form: ${error instanceof Error ? error.message : 'not a form'}`);
   }
@@ -25,7 +58,23 @@ export function toRequestedSchema(schema: z.ZodObject): RequestedSchema {
   throw new PosternUsageError('invalid_ask', `form: ${z.prettifyError(parsed.error)}`);
 }
 
-/** JSON Schema has no flags: without them the pattern would be another rule than the handler's. */
+function toJsonSchema(schema: FormSchema): unknown {
+  const { vendor, jsonSchema } = schema['~standard'];
+  const options = vendor === 'zod' ? { libraryOptions: { override: refuseFlags } } : {};
+  if (jsonSchema !== undefined) return jsonSchema.input({ target: 'draft-2020-12', ...options });
+  if (isZod4(schema)) return z.toJSONSchema(schema, { io: 'input', override: refuseFlags });
+  throw new Error(
+    vendor === 'zod'
+      ? 'a schema of zod 3 has no JSON Schema; import zod/v4'
+      : `a schema of ${vendor} without Standard JSON Schema (~standard.jsonSchema)`,
+  );
+}
+
+function isZod4(schema: object): schema is z.ZodType {
+  return '_zod' in schema;
+}
+
+/** JSON Schema has no flags, and a pattern means something else without its flags. */
 function refuseFlags({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverride>[0]): void {
   if (jsonSchema.pattern === undefined || formats.has(jsonSchema.format)) return;
   for (const { _zod: check } of zodSchema._zod.def.checks ?? [])
@@ -35,15 +84,15 @@ function refuseFlags({ zodSchema, jsonSchema, path }: Parameters<JSONSchemaOverr
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** zod's words in MCP's, as far as they mean the same. */
+/** Translates zod's JSON Schema into MCP's subset. */
 function restricted(schema: unknown): unknown {
   if (!isObject(schema) || !isObject(schema['properties'])) return schema;
-  // A form has no further members anyway.
+  // A form never has additional members.
   const { $schema: _, additionalProperties: __, properties, ...rest } = schema;
   return { ...rest, properties: mapValues(properties, property => choice(withoutNoise(property))) };
 }
 
-/** What zod adds to say what `format` and `integer` say already. */
+/** Removes keywords that `format` and `integer` imply. */
 function withoutNoise(property: unknown): unknown {
   if (!isObject(property)) return property;
   const { pattern, minimum, maximum, ...rest } = property;
@@ -56,7 +105,7 @@ function withoutNoise(property: unknown): unknown {
   };
 }
 
-/** A union of literals with titles is a choice of one, a list of such a union a choice of several. */
+/** A union of literals with titles is a single choice; a list of such a union is a multiple choice. */
 function choice(property: unknown): unknown {
   if (!isObject(property)) return property;
   const { anyOf, items, ...rest } = property;
@@ -75,7 +124,7 @@ function titledOptions(anyOf: unknown): { const: unknown; title: unknown }[] | u
   return anyOf.map(option => ({ const: option['const'], title: option['title'] ?? option['const'] }));
 }
 
-/** A list with one option. */
+/** Turns a single `const` into an `enum`. */
 function singleOption(schema: Json): Json | undefined {
   if (!isStringConst(schema)) return undefined;
   const { const: only, ...rest } = schema;
@@ -92,4 +141,19 @@ function isObject(value: unknown): value is Json {
 
 function mapValues(object: Json, change: (value: unknown) => unknown): Json {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+}
+
+export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FormContentFault[] };
+
+/** Validates content with the handler's schema, which may be stricter than the form that the user saw. */
+export async function validated<Schema extends FormSchema>(
+  schema: Schema,
+  content: unknown,
+): Promise<Checked<FormOutput<Schema>>> {
+  const result = await schema['~standard'].validate(content);
+  if (result.issues === undefined) return { value: result.value };
+  const members = result.issues.map(({ path: [member = ''] = [] }) =>
+    String(typeof member === 'object' ? member.key : member),
+  );
+  return { faults: [...new Set(members)].map(path => ({ path, code: 'refused' })) };
 }

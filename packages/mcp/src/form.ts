@@ -1,20 +1,26 @@
 import { type FormRequestInput, formRequestSchema, parseFormContent, type RequestedSchema } from '@postern/api';
-import { z } from 'zod';
-import { type AnswerTo, idempotencyKey, refusal, toRefusal } from './answers.ts';
-import { type Ask, type AskOptions, askDigest, bodyOptions, parseAsk } from './ask.ts';
+import { z } from 'zod/v4';
+import { type AnswerTo, answer, idempotencyKey, refusal, toRefusal } from './answer.ts';
+import { type Ask, type AskOptions, type AskSpec, bodyOptions, openAsk, parseTerms, specDigest } from './ask.ts';
 import { askInBand } from './eras/in-band.ts';
-import { FormContentError, type FormContentFault } from './errors.ts';
-import { toRequestedSchema } from './form-schema.ts';
-import { answer } from './resolve.ts';
-import { asked, type Inquiry, inTurn, openInquiry, type Run } from './run.ts';
-import { typedOf } from './typed-result.ts';
+import { FormContentError } from './errors.ts';
+import {
+  type Checked,
+  type FormInput,
+  type FormOutput,
+  type FormSchema,
+  toRequestedSchema,
+  validated,
+} from './form-schema.ts';
+import { typedOf } from './sealed-delivery.ts';
+import { runSerially, type ToolRun, withHandledRejection } from './tool-run.ts';
 
 export interface FormOptions<Name extends string = string> extends AskOptions {
-  /** What the form is about, above its fields (120 characters). */
+  /** Title of the form, above its fields (120 characters). */
   readonly title?: string;
   /**
-   * Fields that are masked. A form with any is never shown by the MCP client, which would see what is typed: it opens as a page
-   * of the gateway. For keys and passwords that are to be kept, `credential` is the better question.
+   * Masked fields. A form with secret fields always opens as a page of the gateway, so the MCP client does not see the input. Use
+   * `credential` for keys and passwords that should be kept.
    */
   readonly secretFields?: readonly Name[];
 }
@@ -24,11 +30,11 @@ export interface FormAccepted<Content> {
   readonly action: 'accept';
   /** Checked against the schema, with its defaults and transformations. */
   readonly content: Content;
-  /** Where it was filled in. What the MCP client sends is what it says that the user said. */
+  /** Where the user filled in the form. An answer of the MCP client does not prove that the user gave it. */
   readonly by: 'mcp-client' | 'page';
-  /** Of the page. */
+  /** Undefined if the MCP client showed the form. */
   readonly elicitationId: string | undefined;
-  /** Names this one answer, the same in every run that gets it. */
+  /** Identifies this answer; the same in every run that receives it. */
   readonly idempotencyKey: string;
 }
 
@@ -38,19 +44,19 @@ export type Form<Content> = AnswerTo<FormAccepted<Content>>;
 export type OneValue<Value> = AnswerTo<Omit<FormAccepted<unknown>, 'content'> & { readonly value: Value }>;
 
 /**
- * `form(schema)` asks for an object; `form.text`, `form.yesNo` and `form.choice` ask for one value. All of them answer on
- * `action`.
+ * `form(schema)` asks for an object; `form.text`, `form.yesNo` and `form.choice` ask for one value. All of them return a
+ * union on `action`.
  */
 export interface FormVerb {
-  <Schema extends z.ZodObject>(
+  <Schema extends FormSchema>(
     schema: Schema,
-    options?: FormOptions<Extract<keyof z.input<Schema>, string>>,
-  ): Promise<Form<z.output<Schema>>>;
-  /** One line of text, not empty. */
+    options?: FormOptions<Extract<keyof FormInput<Schema>, string>>,
+  ): Promise<Form<FormOutput<Schema>>>;
+  /** Asks for one non-empty line of text. */
   text(question: string, options?: AskOptions): Promise<OneValue<string>>;
-  /** A yes or a no: both are answers. Not an approval; `confirm` is, with a receipt. */
+  /** Asks for yes or no; both are accepted answers. For an approval with a receipt use `confirm`. */
   yesNo(question: string, options?: AskOptions): Promise<OneValue<boolean>>;
-  /** One of a list; the value is the one that stands in the list. */
+  /** Asks for one option of a list. */
   choice<const Option extends string>(
     question: string,
     options: readonly Option[],
@@ -58,7 +64,7 @@ export interface FormVerb {
   ): Promise<OneValue<Option>>;
 }
 
-export function createFormVerb(run: Run): FormVerb {
+export function createFormVerb(run: ToolRun): FormVerb {
   async function one<Value>(
     question: string,
     field: z.ZodType<Value>,
@@ -68,37 +74,38 @@ export function createFormVerb(run: Run): FormVerb {
     const answered = await form(run, schema, { ...options, title: question });
     if (answered.action !== 'accept') return answered;
     const { content, ...rest } = answered;
-    // The type of the object's output is not derived from a type parameter.
+    // TypeScript does not derive the output type from the type parameter.
     return { ...rest, value: (content as { value: Value }).value };
   }
 
-  const verb = <Schema extends z.ZodObject>(schema: Schema, options?: FormOptions) => asked(form(run, schema, options));
+  const verb = <Schema extends FormSchema>(schema: Schema, options?: FormOptions) =>
+    withHandledRejection(form(run, schema, options));
   return Object.assign(verb, {
-    text: (question: string, options?: AskOptions) => asked(one(question, z.string().min(1), options)),
-    yesNo: (question: string, options?: AskOptions) => asked(one(question, z.boolean(), options)),
+    text: (question: string, options?: AskOptions) => withHandledRejection(one(question, z.string().min(1), options)),
+    yesNo: (question: string, options?: AskOptions) => withHandledRejection(one(question, z.boolean(), options)),
     choice: <const Option extends string>(
       question: string,
       options: readonly Option[],
       askOptions?: AskOptions,
-    ): Promise<OneValue<Option>> => asked(one(question, z.enum(options), askOptions)),
+    ): Promise<OneValue<Option>> => withHandledRejection(one(question, z.enum(options), askOptions)),
   });
 }
 
-async function form<Schema extends z.ZodObject>(
-  run: Run,
+async function form<Schema extends FormSchema>(
+  run: ToolRun,
   schema: Schema,
   options: FormOptions = {},
-): Promise<Form<z.output<Schema>>> {
-  const { ask, requestedSchema } = createFormAsk(schema, options);
+): Promise<Form<FormOutput<Schema>>> {
+  const { spec, requestedSchema } = formSpec(schema, options);
   const check = (content: unknown) => checkContent(schema, requestedSchema, content);
-  return await inTurn(run, async () => {
-    const inquiry = await openInquiry(run, ask, options);
+  return await runSerially(run, async () => {
+    const ask = await openAsk(run, spec, options);
     const inBand =
-      ask.body.kind === 'form' && ask.body.form.secretFields?.length === 0
-        ? await askInBand(run, inquiry, { requestedSchema, message: options.message }, withinState(check))
+      spec.body.kind === 'form' && spec.body.form.secretFields?.length === 0
+        ? await askInBand(run, ask, { requestedSchema, message: options.message }, withinState(check))
         : undefined;
-    if (inBand === undefined) return await fromPage(run, inquiry, check);
-    if (inBand.action !== 'accept') return refusal(run, ask, inBand);
+    if (inBand === undefined) return await fromPage(run, ask, check);
+    if (inBand.action !== 'accept') return refusal(run, spec, inBand);
     const { redemption, value } = inBand;
     return {
       action: 'accept',
@@ -110,62 +117,56 @@ async function form<Schema extends z.ZodObject>(
   });
 }
 
-/** @throws {PosternUsageError} `invalid_ask`, before anything is sent */
-export function createFormAsk(
-  schema: z.ZodObject,
+/** @throws {PosternUsageError} `invalid_ask`, before anything is sent @internal */
+export function formSpec(
+  schema: FormSchema,
   { title, secretFields = [], ...options }: FormOptions,
-): { ask: Ask; requestedSchema: RequestedSchema } {
+): { spec: AskSpec; requestedSchema: RequestedSchema } {
   const requestedSchema = toRequestedSchema(schema);
-  const request = { ...(title === undefined ? {} : { title }), requestedSchema, secretFields: [...secretFields] };
-  const form = parseAsk('form', formRequestSchema, request);
+  const request = { title, requestedSchema, secretFields: [...secretFields] };
+  const form = parseTerms('form', formRequestSchema, request);
   return {
     requestedSchema,
-    ask: {
+    spec: {
       about: { kind: 'form', title: form.title },
-      digest: askDigest('form', form),
-      // The same schema, but for `readonly`.
+      digest: specDigest('form', form),
+      // The types differ only in `readonly`.
       body: { kind: 'form', form: form as FormRequestInput, ...bodyOptions('form', options) },
-      leavesResult: true,
+      needsRedemption: true,
     },
   };
 }
 
-export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FormContentFault[] };
+type Check<Value> = (content: unknown) => Promise<Checked<Value>>;
 
-type Check<Value> = (content: unknown) => Checked<Value>;
-
-/** Characters of JSON. */
+/** Maximum length of the JSON, in characters. */
 const MAX_IN_BAND_LENGTH = 16_384;
 
-/** What an MCP client sends travels in the `requestState` while a later question is open. */
+/** Bounds content from an MCP client, because it travels in the `requestState` while a later ask is open. */
 function withinState<Value>(check: Check<Value>): Check<Value> {
-  return content =>
+  return async content =>
     JSON.stringify(content ?? {}).length > MAX_IN_BAND_LENGTH
       ? { faults: [{ path: '', code: 'too_long' }] }
       : check(content);
 }
 
-function checkContent<Schema extends z.ZodObject>(
+async function checkContent<Schema extends FormSchema>(
   schema: Schema,
   requestedSchema: RequestedSchema,
   content: unknown,
-): Checked<z.output<Schema>> {
+): Promise<Checked<FormOutput<Schema>>> {
   const members = z.record(z.string(), z.unknown()).safeParse(content ?? {});
   if (!members.success) return { faults: [{ path: '', code: 'type' }] };
   const parsed = parseFormContent(requestedSchema, members.data);
-  if (parsed.faults !== undefined) return { faults: parsed.faults };
-  const value = schema.safeParse(parsed.content);
-  if (value.success) return { value: value.data };
-  const paths = new Set(value.error.issues.map(({ path }) => String(path[0] ?? '')));
-  return { faults: [...paths].map(path => ({ path, code: 'refused' })) };
+  return parsed.faults === undefined ? await validated(schema, parsed.content) : { faults: parsed.faults };
 }
 
-async function fromPage<Value>(run: Run, inquiry: Inquiry, check: Check<Value>): Promise<Form<Value>> {
-  const answered = await answer(run, inquiry);
-  if (answered.action !== 'accept') return toRefusal(run, inquiry.ask, answered.resolution);
+async function fromPage<Value>(run: ToolRun, ask: Ask, check: Check<Value>): Promise<Form<Value>> {
+  const answered = await answer(run, ask);
+  if (answered.action !== 'accept') return toRefusal(run, ask.spec, answered.end);
   const { elicitationId } = answered.elicitation;
-  const checked = check(await typedOf(run, { elicitationId }, answered.result));
-  // The gateway has checked it against the same schema, so it is a rule of the handler that the form could not say.
+  const checked = await check(await typedOf(run.environment.sealedOpener, { elicitationId }, answered.result));
+  // The gateway has validated the content, so the handler's schema has a rule that the form could not express.
   if ('faults' in checked) throw new FormContentError(checked.faults);
   return {
     action: 'accept',

@@ -1,60 +1,65 @@
+import { createEnvironment } from './environment.ts';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
 import type { GateContext } from './gate-context.ts';
-import type { LegacySession } from './legacy-session-port.ts';
-import { createEnvironment, type PosternOptions } from './options.ts';
+import type { LegacySession } from './legacy-session.ts';
+import type { PosternOptions } from './options.ts';
 import { runTool, type ToolOutcome } from './run-tool.ts';
 import { resolvePrincipal } from './subject.ts';
 import type { ToolCall } from './tool-call.ts';
 
 export interface GatedToolOptions {
   /**
-   * The tool's name. SDK v2 tells it over HTTP; on stdio a `requestState` is bound to the tool only when it is given here.
+   * The tool's name. SDK v2 provides it over HTTP. On stdio, a `requestState` is bound to the tool only if the name is given here.
    */
   readonly name?: string;
 }
 
-/** Fits `registerTool` of tools with and without an input schema. */
+/** Matches `registerTool` for tools with and without an input schema. */
 export interface GatedTool<Args, Context, Return> {
   (ctx: Context): Promise<Return>;
   (args: Args, ctx: Context): Promise<Return>;
 }
 
-/** `Context`, `Result` and `Return` are the SDK's: what a handler is given, what it returns, what leaves the wrapped tool. */
+/** `Context`, `Result` and `Return` are the SDK's types: the handler's context, its result, and the result of the wrapped tool. */
 export interface GenericGate<McpServer, Context, Result, Return> {
   /**
-   * Wraps a tool handler, which then finds `ctx.gate`. The handler is re-entrant: it runs again from its first line on every
-   * retry, and every question in it that was answered before is answered alike.
+   * Wraps a tool handler and adds `ctx.gate`. The handler runs again from its first line on every retry, and answered asks return
+   * the same answers.
    */
   tool<Args>(
     handler: (args: Args, ctx: Context & { readonly gate: GateContext }) => Result | Promise<Result>,
     options?: GatedToolOptions,
   ): GatedTool<Args, Context, Return>;
   /**
-   * This gate for the tools of one `McpServer` instance. Needed where the instance serves a 2025-11-25 connection that
-   * lasts (a session, or stdio): only the instance knows what the MCP client declared and can send it the completion
-   * notice. Without it such connections get the plain result with the link.
+   * Returns this gate for the tools of one `McpServer` instance. Needed for 2025-11-25 sessions and stdio: only the instance
+   * knows the MCP client's capabilities and can send the completion notice. Without it, these connections get the plain result
+   * with the link.
+   *
+   * @throws {PosternUsageError} `other_sdk_copy`: the instance is not of the SDK that this package imports. Its SDK would not
+   * recognize our errors and types, and would answer −32042 as text.
    */
   attach(server: McpServer): GenericGate<McpServer, Context, Result, Return>;
   /**
-   * Whether a `requestState` has the outer form of this package's, for an MCP server whose own
-   * `ServerOptions.requestState.verify` must let it pass. Verifies nothing; the wrapped tool does that.
+   * Whether a `requestState` looks like one of this package, so that the MCP server's `ServerOptions.requestState.verify` can accept
+   * it. Does not verify it; the wrapped tool does.
    */
   ownsRequestState(requestState: string): boolean;
   /**
-   * On a gate attached to an `McpServer`, with the option `sessions`: to be called whenever the stream of the MCP session (its GET)
-   * is about to be opened here. What the session was promised a notice for on another replica is waited for here too, and
-   * what ended while it had no stream is told.
+   * Call it before the stream of the MCP session (its GET) is opened on this replica, with the option `sessions`. This replica then
+   * sends the notices that other replicas promised to the session, and those that it missed while it had no stream.
    *
    * @throws {PosternUsageError} `invalid_options` without that option, or on a gate that is not attached
    */
   resume(): Promise<void>;
-  /** Ends all background waiting. */
+  /** Stops all background waiting. */
   close(): void;
 }
 
-/** What one SDK does in its own way. */
+/** Operations that differ between the SDKs. */
 export interface SdkAdapter<McpServer, Context, Result, Return> {
   toToolCall(args: unknown, ctx: Context, name: string | undefined, server: McpServer | undefined): ToolCall;
+  /** Name of the SDK's package, and the class of its servers. */
+  readonly sdk: { readonly name: string; readonly McpServer: abstract new (...args: never) => McpServer };
   sessionOf(server: McpServer): LegacySession;
   toReturn(outcome: ToolOutcome<Result>): Return;
   toRejection(error: InvalidRequestStateError): Return;
@@ -73,7 +78,7 @@ export function createGate<McpServer, Context extends object, Result, Return>(
       { name }: GatedToolOptions = {},
     ): GatedTool<Args, Context, Return> {
       return async (...parameters: [Context] | [Args, Context]) => {
-        // The SDKs leave the arguments out for a tool without an input schema.
+        // The SDKs omit the arguments of a tool without an input schema.
         const [args, ctx] = parameters.length === 1 ? [undefined as Args, parameters[0]] : parameters;
         const call = adapter.toToolCall(args, ctx, name, server);
         try {
@@ -85,7 +90,14 @@ export function createGate<McpServer, Context extends object, Result, Return>(
         }
       };
     },
-    attach: instance => gateFor(instance),
+    attach(instance) {
+      const { name, McpServer } = adapter.sdk;
+      if (instance instanceof McpServer) return gateFor(instance);
+      throw new PosternUsageError(
+        'other_sdk_copy',
+        `attach(): not an McpServer of the ${name} that @postern/mcp imports. Install one copy: npm ls ${name} lists them.`,
+      );
+    },
     ownsRequestState: requestState => environment.codec.owns(requestState),
     async resume() {
       if (server === undefined || environment.sessionReplica === undefined)
@@ -94,7 +106,6 @@ export function createGate<McpServer, Context extends object, Result, Return>(
     },
     close() {
       environment.waiters.close();
-      environment.bus?.close();
     },
   });
   return gateFor(undefined);

@@ -6,7 +6,7 @@ export interface PrivateKeyAuth {
   /** A private JWK, a PKCS #8 PEM text, or a `CryptoKey` that can sign. */
   readonly privateKey: JWK | CryptoKey | string;
   readonly kid: string;
-  /** The name under which the gateway knows this MCP server; becomes `iss` and `sub`. */
+  /** The id of this MCP server at the gateway; becomes `iss` and `sub`. */
   readonly mcpServerId: string;
   /** JWS algorithm. Default: the JWK's `alg`, else `ES256`. */
   readonly algorithm?: string;

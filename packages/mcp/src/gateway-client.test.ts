@@ -31,8 +31,8 @@ const code = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof GatewayError ? error.code : error),
   );
 
-describe('repetition', () => {
-  test('an answer lost on the way is asked for again under the same key', async () => {
+describe('retries', () => {
+  test('a lost response is requested again under the same key', async () => {
     await using w = await world();
     w.gateway.failNext(response => response.destroy());
     const elicitation = await w.client.issue(ask);
@@ -50,14 +50,14 @@ describe('repetition', () => {
     expect(new Set(w.gateway.requests.map(request => request.idempotencyKey)).size).toBe(2);
   });
 
-  test('503 is repeated after the pause it asks for', async () => {
+  test('a 503 is retried after its Retry-After', async () => {
     await using w = await world();
     w.gateway.failNext(response => problem(response, 'unavailable', { 'retry-after': '2' }));
     expect((await w.client.issue(ask)).status).toBe('pending');
     expect(w.pauses).toEqual([2_100]);
   });
 
-  test('repetition is bounded, with growing pauses', async () => {
+  test('retries are limited, with growing pauses', async () => {
     await using w = await world();
     w.gateway.failNext(
       ...Array.from({ length: 9 }, () => (response: ServerResponse) => problem(response, 'unavailable')),
@@ -67,7 +67,7 @@ describe('repetition', () => {
     expect(w.pauses).toEqual([100, 200]);
   });
 
-  test('a pause longer than a user waits is reported instead', async () => {
+  test('a Retry-After longer than a user waits is an error', async () => {
     await using w = await world();
     w.gateway.failNext(response => problem(response, 'rate_limited', { 'retry-after': '60' }));
     expect(await code(w.client.issue(ask))).toBe('rate_limited');
@@ -80,14 +80,14 @@ describe('repetition', () => {
     'too_many_elicitations',
     'quota_exceeded',
     'internal_error',
-  ] as const)('%s is not repeated', async refused => {
+  ] as const)('%s is not retried', async refused => {
     await using w = await world();
     w.gateway.failNext(response => problem(response, refused));
     expect(await code(w.client.issue(ask))).toBe(refused);
     expect(w.gateway.requests).toHaveLength(1);
   });
 
-  test('trouble upstream is repeated, but not where the gateway has waited for it already', async () => {
+  test('retries upstream_unavailable, except where the gateway has already backed off', async () => {
     await using w = await world();
     w.gateway.failNext(response => problem(response, 'upstream_unavailable'));
     expect((await w.client.issue(ask)).status).toBe('pending');
@@ -107,16 +107,10 @@ describe('repetition', () => {
     w.gateway.failNext(response => problem(response, 'unavailable'));
     await expect(w.client.issue(ask, abort.signal)).rejects.toThrow('enough');
   });
-
-  test('an idempotent request in flight is asked again', async () => {
-    await using w = await world();
-    w.gateway.failNext(response => problem(response, 'idempotency_in_flight'));
-    expect((await w.client.issue(ask)).status).toBe('pending');
-  });
 });
 
 describe('refusals', () => {
-  test('carry the code, the status and the request id, and no credential', async () => {
+  test('errors contain the code, the status and the request id, and no credential', async () => {
     await using w = await world({ authorize: apiKeyAuthorizer('wrong-key-0123456789') });
     const error = await w.client.issue(ask).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'unauthenticated', httpStatus: 401, requestId: 'req-1' });
@@ -133,13 +127,13 @@ describe('refusals', () => {
   test.each([
     ['no JSON', 'hello'],
     ['another shape', '{"elicitationId":"el-1"}'],
-  ])('%s is outside the contract', async (_name, text) => {
+  ])('%s is an invalid response', async (_name, text) => {
     await using w = await world();
     w.gateway.failNext(response => response.writeHead(200).end(text));
     expect(await code(w.client.issue(ask))).toBe('invalid_response');
   });
 
-  test('a URL that is no web page is outside the contract', async () => {
+  test('a URL other than http or https is an invalid_response', async () => {
     await using w = await world();
     const elicitation = await w.client.issue(ask);
     w.gateway.failNext(response =>
@@ -148,21 +142,21 @@ describe('refusals', () => {
     expect(await code(w.client.read('el-1', 0))).toBe('invalid_response');
   });
 
-  test('a redirect is not followed', async () => {
+  test('does not follow a redirect', async () => {
     await using w = await world({ maxAttempts: 1 });
     w.gateway.failNext(response => response.writeHead(307, { location: `${w.gateway.url}/elsewhere` }).end());
     expect(await code(w.client.issue(ask))).toBe('network_error');
     expect(w.gateway.requests).toHaveLength(1);
   });
 
-  test('silence ends with a timeout', async () => {
+  test('a gateway that does not respond is a timeout', async () => {
     await using w = await world({ timeoutMs: 1 });
     w.gateway.failNext(() => undefined);
     expect(await code(w.client.issue(ask))).toBe('timeout');
   });
 });
 
-test('the caller can stop waiting', async () => {
+test('the signal of the caller ends a waiting read', async () => {
   await using w = await world();
   await w.client.issue(ask);
   const abort = new AbortController();
@@ -174,7 +168,7 @@ test('the caller can stop waiting', async () => {
 });
 
 describe('a private key', () => {
-  test('signs a short token for this gateway alone, another for each call', async () => {
+  test('signs a short-lived token for only this gateway, a new one for each call', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     const now = () => 1_800_000_000_000;
     const authorize = privateKeyAuthorizer(

@@ -21,8 +21,9 @@ import {
   type RedeemRequest,
   redeemedElicitationSchema,
   removedCredentialSchema,
+  terminalStatuses,
 } from '@postern/api';
-import type { z } from 'zod';
+import type { z } from 'zod/v4';
 import { GatewayError } from './errors.ts';
 import type { Authorizer } from './gateway-auth.ts';
 import {
@@ -33,21 +34,21 @@ import {
   TransportError,
 } from './gateway-transport.ts';
 import type { Subject } from './subject.ts';
-import type { TraceContext } from './trace-context.ts';
+import type { TraceContext } from './tool-call.ts';
 
 export interface GatewayClientOptions {
   /** Base URL of the gateway's API, without a trailing slash. */
   readonly url: string;
   readonly authorize: Authorizer;
-  /** Milliseconds for one answer; a waiting read gets its waiting time on top. Default 10,000. */
+  /** Timeout of one request in milliseconds, plus the wait of a waiting read. Default 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Attempts per call, the first included. Default 3. */
   readonly maxAttempts?: number | undefined;
   /** Default: requests of `node:http`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Connections to share with others. Default: some of its own. */
+  /** Transport shared with other clients. Default: a new one. */
   readonly transport?: GatewayTransport | undefined;
-  /** Sent along with every call. */
+  /** Sent with every call. */
   readonly trace?: TraceContext | undefined;
   /** Pause between attempts; rejects when the signal aborts. */
   readonly sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<unknown>) | undefined;
@@ -57,14 +58,14 @@ export interface GatewayClientOptions {
 /** The calls of `/v1` that an MCP server needs. Every method throws {@link GatewayError}, or the signal's reason. */
 export interface GatewayClient {
   issue(body: IssueElicitationInput, signal?: AbortSignal): Promise<ElicitationBody>;
-  /** @param waitSeconds 0–55; the answer comes when the status is terminal or the time is over */
+  /** @param waitSeconds 0–55; the response comes when the status is terminal or after this wait */
   read(elicitationId: string, waitSeconds: number, signal?: AbortSignal): Promise<ElicitationBody>;
   accessToken(connectionId: string, request: AccessTokenRequest, signal?: AbortSignal): Promise<AccessTokenBody>;
   connections(subject: Subject, provider: string, signal?: AbortSignal): Promise<ConnectionListBody>;
   /**
    * Takes the result of a completed elicitation.
    *
-   * @param redemption presented again, it gets the same result again; another one is refused with `already_redeemed`
+   * @param redemption returns the same result again if repeated; a different one is refused with `already_redeemed`
    */
   redeem(
     elicitationId: string,
@@ -81,7 +82,12 @@ export interface GatewayClient {
   removeCredential(credentialId: string, signal?: AbortSignal): Promise<void>;
 }
 
-/** The URL is handed to people, so nothing but a web page may hide behind it. */
+const terminal: ReadonlySet<string> = new Set(terminalStatuses);
+
+/** Whether the stored status is final. */
+export const isTerminal = ({ status }: ElicitationBody): boolean => terminal.has(status);
+
+/** Users open the URL, so it must be http or https. */
 const webElicitationSchema = elicitationSchema.refine(body => /^https?:\/\//i.test(body.url));
 
 interface Call<T> {
@@ -91,15 +97,15 @@ interface Call<T> {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
   readonly extraMs?: number;
-  /** The gateway itself waits for the provider: that it gave up is final. */
-  readonly isPatient?: boolean;
+  /** Problem codes that are not retried, because the caller handles them. */
+  readonly final?: readonly GatewayError['code'][];
   readonly signal: AbortSignal | undefined;
 }
 
 const FIRST_PAUSE_MS = 100;
-/** How long the gateway itself waits for a token to be renewed. */
+/** Maximum time that the gateway waits for a token refresh. */
 const RENEWAL_MS = 30_000;
-/** A gateway that asks for a longer pause gets its refusal reported instead: a user is waiting for the tool. */
+/** Longest `Retry-After` that is honoured. A longer one is reported as an error, because a user is waiting for the tool. */
 const MAX_PAUSE_MS = 5_000;
 
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
@@ -117,7 +123,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
           accept: 'application/json, application/problem+json',
           authorization: await authorize(),
           ...options.trace,
-          ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(call.body !== undefined && { 'content-type': 'application/json' }),
           ...call.headers,
         },
         body: call.body === undefined ? undefined : JSON.stringify(call.body),
@@ -128,11 +134,11 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       throw error instanceof TransportError ? asGatewayError(error) : error;
     }
     if (answer.status >= 300 && answer.status < 400)
-      throw new GatewayError('network_error', 'The gateway could not be reached.', { httpStatus: answer.status });
+      throw new GatewayError('network_error', 'Cannot connect to the gateway.', { httpStatus: answer.status });
     if (answer.status < 200 || answer.status >= 300) throw refusal(answer);
     const parsed = call.schema.safeParse(parseJson(answer.text));
     if (!parsed.success) {
-      throw new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.', {
+      throw new GatewayError('invalid_response', 'The gateway returned an invalid response.', {
         httpStatus: answer.status,
       });
     }
@@ -145,7 +151,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
       try {
         return await attempt(call);
       } catch (error) {
-        const isFinal = failed >= maxAttempts || (call.isPatient === true && hasCode(error, 'upstream_unavailable'));
+        const isFinal =
+          failed >= maxAttempts || (error instanceof GatewayError && call.final?.includes(error.code) === true);
         const pause = isFinal ? undefined : pauseBeforeRetry(error, failed, random);
         if (pause === undefined) throw error;
         await sleep(pause, call.signal).catch((broken: unknown) => {
@@ -163,7 +170,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         path: '/v1/elicitations',
         schema: webElicitationSchema,
         body,
-        // One key for all attempts: an answer that was lost on the way must not become a second elicitation.
+        // One key for all attempts, so that a lost response does not create a second elicitation.
         headers: { 'idempotency-key': randomUUID() },
         signal,
       }),
@@ -175,6 +182,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         path: `/v1/elicitations/${encodeURIComponent(elicitationId)}${wait > 0 ? `?wait=${wait}` : ''}`,
         schema: webElicitationSchema,
         extraMs: wait * 1000,
+        // `WaitingReads` then reads the status without waiting.
+        ...(wait > 0 && { final: ['overloaded', 'too_many_concurrent_requests'] }),
         signal,
       });
     },
@@ -186,7 +195,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
         schema: accessTokenSchema,
         body: request,
         extraMs: RENEWAL_MS,
-        isPatient: true,
+        // The gateway has already waited for the provider.
+        final: ['upstream_unavailable'],
         signal,
       }),
 
@@ -256,23 +266,19 @@ function refusal(answer: TransportAnswer): GatewayError {
 }
 
 function asGatewayError({ kind, cause }: TransportError): GatewayError {
-  if (kind === 'timeout') return new GatewayError('timeout', 'The gateway did not answer in time.');
-  if (kind === 'oversized')
-    return new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.');
-  return new GatewayError('network_error', 'The gateway could not be reached.', { cause });
+  if (kind === 'timeout') return new GatewayError('timeout', 'The gateway did not respond in time.');
+  if (kind === 'oversized') return new GatewayError('invalid_response', 'The gateway returned an invalid response.');
+  return new GatewayError('network_error', 'Cannot connect to the gateway.', { cause });
 }
 
-const hasCode = (error: unknown, code: ProblemBody['code']): boolean =>
-  error instanceof GatewayError && error.code === code;
-
-/** In [0, 1), so that replicas that failed together do not come back together. */
+/** A random number in [0, 1). */
 export const spread = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** Milliseconds, or undefined where a repetition cannot help. Full jitter keeps replicas from returning in step. */
+/** Pause in milliseconds, or undefined if a retry cannot help. Full jitter, so replicas do not retry in lockstep. */
 function pauseBeforeRetry(error: unknown, failed: number, random: () => number): number | undefined {
   if (!(error instanceof GatewayError)) return undefined;
   const backoff = random() * FIRST_PAUSE_MS * 2 ** failed;
-  if (error.code === 'network_error' || error.code === 'idempotency_in_flight') return backoff;
+  if (error.code === 'network_error') return backoff;
   const isBusy = error.httpStatus === 502 || error.httpStatus === 503 || error.httpStatus === 504;
   const isLimited = error.code === 'rate_limited' || error.code === 'too_many_concurrent_requests';
   if (!isBusy && !isLimited) return undefined;

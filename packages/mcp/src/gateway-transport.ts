@@ -1,14 +1,14 @@
 import { globalAgent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
-import { boundedText, chunksOf } from './bounded-text.ts';
+import { boundedText } from './bounded-text.ts';
 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Milliseconds for the answer, or for the head of one that is streamed. */
+  /** Timeout in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -18,7 +18,7 @@ interface Head {
   header(name: string): string | undefined;
 }
 
-/** How long the answer asks to be left alone, in milliseconds. */
+/** Returns `Retry-After` in milliseconds. */
 export function retryAfterMsOf({ header }: Pick<Head, 'header'>): number | undefined {
   const seconds = Number(header('retry-after') ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
@@ -28,12 +28,7 @@ export interface TransportAnswer extends Head {
   readonly text: string;
 }
 
-/** An answer that is read while it comes. Whoever opened it ends it, by the signal of the request. */
-export interface StreamedAnswer extends Head {
-  readonly chunks: AsyncIterable<string>;
-}
-
-/** The gateway could not be reached, or said what no gateway says. Its cause has a code of the system, and nothing else. */
+/** The gateway could not be reached, or its response is invalid. The cause contains only a system error code. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly kind: 'timeout' | 'network' | 'oversized';
@@ -45,20 +40,19 @@ export class TransportError extends Error {
 }
 
 /**
- * Requests to one gateway over connections that stay open. No redirect is followed: it would carry the credential, or the user's
- * token, somewhere else. Both methods throw {@link TransportError}, or the reason of the signal.
+ * Sends requests to one gateway over persistent connections. Does not follow redirects, which would carry the credential or the
+ * user's token to another host. Throws {@link TransportError}, or the reason of the signal.
  */
 export interface GatewayTransport {
   send(request: TransportRequest): Promise<TransportAnswer>;
-  stream(request: TransportRequest): Promise<StreamedAnswer>;
 }
 
-/** Characters of one answer. The longest of the contract are lists of one person's connections. */
+/** Maximum length of a response in characters. The longest are lists of a user's connections. */
 const MAX_ANSWER = 4 * 1024 * 1024;
-/** Interim responses (1xx) to one request. A gateway sends none; proxies send a few while they wait. */
+/** Maximum number of interim responses (1xx) to one request. Proxies send a few while they wait. */
 const MAX_INTERIM = 100;
 
-/** @param fetchImplementation instead of `node:http`, which takes a third of the processor time of the global `fetch` */
+/** @param fetchImplementation replaces `node:http`, which needs a third of the processor time of the global `fetch` */
 export function createGatewayTransport(url: string, fetchImplementation: typeof fetch | undefined): GatewayTransport {
   return fetchImplementation === undefined ? nodeTransport(url) : fetchTransport(url, fetchImplementation);
 }
@@ -70,19 +64,16 @@ function nodeTransport(url: string): GatewayTransport {
   const begin = isSecure ? httpsRequest : httpRequest;
   let agent: HttpAgent | undefined;
 
-  /** Made with the first request: by then the process has said whether proxies of its environment are to be used. */
+  /** Created with the first request, after the process has set whether to use the proxies of its environment. */
   function agentOf(): HttpAgent {
-    // Not in the types, and the only place that says whether `--use-env-proxy` and its like are set.
+    // Untyped, and the only place that shows whether `--use-env-proxy` or an equivalent is set.
     const { proxyEnv } = (globalAgent as { options?: { proxyEnv?: NodeJS.ProcessEnv } }).options ?? {};
-    const options = { keepAlive: true, scheduling: 'lifo', ...(proxyEnv === undefined ? {} : { proxyEnv }) } as const;
+    const options = { keepAlive: true, scheduling: 'lifo', proxyEnv } as const;
     return isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
-  function exchange<T>(
-    { method, path, headers, body, timeoutMs, signal }: TransportRequest,
-    onHead: (incoming: IncomingMessage, done: (value: T) => void, fail: (error: unknown) => void) => void,
-  ): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+  function send({ method, path, headers, body, timeoutMs, signal }: TransportRequest): Promise<TransportAnswer> {
+    return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       agent ??= agentOf();
       const length = body === undefined ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
@@ -91,10 +82,6 @@ function nodeTransport(url: string): GatewayTransport {
         clearTimeout(timer);
         reject(error);
         outgoing.destroy();
-      };
-      const done = (value: T) => {
-        clearTimeout(timer);
-        resolve(value);
       };
       const abort = () => fail(signal?.reason);
       const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs);
@@ -113,15 +100,6 @@ function nodeTransport(url: string): GatewayTransport {
       outgoing.on('error', error => fail(new TransportError('network', networkCause(error))));
       outgoing.once('response', incoming => {
         isAnswered = true;
-        onHead(incoming, done, fail);
-      });
-      outgoing.end(body);
-    });
-  }
-
-  return {
-    send: request =>
-      exchange<TransportAnswer>(request, (incoming, done, fail) => {
         let text = '';
         incoming.setEncoding('utf8');
         incoming.on('data', (chunk: string) => {
@@ -129,19 +107,16 @@ function nodeTransport(url: string): GatewayTransport {
           if (text.length > MAX_ANSWER) fail(new TransportError('oversized'));
         });
         incoming.once('error', error => fail(new TransportError('network', networkCause(error))));
-        incoming.once('end', () => done({ ...headOf(incoming), text }));
-      }),
+        incoming.once('end', () => {
+          clearTimeout(timer);
+          resolve({ ...headOf(incoming), text });
+        });
+      });
+      outgoing.end(body);
+    });
+  }
 
-    stream: request =>
-      exchange<StreamedAnswer>(request, (incoming, done) => {
-        incoming.setEncoding('utf8');
-        // An error is met where it is read; one that comes after the reader has gone is nobody's.
-        incoming.on('error', () => undefined);
-        // Waiting for events is no reason for a process to live on.
-        incoming.socket.unref();
-        done({ ...headOf(incoming), chunks: incoming });
-      }),
-  };
+  return { send };
 }
 
 function headOf({ statusCode = 0, headers }: IncomingMessage): Head {
@@ -155,41 +130,19 @@ function headOf({ statusCode = 0, headers }: IncomingMessage): Head {
 }
 
 function fetchTransport(url: string, fetchImplementation: typeof fetch): GatewayTransport {
-  async function begin(request: TransportRequest, signal: AbortSignal, deadline: AbortSignal): Promise<Response> {
-    const { method, path, headers, body } = request;
-    return await failing(request.signal, deadline, () =>
-      fetchImplementation(`${url}${path}`, {
-        // Not `error`, which leaves the connection of a redirect open, with its body unread.
-        ...{ method, headers, signal, redirect: 'manual' },
-        ...(body === undefined ? {} : { body }),
-      }),
-    );
-  }
-  const headOfResponse = ({ status, headers }: Response): Head => ({
-    status,
-    header: name => headers.get(name) ?? undefined,
-  });
-
   return {
-    async send(request) {
-      const deadline = AbortSignal.timeout(request.timeoutMs);
-      const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
-      const response = await begin(request, signal, deadline);
-      const text = await failing(request.signal, deadline, () => boundedText(response, MAX_ANSWER));
-      if (text === undefined) throw new TransportError('oversized');
-      return { ...headOfResponse(response), text };
-    },
-
-    async stream(request) {
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(), request.timeoutMs);
-      const signal = request.signal ? AbortSignal.any([request.signal, late.signal]) : late.signal;
-      try {
-        const response = await begin(request, signal, late.signal);
-        return { ...headOfResponse(response), chunks: chunksOf(response) };
-      } finally {
-        clearTimeout(timer);
-      }
+    async send({ method, path, headers, body, timeoutMs, signal: given }) {
+      const deadline = AbortSignal.timeout(timeoutMs);
+      const signal = given ? AbortSignal.any([given, deadline]) : deadline;
+      return await failing(given, deadline, async () => {
+        const response = await fetchImplementation(`${url}${path}`, {
+          // Not `error`, which leaves the connection of a redirect open, with its body unread.
+          ...{ method, headers, signal, redirect: 'manual', body: body ?? null },
+        });
+        const text = await boundedText(response, MAX_ANSWER);
+        if (text === undefined) throw new TransportError('oversized');
+        return { status: response.status, header: name => response.headers.get(name) ?? undefined, text };
+      });
     },
   };
 }
@@ -198,13 +151,14 @@ async function failing<T>(signal: AbortSignal | undefined, deadline: AbortSignal
   try {
     return await work();
   } catch (error) {
+    if (error instanceof TransportError) throw error;
     signal?.throwIfAborted();
     if (deadline.aborted) throw new TransportError('timeout');
     throw new TransportError('network', networkCause(error instanceof Error ? error.cause : undefined));
   }
 }
 
-/** The system's code (`ECONNREFUSED`) is worth keeping; the error itself may quote the request. */
+/** Keeps only the system error code (`ECONNREFUSED`), because the error may quote the request. */
 function networkCause(cause: unknown): ErrorOptions {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' ? { cause: new Error(code) } : {};

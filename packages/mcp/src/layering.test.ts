@@ -15,7 +15,7 @@ test('only the adapter of an SDK imports that SDK', () => {
   expect(importers('@modelcontextprotocol/sdk')).toEqual(new Set(['v1']));
 });
 
-test('nothing that is shipped imports a test helper or another package of ours than the contract', () => {
+test('shipped files import no test helper, and of our packages only the contract', () => {
   const names = files.flatMap(importsOf);
   expect(names.filter(name => name.includes('/testing/'))).toEqual([]);
   expect(new Set(names.filter(name => name.startsWith('@postern/')))).toEqual(new Set(['@postern/api']));

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createEnvironment, type PosternOptions } from './options.ts';
+import { createEnvironment } from './environment.ts';
+import type { PosternOptions } from './options.ts';
 
 const good: PosternOptions<unknown> = { url: 'https://postern.example.com/', apiKey: 'k'.repeat(32) };
 const auth = { privateKey: 'pem', kid: 'k1', mcpServerId: 'issues' };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { expect, test } from 'vitest';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import type { GateContext } from './gate-context.ts';
 import { accountWorld } from './testing/account-world.ts';
 
@@ -10,7 +10,7 @@ type World = Awaited<ReturnType<typeof accountWorld>>;
 
 const readme = readFileSync(`${import.meta.dirname}/../README.md`, 'utf8');
 
-/** The code of one example, which is an expression, with `scope` around it. */
+/** Returns the code of one example, an expression, with `scope` around it. */
 function example(name: string, scope: Record<string, unknown>): Handler {
   const code = new RegExp(`\`\`\`ts\\n// example: ${name}\\n(.+?)\`\`\``, 's').exec(readme)?.[1];
   if (code === undefined) throw new Error(`no example ${name}`);
@@ -19,7 +19,7 @@ function example(name: string, scope: Record<string, unknown>): Handler {
   return make(...Object.values(names));
 }
 
-/** Calls again until the handler is through, and does what it is asked in between. */
+/** Repeats the call until the handler finishes, and plays the user in between. */
 async function play(world: World, handler: Handler, args: Record<string, string>, between = () => {}) {
   for (let round = 0; round < 8; round += 1) {
     const outcome = await world.run(gate => handler(args, { gate }));
@@ -90,7 +90,7 @@ test('form', async () => {
   expect(forms[0]).toMatchObject({ required: ['branch'], properties: { branch: { title: 'Branch' } } });
 });
 
-test('every verb has one', () => {
+test('every verb has an example', () => {
   const verbs = [...readme.matchAll(/^### `(\w+)`/gm)].map(([, verb]) => verb);
   expect(verbs).toEqual(['authorize', 'pay', 'confirm', 'credential', 'form']);
 });

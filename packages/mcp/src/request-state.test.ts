@@ -10,7 +10,7 @@ const state: RequestState = {
   subject: 'alice',
   tool: 'create_issue',
   args: 'digest-of-arguments',
-  steps: [
+  asks: [
     { key: 'digest-of-ask', askedAt: now(), expiresAt: now() + 600_000, redemption: 'r-1', elicitationId: 'el-1' },
   ],
   open: 'digest-of-ask',
@@ -32,7 +32,7 @@ describe('S12 the codec of requestState', () => {
     expect(await codec.open(await codec.seal(state))).toEqual(state);
   });
 
-  test('never seals alike twice', async () => {
+  test('every seal of the same state differs', async () => {
     expect(await codec.seal(state)).not.toBe(await codec.seal(state));
   });
 
@@ -40,7 +40,7 @@ describe('S12 the codec of requestState', () => {
     const sealed = await codec.seal(state);
     await fc.assert(
       fc.asyncProperty(fc.nat(sealed.length - 1), fc.constantFrom('A', 'b', '7', '-'), async (at, character) => {
-        // The last character of each base64url part may hold unused bits; one that changes no byte changes nothing.
+        // The last character of each base64url part may contain unused bits. A character that changes no byte changes nothing.
         const altered = sealed.slice(0, at) + character + sealed.slice(at + 1);
         fc.pre(bytes(altered) !== bytes(sealed));
         expect(await reason(codec.open(altered))).not.toBe('opened');
@@ -49,14 +49,14 @@ describe('S12 the codec of requestState', () => {
   });
 
   test.each(['', 'x', 'a.b.c', 'a.b.c.d.e', 'e30.e30.e30.e30.e30', 'A'.repeat(70_000)])(
-    'refuses what is not ours: %.20s',
+    'refuses a foreign state: %.20s',
     async sealed => {
       expect(await reason(codec.open(sealed))).toBe('malformed');
       expect(codec.owns(sealed)).toBe(false);
     },
   );
 
-  test('refuses a key that it does not have', async () => {
+  test('refuses an unknown key', async () => {
     const other = createRequestStateCodec([key('b', 1)], now);
     expect(await reason(codec.open(await other.seal(state)))).toBe('unknown_key');
   });
@@ -66,7 +66,7 @@ describe('S12 the codec of requestState', () => {
     expect(await reason(codec.open(await other.seal(state)))).toBe('forged');
   });
 
-  test('refuses a state of another shape, though it is authentic', async () => {
+  test('refuses an authentic state of another shape', async () => {
     const { CompactEncrypt } = await import('jose');
     const sealed = await new CompactEncrypt(new TextEncoder().encode('{"elicitationId":"el-1"}'))
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: 'postern-request-state', kid: 'a' })
@@ -82,18 +82,18 @@ describe('S12 the codec of requestState', () => {
     expect(await reason(codec.open(sealed))).toBe('malformed');
   });
 
-  test('refuses an expired state, from the very second', async () => {
+  test('refuses a state from the second of its expiry on', async () => {
     expect(await reason(codec.open(await codec.seal({ ...state, exp: now() / 1000 })))).toBe('expired');
     expect(await reason(codec.open(await codec.seal({ ...state, exp: now() / 1000 + 1 })))).toBe('opened');
   });
 
-  test('rotates: the first key seals, all open', async () => {
+  test('the first key seals, and all keys open', async () => {
     const rotated = createRequestStateCodec([key('b', 2), key('a', 1)], now);
     expect(await rotated.open(await codec.seal(state))).toEqual(state);
     expect(await reason(codec.open(await rotated.seal(state)))).toBe('unknown_key');
   });
 
-  test('keeps its own copy of a key', async () => {
+  test('copies the given keys', async () => {
     const mine = key('a', 1);
     const copying = createRequestStateCodec([mine], now);
     mine.key.fill(9);
@@ -108,7 +108,7 @@ describe('S12 the codec of requestState', () => {
   );
 });
 
-test('a derived key is the same on every replica, and another for another API key', () => {
+test('a derived key is equal on every replica, and differs between API keys', () => {
   const derived = deriveStateKey('api-key-one');
   expect(deriveStateKey('api-key-one')).toEqual(derived);
   expect(deriveStateKey('api-key-two').kid).not.toBe(derived.kid);
@@ -120,7 +120,7 @@ test.each([
   ['subject', 'other_subject'],
   ['tool', 'other_tool'],
   ['args', 'other_arguments'],
-] as const)('is bound to the %s', (member, expected) => {
+] as const)('a state is bound to the %s', (member, expected) => {
   expect(() => assertBinding(state, state)).not.toThrow();
   expect(() => assertBinding(state, { ...state, [member]: 'other' })).toThrow(
     expect.objectContaining({ reason: expected }),

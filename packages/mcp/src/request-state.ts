@@ -1,10 +1,10 @@
 import { hkdfSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader, errors as joseErrors } from 'jose';
-import { z } from 'zod';
+import { z } from 'zod/v4';
+import { askRecordsSchema } from './ask-log.ts';
 import { InvalidRequestStateError, PosternUsageError } from './errors.ts';
-import { stepsSchema } from './steps.ts';
 
-/** One sealing key of 32 bytes. The first of a list seals, all of them open: prepend the new one to rotate. */
+/** A sealing key of 32 bytes. The first key of a list seals and all keys open, so prepend a new key to rotate. */
 export interface StateKey {
   readonly kid: string;
   readonly key: Uint8Array;
@@ -12,25 +12,25 @@ export interface StateKey {
 
 const TYPE = 'postern-request-state';
 /**
- * Characters. Room for many steps and for what people type into forms; bounds the work on what a stranger sends, and stays far
- * below the bodies that MCP servers take.
+ * Maximum length in characters. Leaves room for many records and form contents, bounds the work per request, and stays far below the
+ * body limits of MCP servers.
  */
 const MAX_LENGTH = 65_536;
 
 const requestStateSchema = z.strictObject({
   issuer: z.string(),
   subject: z.string(),
-  /** Empty where the MCP server could not name the tool (see `GatedToolOptions.name`). */
+  /** Empty if the tool's name is unknown (see `GatedToolOptions.name`). */
   tool: z.string(),
   /** Digest of the tool's arguments. */
   args: z.string(),
-  /** What the call has asked so far, this round included. */
-  steps: stepsSchema,
-  /** Key of the step that the round was about. */
+  /** Asks of the call so far, including this round. */
+  asks: askRecordsSchema,
+  /** Key of the ask of this round. */
   open: z.string(),
-  /** Whether the round that carried this state asked the user (`ask`) or only asked for patience (`wait`). */
+  /** Whether the round with this state asked the user (`ask`) or only asked the MCP client to retry (`wait`). */
   phase: z.enum(['ask', 'wait']),
-  /** How many `input_required` results this call has had, this one included. */
+  /** Number of `input_required` results of this call, including this one. */
   round: z.int().min(1),
   /** Seconds since the epoch. */
   exp: z.int(),
@@ -38,7 +38,7 @@ const requestStateSchema = z.strictObject({
 
 export type RequestState = z.infer<typeof requestStateSchema>;
 
-/** What a state is bound to; all of it is compared on the way back. */
+/** Binding of a state; every member is compared on return. */
 export type RequestStateBinding = Pick<RequestState, 'issuer' | 'subject' | 'tool' | 'args'>;
 
 export interface RequestStateCodec {
@@ -46,16 +46,15 @@ export interface RequestStateCodec {
   seal(state: RequestState): Promise<string>;
   /** @throws {InvalidRequestStateError} */
   open(sealed: string): Promise<RequestState>;
-  /** Whether a string has the outer form of ours. Proves nothing. */
+  /** Whether a string looks like a sealed state. Does not verify it. */
   owns(sealed: string): boolean;
 }
 
 /**
- * `requestState` travels through the MCP client, so it is attacker-controlled (MCP 2026-07-28, multi round-trip requests).
- * It is a JWE (RFC 7516; `dir`, A256GCM): integrity keeps it from being altered, encryption keeps the elicitation, the
- * user's identifier and what was typed into forms from being read. It can be replayed until it expires: every replay reads the
- * gateway's stored status and redeems with the same key, so it gets the result that this call already had, and never another
- * one. Single use is enforced in the gateway.
+ * `requestState` travels through the MCP client, so an attacker controls it (MCP 2026-07-28, multi round-trip requests). It is a
+ * JWE (RFC 7516; `dir`, A256GCM), so the MCP client can neither alter it nor read the elicitation, the user's identifier and form
+ * contents. A replay until its expiry reads the gateway's stored status and redeems with the same key, so it gets only the result
+ * that this call already had. The gateway enforces single use.
  */
 export function createRequestStateCodec(keys: readonly StateKey[], now: () => number): RequestStateCodec {
   const [current] = keys;
@@ -76,10 +75,7 @@ export function createRequestStateCodec(keys: readonly StateKey[], now: () => nu
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: TYPE, kid: sealing.kid })
         .encrypt(sealing.key);
       if (sealed.length > MAX_LENGTH)
-        throw new PosternUsageError(
-          'state_too_large',
-          'What this call has to remember between its rounds is too much.',
-        );
+        throw new PosternUsageError('state_too_large', 'The state of this call is too large for requestState.');
       return sealed;
     },
 
@@ -107,8 +103,8 @@ export function assertBinding(state: RequestState, expected: RequestStateBinding
 }
 
 /**
- * Replicas that share an API key share this key without further set-up (HKDF, RFC 5869). Rotating the API key ends the
- * calls in flight; set `stateKeys` where that matters.
+ * Derives the key from the API key (HKDF, RFC 5869), so replicas with the same API key share it. Rotating the API key invalidates
+ * calls in flight; set `stateKeys` to avoid that.
  */
 export function deriveStateKey(apiKey: string): StateKey {
   const derive = (purpose: string, length: number) =>
@@ -129,7 +125,7 @@ async function decrypt(sealed: string, key: Uint8Array): Promise<Uint8Array> {
   }
 }
 
-/** What has been authenticated can still come from another release of this package. */
+/** An authentic state may come from another release of this package. */
 function parse(plaintext: Uint8Array): RequestState {
   let json: unknown;
   try {

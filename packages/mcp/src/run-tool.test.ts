@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { CompletionWaiters } from './completion-waiters.ts';
 import { digest } from './digest.ts';
+import { createEnvironment, type Environment } from './environment.ts';
 import type { GatewayClient } from './gateway-client.ts';
-import { createEnvironment } from './options.ts';
 import type { RequestStateBinding } from './request-state.ts';
-import type { Environment } from './run.ts';
 import { runTool } from './run-tool.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
 import type { LegacySessionCall, ModernCall } from './tool-call.ts';
+import { WaitingReads } from './waiting-reads.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
@@ -30,12 +30,11 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
     closed: new AbortController().signal,
     notifyComplete: async (id: string) => void notified.push(id),
   };
+  const pauses = { limit: 9, sleep: async () => {}, random: () => 1 };
   const waiters = new CompletionWaiters({
     client: whole,
-    limit: 9,
-    now: () => 0,
-    sleep: async () => {},
-    onError: () => {},
+    waitingReads: new WaitingReads(pauses),
+    ...{ ...pauses, now: () => 0, onError: () => {} },
   });
   const outcome = (legacy: Environment['legacy'], elicitUrl: LegacySessionCall['elicitUrl']) => {
     const call: LegacySessionCall = {
@@ -62,9 +61,9 @@ function world(client: Pick<GatewayClient, 'issue' | 'read'>) {
   return { waiters, session, notified, outcome };
 }
 
-test('a notice that overtook this call turns into a second run, not into a promise that cannot be kept', async () => {
+test('runs the handler again if the notice was sent before the response', async () => {
   const pending = exampleElicitation();
-  // The answer to `issue` left the gateway just before the user declined.
+  // The response to `issue` left the gateway just before the user declined.
   const { waiters, session, notified, outcome } = world({
     issue: async () => pending,
     read: async () => exampleElicitation({ status: 'declined' }),
@@ -75,7 +74,7 @@ test('a notice that overtook this call turns into a second run, not into a promi
   expect(notified).toEqual(['el-1']);
 });
 
-test("the stored status comes before an MCP client's refusal", async () => {
+test("the stored status takes precedence over an MCP client's refusal", async () => {
   const completed = { kind: 'authorization' as const, connectionId: 'co-1', provider: 'github', scopes: [] };
   const { outcome } = world({
     issue: async () => exampleElicitation(),
@@ -98,7 +97,7 @@ test.each([
     ...alice,
     tool: 'outcome',
     args: digest(args),
-    steps: [],
+    asks: [],
     open: 'step',
     phase: 'ask',
     round: 1,
@@ -114,7 +113,7 @@ test.each([
         mcpClientName: undefined,
         reportProgress: undefined,
       },
-      requestState: await environment.codec.seal({ ...state, steps: [], exp, ...change }),
+      requestState: await environment.codec.seal({ ...state, asks: [], exp, ...change }),
     };
     return runTool(
       environment,

@@ -1,22 +1,22 @@
 import { digest } from './digest.ts';
+import type { Environment } from './environment.ts';
 import { asError, CapabilityMissingError, ElicitationTimeoutError, PosternUsageError } from './errors.ts';
 import { createGateContext, type GateContext } from './gate-context.ts';
 import { assertBinding, type RequestState } from './request-state.ts';
-import { type Environment, endQuestions, type Run, rememberSteps, startRun } from './run.ts';
 import type { Principal } from './subject.ts';
 import { findError, findSuspension } from './suspension.ts';
-import type { LegacySessionCall, ToolAnswer, ToolCall } from './tool-call.ts';
-import { plainToolResult } from './tool-result.ts';
+import { type LegacySessionCall, plainToolResult, type ToolAnswer, type ToolCall } from './tool-call.ts';
+import { endAsks, rememberAsks, startToolRun, type ToolRun } from './tool-run.ts';
 
 type UrlElicitationRequired = Extract<ToolAnswer, { type: 'url_elicitation_required' }>;
 
 export type ToolOutcome<Result> = { readonly type: 'result'; readonly result: Result } | ToolAnswer;
 
 /**
- * Runs a tool handler once and turns a suspension into the answer of the call's era.
+ * Runs a tool handler once and converts a suspension to the answer of the call's era.
  *
  * @throws {InvalidRequestStateError} before the handler runs
- * @throws whatever else the handler throws
+ * @throws any other error of the handler
  */
 export async function runTool<Result>(
   shared: Environment,
@@ -25,17 +25,16 @@ export async function runTool<Result>(
   handler: (gate: GateContext) => Result | Promise<Result>,
 ): Promise<ToolOutcome<Result>> {
   const environment = inTraceOf(call, shared);
-  // What the gateway says in the course of this call is not older.
-  const startedAt = performance.now();
   let principal: Promise<Principal> | undefined;
   const memoized = () => (principal ??= resolvePrincipal());
   const argsDigest = digest(call.args);
   const requestState = await openRequestState(environment, call, memoized, argsDigest);
-  const runOnce = () => settle(startRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
+  const runOnce = () =>
+    settle(startToolRun({ environment, call, argsDigest, principal: memoized, requestState }), handler);
 
   const outcome = await runOnce();
   if (outcome.type !== 'url_elicitation_required' || call.era !== 'legacy-session') return outcome;
-  return await promiseCompletion({ environment, call, startedAt }, outcome, runOnce);
+  return await promiseCompletion(environment, call, outcome, runOnce);
 }
 
 function inTraceOf({ trace }: ToolCall, environment: Environment): Environment {
@@ -44,17 +43,17 @@ function inTraceOf({ trace }: ToolCall, environment: Environment): Environment {
 }
 
 async function settle<Result>(
-  run: Run,
+  run: ToolRun,
   handler: (gate: GateContext) => Result | Promise<Result>,
 ): Promise<ToolOutcome<Result>> {
   let result: Result;
   try {
     result = await handler(createGateContext(run));
   } catch (error) {
-    await endQuestions(run);
+    await endAsks(run);
     const suspension = findSuspension(error);
     if (suspension !== undefined) {
-      if (suspension.answer.type !== 'input_required') await rememberSteps(run);
+      if (suspension.answer.type !== 'input_required') await rememberAsks(run);
       return suspension.answer;
     }
     if (run.progress.suspension !== undefined) throw swallowed(error);
@@ -63,31 +62,31 @@ async function settle<Result>(
     if (missing !== undefined) return refusalOf(run.call, missing);
     throw error;
   }
-  await endQuestions(run);
+  await endAsks(run);
   if (run.progress.suspension !== undefined) throw swallowed(undefined);
-  // What the handler was given is used up with its result, whatever that says; what it was not given is not.
-  if (needsMemory(run)) await rememberSteps(run, run.progress.interrupted);
+  // A result of the handler uses up the answers that the handler received. Interrupted asks are remembered.
+  if (needsMemory(run)) await rememberAsks(run, run.progress.interrupted);
   return { type: 'result', result };
 }
 
 /**
- * A call that failed on the way to an answer is not over: made again, it goes on where it was. One whose handler failed of
- * itself is over, and what it was given is used up.
+ * A call that failed while waiting for an answer can be repeated and continues where it was. A call whose handler failed has used up
+ * its answers.
  */
-async function rememberInterrupted(run: Run, error: unknown): Promise<void> {
+async function rememberInterrupted(run: ToolRun, error: unknown): Promise<void> {
   const { overdue } = run.progress;
   if (!needsMemory(run)) return;
-  // The next call waits for the same elicitation, with time of its own.
+  // The next call waits for the same elicitation, with its own `timeoutMs`.
   if (overdue !== undefined && findError(error, ElicitationTimeoutError) !== undefined)
-    (await run.steps()).forget(overdue);
-  await rememberSteps(run);
+    (await run.log()).forget(overdue);
+  await rememberAsks(run);
 }
 
 /**
- * What was interrupted is remembered for a call that carries nothing. One that came with a requestState may come with it again, and
- * nothing may go on from both; but a result that may be taken would be lost with this call, and paid for twice.
+ * Interrupted asks are remembered for calls that carry no state. A call with a requestState may return with it, and only one of the two
+ * may continue; but a result that may have been redeemed must not be lost, or the user would pay twice.
  */
-function needsMemory({ progress, requestState }: Run): boolean {
+function needsMemory({ progress, requestState }: ToolRun): boolean {
   return requestState === undefined ? progress.interrupted.size > 0 : progress.unsettled.size > 0;
 }
 
@@ -98,21 +97,14 @@ function refusalOf(call: ToolCall, { message }: CapabilityMissingError): ToolAns
       { type: 'plain', result: plainToolResult(message) };
 }
 
-interface Called {
-  readonly environment: Environment;
-  readonly call: LegacySessionCall;
-  /** Of `performance.now()`. */
-  readonly startedAt: number;
-}
-
 /**
- * −32042 obliges us to send the completion notice afterwards, to this session. The watch begins in the same turn of the
- * event loop in which the answer is written, so the notice cannot overtake it. Where the notice already went out (for a
- * parallel call that was answered with the same elicitation), the status is terminal by now and running the handler again
- * reads it.
+ * After −32042 the completion notice must be sent to this session. The watch begins in the turn of the event loop that writes the
+ * response, so the notice cannot overtake it. If a parallel call with the same elicitation has already caused the notice, the status
+ * is terminal, and running the handler again reads it.
  */
 async function promiseCompletion<Result>(
-  { environment, call, startedAt }: Called,
+  environment: Environment,
+  call: LegacySessionCall,
   answer: UrlElicitationRequired,
   runAgain: () => Promise<ToolOutcome<Result>>,
 ): Promise<ToolOutcome<Result>> {
@@ -120,11 +112,11 @@ async function promiseCompletion<Result>(
     try {
       await environment.sessionReplica?.promise(call.session, { elicitationId, expiresAt });
     } catch (error) {
-      // What other replicas do not know of may not be promised.
+      // The notice may be promised only if the other replicas know about it.
       environment.onBackgroundError(asError(error));
       return undefined;
     }
-    return environment.waiters.watch(call.session, { elicitationId, expiresAt }, startedAt);
+    return environment.waiters.watch(call.session, { elicitationId, expiresAt });
   };
   const watch = await promise(answer);
   if (watch?.phase === 'waiting') return answer;
@@ -134,7 +126,7 @@ async function promiseCompletion<Result>(
   return (await promise(outcome))?.phase === 'waiting' ? outcome : { type: 'plain', result: outcome.fallback };
 }
 
-/** A handler that went on would act without the user's answer, and the user would never see the question. */
+/** A handler that continued would act without the user's answer, and the user would never be asked. */
 function swallowed(cause: unknown): PosternUsageError {
   return new PosternUsageError(
     'suspension_swallowed',

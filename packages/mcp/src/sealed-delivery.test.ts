@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { createEnvironment } from './options.ts';
+import { createEnvironment } from './environment.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { ACCESS_TOKEN } from './testing/contract-connections.ts';
 import { API_KEY } from './testing/contract-gateway.ts';
@@ -30,7 +30,7 @@ async function sealedWorld(decryptionKey: JWK | readonly JWK[], registered: JWK)
   return world;
 }
 
-test.each(Object.entries(kinds))('sealed to %s', async (_kind, { publicJwk, privateJwk }) => {
+test.each(Object.entries(kinds))('opens values sealed to %s', async (_kind, { publicJwk, privateJwk }) => {
   await using world = await sealedWorld(privateJwk, publicJwk);
   const answers: unknown[] = [];
   world.connections.tamper = answer => {
@@ -43,7 +43,7 @@ test.each(Object.entries(kinds))('sealed to %s', async (_kind, { publicJwk, priv
   expect(answers[0]).not.toHaveProperty('accessToken');
 });
 
-test('fetch opens what it is given, and renews it', async () => {
+test('fetch decrypts sealed tokens and refreshes them', async () => {
   const { publicJwk, privateJwk } = kinds['P-256'];
   await using world = await sealedWorld(privateJwk, publicJwk);
   world.api.accepts = token => token === world.connections.current('co-el-1') && world.connections.renewals === 1;
@@ -52,7 +52,7 @@ test('fetch opens what it is given, and renews it', async () => {
   expect(world.api.statuses).toEqual([401, 200]);
 });
 
-test('while the key is replaced, old and new open', async () => {
+test('opens values sealed to the old or the new key during a rotation', async () => {
   const old = p256();
   const next = kinds.RSA;
   await using world = await sealedWorld([next.privateJwk, old.privateJwk], old.publicJwk);
@@ -72,12 +72,12 @@ describe('refused', () => {
     }
   };
 
-  test('sealed to another key', async () => {
+  test('refuses a value sealed to another key', async () => {
     await using world = await sealedWorld(privateJwk, p256().publicJwk);
     expect(await code(world)).toBe('invalid_response');
   });
 
-  test('the token of another connection, or of another generation', async () => {
+  test('refuses the token of another connection or generation', async () => {
     await using world = await sealedWorld(privateJwk, publicJwk);
     await world.run(gate => gate.authorize('gitlab'));
     world.gateway.end('completed');
@@ -93,7 +93,7 @@ describe('refused', () => {
     expect(await code(world)).toBe(world.connections.current('co-el-1'));
   });
 
-  test('an altered one', async () => {
+  test('refuses an altered value', async () => {
     await using world = await sealedWorld(privateJwk, publicJwk);
     world.connections.tamper = answer =>
       'sealedAccessToken' in answer
@@ -102,7 +102,7 @@ describe('refused', () => {
     expect(await code(world)).toBe('invalid_response');
   });
 
-  test('an open token where a sealed one was asked for', async () => {
+  test('refuses an unsealed token if a sealed one was requested', async () => {
     await using world = await sealedWorld(privateJwk, publicJwk);
     world.connections.tamper = ({ tokenType, scopes, generation }) => ({
       accessToken: ACCESS_TOKEN,
@@ -111,19 +111,19 @@ describe('refused', () => {
     expect(await code(world)).toBe('invalid_response');
   });
 
-  test('no key is registered at the gateway', async () => {
+  test('fails if no key is registered at the gateway', async () => {
     await using world = await accountWorld({ decryptionKey: privateJwk });
     expect(await code(world)).toBe('encryption_key_not_registered');
   });
 
-  test('the operator insists on sealing, and there is no key on this side', async () => {
+  test('fails if the operator requires sealing and this side has no key', async () => {
     await using world = await accountWorld();
     world.connections.encryptionKey = publicJwk;
     world.connections.sealsAlways = true;
     expect(await code(world)).toBe('invalid_options');
   });
 
-  test('meant for another MCP server, where this one knows its id', async () => {
+  test('refuses a value for another MCP server, if this one knows its id', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const environment = (mcpServerId: string) =>
       createEnvironment({
@@ -145,7 +145,7 @@ describe('refused', () => {
   });
 });
 
-describe('keys that cannot decrypt are found at the start, and not quoted', () => {
+describe('rejects keys that cannot decrypt at the start, without quoting them', () => {
   const canary = 'canaryCanaryCanaryCanaryCanaryCanaryCanaryC';
   test.each<[string, JWK | readonly JWK[]]>([
     ['none', []],

@@ -1,17 +1,17 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { compactDecrypt, type JWK } from 'jose';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { GatewayError, PosternUsageError } from './errors.ts';
 
-/** What a sealed result belongs to: an elicitation that was redeemed, or a lasting credential. */
+/** Owner of a sealed result: a redeemed elicitation, or a lasting credential. */
 export type SealedFor =
   | { readonly elicitationId: string }
   | { readonly credentialId: string; readonly generation: number };
 
-/** Opens what the gateway sealed to this MCP server. Both throw `GatewayError` `invalid_response` where that fails. */
+/** Decrypts values that the gateway sealed for this MCP server. Both methods throw `GatewayError` `invalid_response` on failure. */
 export interface SealedOpener {
   accessToken(sealed: string, expected: { connectionId: string; generation: number }): Promise<string>;
-  /** What a user typed: JSON, parsed and not yet checked. */
+  /** The user's input as parsed JSON, not validated. */
   typed(sealed: string, expected: SealedFor): Promise<unknown>;
 }
 
@@ -26,29 +26,29 @@ const MIN_RSA_BITS = 2048;
 const AGREEMENT_CURVES = ['P-256', 'P-384', 'P-521', 'X25519'];
 
 /**
- * @param mcpServerId checked against `aud` where this side knows its own id
+ * @param mcpServerId compared with `aud` if this MCP server's id is known
  * @throws {PosternUsageError} `invalid_options` for a key that cannot decrypt
  */
 export function createSealedOpener(jwks: readonly JWK[], mcpServerId: string | undefined): SealedOpener {
   if (jwks.length === 0) throw unfit();
   const keys = jwks.map(jwk => ({ key: privateKey(jwk), alg: keyManagement(jwk) }));
 
-  // Anybody can encrypt to a public key; that it came over our authenticated connection is what makes it the gateway's. The
-  // header keeps apart what the gateway sealed for different things.
+  // Anyone can encrypt to a public key; the authenticated connection shows that the value comes from the gateway. The header binds the
+  // value to its purpose.
   const audience = mcpServerId === undefined ? z.string() : z.literal(mcpServerId);
 
   async function open(sealed: string, header: z.ZodType): Promise<string> {
     for (const { key, alg } of keys) {
       const opened = await compactDecrypt(sealed, key, {
-        // Left to the recipient by RFC 7516: of all that a JWE could be, what the gateway makes for this key.
+        // Accepts only the algorithms that the gateway uses with this key.
         keyManagementAlgorithms: [alg],
         contentEncryptionAlgorithms: ['A256GCM'],
-      }).catch(() => undefined); // Whatever is wrong, the next key is tried; the library's error may quote the header.
+      }).catch(() => undefined); // Tries the next key on any error; the library's error may quote the header.
       if (opened === undefined) continue;
       if (!header.safeParse(opened.protectedHeader).success) break;
       return new TextDecoder().decode(opened.plaintext);
     }
-    throw new GatewayError('invalid_response', 'What the gateway sealed could not be opened.');
+    throw new GatewayError('invalid_response', 'Cannot decrypt a value that the gateway sealed.');
   }
 
   return {
@@ -70,8 +70,8 @@ export function createSealedOpener(jwks: readonly JWK[], mcpServerId: string | u
       try {
         return JSON.parse(text);
       } catch {
-        // The cause would quote what was typed.
-        throw new GatewayError('invalid_response', 'The gateway gave an answer outside its contract.');
+        // The cause would quote the user's input.
+        throw new GatewayError('invalid_response', 'The gateway returned an invalid response.');
       }
     },
   };
@@ -99,4 +99,29 @@ function privateKey(jwk: JWK): KeyObject {
 function unfit(): PosternUsageError {
   const kinds = `RSA of at least ${MIN_RSA_BITS} bits, EC (P-256, P-384, P-521) or OKP (X25519)`;
   return new PosternUsageError('invalid_options', `decryptionKey: private JWKs are needed: ${kinds}.`);
+}
+
+/**
+ * Returns the user's input, decrypted if it is sealed. With a decryption key, refuses unsealed input: a proxy must not get it by
+ * removing `sealed` from the request.
+ */
+export async function typedOf(
+  sealedOpener: SealedOpener | undefined,
+  owner: SealedFor,
+  body: object | undefined,
+): Promise<unknown> {
+  const sealed = sealedIn(body);
+  if (sealed !== undefined) {
+    if (sealedOpener !== undefined) return await sealedOpener.typed(sealed, owner);
+    throw new PosternUsageError('invalid_options', 'The gateway seals what users type: set decryptionKey.');
+  }
+  if (sealedOpener !== undefined)
+    throw new GatewayError('invalid_response', 'The gateway returned unsealed user input.');
+  if (body !== undefined && 'values' in body) return body.values;
+  return body !== undefined && 'content' in body ? body.content : undefined;
+}
+
+function sealedIn(body: object | undefined): string | undefined {
+  if (body !== undefined && 'sealedValues' in body) return String(body.sealedValues);
+  return body !== undefined && 'sealedResult' in body ? String(body.sealedResult) : undefined;
 }

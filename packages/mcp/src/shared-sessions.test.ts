@@ -2,15 +2,18 @@ import { expect, test } from 'vitest';
 import { CompletionWaiters, type WatchedElicitation } from './completion-waiters.ts';
 import { createSessionReplica } from './shared-sessions.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
+import { WaitingReads } from './waiting-reads.ts';
 
 const declined = exampleElicitation({ status: 'declined' });
+const pauses = { limit: 9, sleep: async () => {}, random: () => 1 };
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** One replica that holds the sessions of two MCP clients. */
+/** A replica that holds the sessions of two MCP clients. */
 function setUp() {
   const waiters = new CompletionWaiters({
     client: { read: async () => declined },
-    ...{ limit: 9, now: () => 0, sleep: async () => {}, onError: () => {} },
+    waitingReads: new WaitingReads(pauses),
+    ...{ ...pauses, now: () => 0, onError: () => {} },
   });
   let added: (sessionId: string, elicitation: WatchedElicitation) => void = () => {};
   const known = new Map<string, WatchedElicitation[]>();
@@ -34,7 +37,7 @@ function setUp() {
   return { replica, waiters, notified, session };
 }
 
-test('S13: a completion notice goes to the MCP session that waits, and to no other session of the replica', async () => {
+test('S13: a completion notice goes only to the waiting MCP session of the replica', async () => {
   const { replica, notified, session } = setUp();
   const [bob, alice] = [session('bob'), session('alice')];
   await replica.resume(bob);

@@ -1,31 +1,32 @@
 import type { CompletionWaiters, WatchedElicitation } from './completion-waiters.ts';
-import type { LegacySession } from './legacy-session-port.ts';
+import type { LegacySession } from './legacy-session.ts';
 
 /**
- * Where the replicas of one MCP server tell each other which MCP session (revision 2025-11-25) waits for which elicitation. Needed
- * where a session's calls and its stream may be on different replicas, and only there. With Redis: a hash per session that expires,
- * and a channel.
+ * Shares between the replicas of an MCP server which MCP session (revision 2025-11-25) waits for which elicitation. Needed only
+ * if a session's calls and its stream may reach different replicas. With Redis: an expiring hash per session, and a channel.
  */
 export interface SharedSessions {
-  /** Keeps it until it has expired, and tells every replica. */
+  /** Stores it until it expires, and notifies every replica. */
   add(sessionId: string, elicitation: WatchedElicitation): Promise<void>;
-  /** All that was added for the session and has not expired. */
+  /** Lists the unexpired elicitations of the session. */
   list(sessionId: string): Promise<readonly WatchedElicitation[]>;
-  /** Tells of everything that is added from now on, on whichever replica. */
+  /** Calls the listener for every later `add`, on any replica. */
   subscribe(listener: (sessionId: string, elicitation: WatchedElicitation) => void): void;
 }
 
-/** The sessions of this replica among those that all replicas know. */
+/** The sessions of this replica. */
 export interface SessionReplica {
-  /** Before the MCP client is told that there will be a notice. */
+  /** Call this before promising the notice to the MCP client. */
   promise(session: LegacySession, elicitation: WatchedElicitation): Promise<void>;
-  /** The session's stream is opened here: what it waits for is waited for here from now on, and what it missed is told. */
+  /**
+   * Call this when the session's stream opens here. Waits for the session's elicitations and sends the notices that it missed.
+   */
   resume(session: LegacySession): Promise<void>;
 }
 
 /**
- * Milliseconds. The replica that asks answers first: a notice of what the MCP client has not heard of is ignored. And a session
- * that is about to have its stream has it by then.
+ * Delay in milliseconds before this replica watches. The MCP client ignores a notice that arrives before the response with the
+ * elicitation, and a stream that is being opened is open by then.
  */
 const HEAD_START_MS = 1_000;
 
@@ -46,7 +47,7 @@ export function createSessionReplica(
   }
 
   function soon(session: LegacySession, work: () => unknown): void {
-    // Rejects with the end of the session, and then there is nobody to tell.
+    // Rejects when the session ends; then no notice is needed.
     delay(HEAD_START_MS, session.closed).then(work, () => undefined);
   }
 

@@ -6,7 +6,7 @@ const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 const unavailable = { code: 'subject_unavailable' };
 const token = new UnsecuredJWT({ iss: alice.issuer, sub: alice.subject }).encode();
 
-test('default: iss and sub that the token verifier put into extra', async () => {
+test('default: uses iss and sub that the token verifier stored in extra', async () => {
   const authInfo = { token: 'opaque', extra: { iss: alice.issuer, sub: alice.subject } };
   expect(await resolvePrincipal(undefined, authInfo, {})).toEqual({ ...alice, input: alice });
 });
@@ -21,7 +21,7 @@ test.each([
   await expect(resolvePrincipal(undefined, authInfo, {})).rejects.toMatchObject(unavailable);
 });
 
-test('access-token: passed on for the gateway to verify, bound by its claims', async () => {
+test('access-token: forwards the token for the gateway to verify, bound by its claims', async () => {
   expect(await resolvePrincipal('access-token', { token }, {})).toEqual({ ...alice, input: { accessToken: token } });
 });
 
@@ -35,12 +35,12 @@ test.each([undefined, { token: 'opaque-token' }, { token: new UnsecuredJWT({ iss
   },
 );
 
-test('fixed: serves one person, and nobody who brings a token', async () => {
+test('a fixed subject refuses requests with an access token', async () => {
   expect(await resolvePrincipal(alice, undefined, {})).toEqual({ ...alice, input: alice });
   await expect(resolvePrincipal(alice, { token }, {})).rejects.toMatchObject(unavailable);
 });
 
-test('function: sees the context; no user is no answer', async () => {
+test('function: gets the context, and fails without a user', async () => {
   const bySession = async (context: { user?: string }) =>
     context.user === undefined ? undefined : { ...alice, subject: context.user };
   expect(await resolvePrincipal(bySession, undefined, { user: 'bob' })).toMatchObject({ subject: 'bob' });

@@ -1,6 +1,6 @@
 import { issuerSchema, subjectIdentifierSchema, subjectSchema } from '@postern/api';
 import { decodeJwt } from 'jose';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { SubjectUnavailableError } from './errors.ts';
 
 export interface Subject {
@@ -10,18 +10,18 @@ export interface Subject {
   readonly subject: string;
 }
 
-/** What both SDKs report about a validated MCP access token. */
+/** The facts that both SDKs report about a validated MCP access token. */
 export interface AuthInfo {
   readonly token: string;
   readonly extra?: Record<string, unknown> | undefined;
 }
 
 /**
- * Where the user of a call comes from:
- * - omitted: `authInfo.extra.iss` and `authInfo.extra.sub`, put there by the MCP server's token verifier;
- * - `'access-token'`: the token, which the MCP server has verified, is passed on and the gateway verifies it again (it must be a JWT, RFC 9068, so
- *   that issuer and subject can be read from it here as well);
- * - an object: one fixed person, for stdio and loopback; refused as soon as a request carries an access token;
+ * Source of the user of a call:
+ * - omitted: `authInfo.extra.iss` and `authInfo.extra.sub`, set by the MCP server's token verifier;
+ * - `'access-token'`: the token, which the MCP server has verified. The gateway verifies it again. It must be a JWT (RFC 9068),
+ *   so that this package can read issuer and subject from it too;
+ * - an object: one fixed user, for stdio and loopback; refused if a request has an access token;
  * - a function of the SDK's handler context.
  */
 export type SubjectOption<Context> =
@@ -29,7 +29,7 @@ export type SubjectOption<Context> =
   | Subject
   | ((context: Context) => Subject | undefined | Promise<Subject | undefined>);
 
-/** The user of one call: who it is, and how the gateway is told. */
+/** The user of one call, and the subject as it is sent to the gateway. */
 export interface Principal extends Subject {
   readonly input: Subject | { readonly accessToken: string };
 }
@@ -46,33 +46,30 @@ export async function resolvePrincipal<Context>(
   if (option === 'access-token') return fromAccessToken(authInfo);
   if (option !== undefined) {
     if (authInfo !== undefined) {
-      throw new SubjectUnavailableError(
-        'A fixed `subject` serves one person, but this request carries an access token of its own.',
-      );
+      throw new SubjectUnavailableError('A fixed `subject` serves one person, but this request has an access token.');
     }
     return known(option, 'The fixed `subject` is not valid.');
   }
   if (authInfo === undefined) {
     throw new SubjectUnavailableError('The request carries no verified access token, so there is no user to ask.');
   }
-  const claims = claimsSchema.safeParse(authInfo.extra);
-  if (!claims.success) {
-    throw new SubjectUnavailableError(
-      'The token verifier must put `iss` and `sub` into authInfo.extra, or the `subject` option must be set.',
-    );
-  }
-  return known({ issuer: claims.data.iss, subject: claims.data.sub }, '');
+  const { iss, sub } = authInfo.extra ?? {};
+  return known(
+    { issuer: iss, subject: sub },
+    'The token verifier must put `iss` and `sub` into authInfo.extra, or the `subject` option must be set.',
+  );
 }
 
-function known(subject: Subject | undefined, text: string): Principal {
+/** @throws {SubjectUnavailableError} with this text if the subject is not valid */
+function known(subject: { readonly issuer: unknown; readonly subject: unknown } | undefined, text: string): Principal {
   const parsed = subjectSchema.safeParse(subject && { issuer: subject.issuer, subject: subject.subject });
   if (!parsed.success) throw new SubjectUnavailableError(text);
   return { ...parsed.data, input: parsed.data };
 }
 
 /**
- * The claims say whose `requestState` and whose earlier answers a call may go on with. They are believed because the MCP server
- * has verified the token of this request; the gateway verifies it again before it asks or looks up anything for somebody.
+ * The claims decide whose `requestState` and earlier answers the call may use. They are trusted because the MCP server has verified
+ * the token; the gateway verifies it again before it asks the user or looks anything up.
  */
 function fromAccessToken(authInfo: AuthInfo | undefined): Principal {
   if (authInfo === undefined) throw new SubjectUnavailableError('The request carries no verified access token.');

@@ -2,8 +2,8 @@ import { CapabilityMissingError } from './errors.ts';
 import type { ToolAnswer } from './tool-call.ts';
 
 /**
- * Ends a tool handler early because the user has to be asked first. It is control flow in the clothes of an error: nothing
- * else leaves a plain `async` function. The handler runs again from its first line when the MCP client retries.
+ * Ends a tool handler early because the user has to be asked first. It is an error because nothing else can leave an `async`
+ * function early. The handler runs again from its first line when the MCP client retries.
  */
 export class Suspension extends Error {
   override readonly name = 'ElicitationPending';
@@ -16,8 +16,8 @@ export class Suspension extends Error {
 }
 
 /**
- * For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. True for what this
- * package answers itself: a suspension, and a `CapabilityMissingError`, which a handler may also catch by its class.
+ * For handlers that catch broadly: `catch (error) { if (isElicitationPending(error)) throw error; … }`. True for the
+ * errors that this package converts to a result: a suspension, and a `CapabilityMissingError`, which a handler may also catch by its class.
  */
 export function isElicitationPending(error: unknown): boolean {
   return findSuspension(error) !== undefined || findError(error, CapabilityMissingError) !== undefined;
@@ -27,7 +27,7 @@ export function findSuspension(error: unknown): Suspension | undefined {
   return findError(error, Suspension);
 }
 
-/** A handler may have wrapped it with `cause`; the meaning is the same. */
+/** Also finds an error that a handler wrapped with `cause`. */
 export function findError<E extends Error>(
   error: unknown,
   kind: abstract new (...parameters: never[]) => E,

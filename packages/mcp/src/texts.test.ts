@@ -1,28 +1,27 @@
 import { expect, test } from 'vitest';
+import { confirmationSpec, paymentSpec } from './approvals.ts';
 import { aboutOf } from './ask.ts';
-import { createAuthorizationAsk } from './authorize.ts';
-import { createConfirmationAsk } from './confirm.ts';
-import { createCredentialAsk } from './credential.ts';
-import { createPaymentAsk } from './pay.ts';
-import { type About, englishTexts } from './texts.ts';
+import { authorizationSpec } from './authorize.ts';
+import { credentialSpec } from './credential.ts';
+import { type About, amountText, englishTexts } from './texts.ts';
 
-const authorization = createAuthorizationAsk('forge', {});
-const payment = createPaymentAsk(
+const authorization = authorizationSpec('forge', {});
+const payment = paymentSpec(
   { payee: { name: 'Book Shop' }, amount: { currency: 'EUR', minorUnits: 2490 }, reference: 'A-1' },
   {},
-).ask;
-const confirmation = createConfirmationAsk('Delete repository acme/app', {}).ask;
-const credential = createCredentialAsk(
+).spec;
+const confirmation = confirmationSpec('Delete repository acme/app', {}).spec;
+const credential = credentialSpec(
   { name: 'acme', title: 'API key of Acme', fields: [{ name: 'key', label: 'API key' }] },
   {},
 );
 const abouts: About[] = [
-  ...[authorization, payment, confirmation, credential].map(ask => aboutOf(ask)),
+  ...[authorization, payment, confirmation, credential].map(spec => aboutOf(spec)),
   { kind: 'form', title: 'Which branch?' },
   { kind: 'form', title: undefined },
 ];
 
-test('a provider is named as people know it once the gateway has said so', () => {
+test('texts use the display name of a provider once the gateway has returned it', () => {
   const named = { authorization: { provider: 'forge', providerName: 'Code Forge' } };
   expect(aboutOf(authorization)).toEqual({ kind: 'authorization', provider: 'forge', providerName: 'forge' });
   expect(aboutOf(authorization, {})).toEqual(aboutOf(authorization));
@@ -38,11 +37,11 @@ test.each([
   [payment, 'Approve the payment of 24.90 EUR to Book Shop. Code on the page: K7-4Q'],
   [confirmation, 'Confirm: Delete repository acme/app. Code on the page: K7-4Q'],
   [credential, 'Enter API key of Acme. Code on the page: K7-4Q'],
-])('the question says what is asked: case %#', (ask, text) => {
+])('the text names the subject of the ask: case %#', (ask, text) => {
   expect(englishTexts({ kind: 'ask', about: aboutOf(ask), matchCode: 'K7-4Q' })).toBe(text);
 });
 
-test.each(abouts)('the match code is in every text that leads to the page: $kind', about => {
+test.each(abouts)('every text with a link contains the match code: $kind', about => {
   const link = { url: 'https://gate.example/e/el_1', expiresAt: '2026-01-01T00:00:00Z' };
   expect(englishTexts({ kind: 'ask', about, matchCode: 'K7-4Q' })).toContain('K7-4Q');
   const unfinished = englishTexts({ kind: 'unfinished', about, matchCode: 'K7-4Q', ...link });
@@ -50,7 +49,7 @@ test.each(abouts)('the match code is in every text that leads to the page: $kind
   expect(unfinished).toContain(link.url);
 });
 
-test.each(abouts)('every text is said in other words: $kind', about => {
+test.each(abouts)('all texts differ: $kind', about => {
   const kinds = [
     'declined',
     'cancelled',
@@ -63,11 +62,23 @@ test.each(abouts)('every text is said in other words: $kind', about => {
   expect(new Set(texts).size).toBe(texts.length);
 });
 
-test('what was wrong with an answer is named, without what was typed', () => {
+test('names the faults of form content without quoting it', () => {
   const about: About = { kind: 'form', title: 'Release' };
   expect(englishTexts({ kind: 'question', about, message: undefined, faults: [] })).toBe('Release');
   const faults = [{ path: 'branch', code: 'too_long' as const }];
   expect(englishTexts({ kind: 'question', about, message: 'Ready?', faults })).toBe(
     'Ready? The last answer did not fit: branch',
   );
+});
+
+test.each([
+  ['EUR', 2490, '24.90 EUR'],
+  ['EUR', 5, '0.05 EUR'],
+  ['JPY', 1050, '1050 JPY'],
+  ['KWD', 1, '0.001 KWD'],
+  ['CLF', 12_345, '1.2345 CLF'],
+  ['HUF', 100, '1.00 HUF'],
+  ['USD', 999_999_999_999, '9999999999.99 USD'],
+])('%s %d', (currency, minorUnits, text) => {
+  expect(amountText({ currency, minorUnits })).toBe(text);
 });

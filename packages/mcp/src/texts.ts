@@ -1,13 +1,12 @@
 import type { FormContentFault } from './errors.ts';
-import { amountText } from './minor-units.ts';
 
-/** What the user is asked. */
+/** The subject of a text for the user. */
 export type About =
   | {
       readonly kind: 'authorization';
-      /** As the gateway is configured. */
+      /** The configured name. */
       readonly provider: string;
-      /** As people know it; the same as `provider` as long as the gateway has not said it. */
+      /** Display name; equals `provider` until the gateway has returned it. */
       readonly providerName: string;
     }
   | {
@@ -25,15 +24,15 @@ export type About =
   | { readonly kind: 'credential'; readonly name: string; readonly title: string }
   | { readonly kind: 'form'; readonly title: string | undefined };
 
-/** What is being said, with the facts to say it. */
+/** The required text, with its facts. */
 export type TextContext = { readonly about: About } & (
   | {
-      /** Shown by the MCP client beside the URL, before the user decides to open it. */
+      /** Shown by the MCP client next to the URL, before the user decides to open it. */
       readonly kind: 'ask';
       readonly matchCode: string;
     }
   | {
-      /** The call ends while the user is still busy; a model passes this on, so it carries the link. */
+      /** The call ends while the user is still busy. A model forwards this text, so it contains the link. */
       readonly kind: 'unfinished';
       readonly matchCode: string;
       readonly url: string;
@@ -47,18 +46,18 @@ export type TextContext = { readonly about: About } & (
   /** Progress, while a retry is held. */
   | { readonly kind: 'waiting' }
   | {
-      /** Shown by the MCP client above a form of its own. */
+      /** Shown by the MCP client above a form that it renders itself. */
       readonly kind: 'question';
-      /** The text that the handler wrote for it. */
+      /** The question that the handler wrote. */
       readonly message: string | undefined;
-      /** Why the last answer was not taken; empty the first time. */
+      /** Why the last content was refused; empty at first. */
       readonly faults: readonly FormContentFault[];
     }
 );
 
 /**
- * Writes everything this package says to users. Replace it to translate; keep the match code in `ask` and `unfinished`, and what
- * is asked in both.
+ * Writes all texts for users. Replace it to translate them. Keep the match code in `ask` and `unfinished`, and the subject of the
+ * ask in both.
  */
 export type TextFunction = (context: TextContext) => string;
 
@@ -90,7 +89,7 @@ export const englishTexts: TextFunction = context => {
     case 'question': {
       const question = context.message ?? ask;
       if (context.faults.length === 0) return question;
-      // Names that were not asked for are the MCP client's own.
+      // Unknown names come from the MCP client and are not repeated.
       const asked = context.faults
         .filter(({ path, code }) => path !== '' && code !== 'unknown')
         .map(({ path }) => path);
@@ -99,7 +98,7 @@ export const englishTexts: TextFunction = context => {
   }
 };
 
-/** To the user, and about the user. */
+/** `ask` addresses the user, `todo` speaks about the user. */
 function phrases(about: About): { readonly ask: string; readonly todo: string } {
   switch (about.kind) {
     case 'authorization':
@@ -124,4 +123,29 @@ function phrases(about: About): { readonly ask: string; readonly todo: string } 
 
 function sentence(text: string): string {
   return /[.?!…。？！]$/u.test(text) ? text : `${text}.`;
+}
+
+/** ISO 4217 currencies whose minor unit is not a hundredth, by number of decimals. `Intl` follows CLDR, which differs. */
+const exceptions: Readonly<Record<number, string>> = {
+  0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+  3: 'BHD IQD JOD KWD LYD OMR TND',
+  4: 'CLF UYW',
+};
+
+const decimalsByCurrency = new Map(
+  Object.entries(exceptions).flatMap(([decimals, codes]) => codes.split(' ').map(code => [code, Number(decimals)])),
+);
+
+/** `24.90 EUR`: unambiguous in any language, with all digits. @internal */
+export function amountText({
+  currency,
+  minorUnits,
+}: {
+  readonly currency: string;
+  readonly minorUnits: number;
+}): string {
+  const decimals = decimalsByCurrency.get(currency) ?? 2;
+  const digits = String(minorUnits).padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  return `${decimals === 0 ? whole : `${whole}.${digits.slice(-decimals)}`} ${currency}`;
 }

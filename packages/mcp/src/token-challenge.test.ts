@@ -4,7 +4,7 @@ import { asksForNonce, isTokenRejected, nonceOf } from './token-challenge.ts';
 const answer = (challenge: string | undefined, status = 401) =>
   new Response(null, { status, headers: challenge === undefined ? {} : { 'www-authenticate': challenge } });
 
-describe('is the token rejected', () => {
+describe('isTokenRejected', () => {
   test.each([
     undefined,
     'Bearer',
@@ -16,7 +16,7 @@ describe('is the token rejected', () => {
     'DPoP error="use_dpop_nonce", Bearer error="invalid_token"',
     'Bearer error_description="error=\\"insufficient_scope\\""',
     'Bearer realm="an error=use_dpop_nonce"',
-  ])('yes: %s', challenge => {
+  ])('is true for %s', challenge => {
     expect(isTokenRejected(answer(challenge))).toBe(true);
   });
 
@@ -26,16 +26,16 @@ describe('is the token rejected', () => {
     'DPoP error="use_dpop_nonce"',
     'DPoP algs="ES256 PS256", error="invalid_dpop_proof"',
     'Bearer error="insufficient_user_authentication", max_age=5',
-  ])('no: %s', challenge => {
+  ])('is false for %s', challenge => {
     expect(isTokenRejected(answer(challenge))).toBe(false);
   });
 
-  test('not by another status', () => {
+  test('is false for another status', () => {
     expect(isTokenRejected(answer('Bearer error="invalid_token"', 403))).toBe(false);
   });
 
-  test('a challenge made to be slow to read is read at once', () => {
-    // Far more than an HTTP parser lets through: anything but linear time would not end.
+  test('parses a challenge designed to be slow in linear time', () => {
+    // Far longer than an HTTP parser accepts: only linear time finishes.
     const long = 1_000_000;
     for (const part of ['a', 'a=', 'a="', '\\', '\\"', '"a" ', 'error ', ' '])
       expect(
@@ -44,7 +44,7 @@ describe('is the token rejected', () => {
   });
 });
 
-test('a nonce is asked for with 401 and its error only', () => {
+test('asksForNonce is true only for a 401 with its error', () => {
   expect(asksForNonce(answer('DPoP error="use_dpop_nonce"'))).toBe(true);
   expect(asksForNonce(answer('DPoP error="use_dpop_nonce"', 400))).toBe(false);
   expect(asksForNonce(answer('DPoP error="invalid_token"'))).toBe(false);

@@ -2,7 +2,7 @@
 const PARAMETER = /(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
 
 /**
- * Errors by which an API says that another token of the same kind would fare no better: RFC 6750 section 3.1, RFC 9449 sections
+ * Errors that another token of the same kind would not fix: RFC 6750 section 3.1, RFC 9449 sections
  * 7.1 and 9, RFC 9470 section 3.
  */
 const NOT_THE_TOKENS_FAULT = new Set([
@@ -16,19 +16,19 @@ const NOT_THE_TOKENS_FAULT = new Set([
 /** NQCHAR of RFC 9449 section 8.1. */
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,512}$/;
 
-/** Whether the API turned the access token away, as far as it says. Many a 401 names no reason. */
+/** Whether the API rejected the access token. A 401 without a reason counts as a rejection. */
 export function isTokenRejected(response: Response): boolean {
   if (response.status !== 401) return false;
   const errors = errorsOf(response);
   return errors.length === 0 || !errors.every(error => NOT_THE_TOKENS_FAULT.has(error));
 }
 
-/** RFC 9449 section 9: the API wants the nonce that it sent along in the proof. */
+/** RFC 9449 section 9: the API requires the nonce of this response in the proof. */
 export function asksForNonce(response: Response): boolean {
   return response.status === 401 && errorsOf(response).includes('use_dpop_nonce');
 }
 
-/** The nonce for the next proof. What no proof can carry is left out. */
+/** Returns the nonce for the next proof. Ignores an invalid nonce. */
 export function nonceOf(response: Response): string | undefined {
   const nonce = response.headers.get('dpop-nonce');
   return nonce !== null && NONCE.test(nonce) ? nonce : undefined;

@@ -1,39 +1,37 @@
 import type { RequestedSchema } from '@postern/api';
-import { z } from 'zod';
-import type { LegacySession } from './legacy-session-port.ts';
+import { z } from 'zod/v4';
+import type { LegacySession } from './legacy-session.ts';
 import type { AuthInfo } from './subject.ts';
-import type { PlainToolResult } from './tool-result.ts';
-import type { TraceContext } from './trace-context.ts';
 
 /** The MCP client's answer to a URL-mode request. `accept` means that the URL was opened, never that the user finished. */
 export type ClientAction = 'accept' | 'decline' | 'cancel';
 
-/** The MCP client's answer to a request, whatever its mode. Nothing in it is checked. */
+/** The MCP client's answer to a request, whatever its mode. Not validated. */
 export interface ClientAnswer {
   readonly action: ClientAction;
-  /** Of a form. */
+  /** Content of a form. */
   readonly content: unknown;
 }
 
-/** A question that the MCP client asks itself (form mode). */
-export interface FormQuestion {
+/** A form that the MCP client shows (form mode). */
+export interface FormAsk {
   readonly message: string;
   readonly requestedSchema: RequestedSchema;
 }
 
 interface AnyCall {
-  /** Undefined where the SDK does not say (stdio). */
+  /** Undefined if the SDK does not provide it (stdio). */
   readonly toolName: string | undefined;
-  /** As the tool's schema parsed them. */
+  /** The arguments as parsed by the tool's schema. */
   readonly args: unknown;
-  /** Aborts when the MCP client gives up on this request. The elicitation lives on. */
+  /** Aborts when the MCP client gives up on this request. The elicitation stays open. */
   readonly signal: AbortSignal;
   readonly authInfo: AuthInfo | undefined;
   /** Self-reported; only ever displayed. */
   readonly mcpClientName: string | undefined;
   /** Present when the MCP client asked for progress notifications. */
   readonly reportProgress: ((progress: number, message: string) => Promise<void>) | undefined;
-  /** The trace that the MCP request belongs to; the calls to the gateway go on with it. */
+  /** Trace of the MCP request, which the calls to the gateway continue. */
   readonly trace?: TraceContext | undefined;
 }
 
@@ -59,26 +57,26 @@ export interface LegacySessionCall extends AnyCall {
   readonly declaresUrl: boolean;
   readonly declaresForm: boolean;
   readonly session: LegacySession;
-  /** Sends `elicitation/create` in relation to this request; aborting the signal cancels it at the MCP client. */
+  /** Sends `elicitation/create` in relation to this request. Aborting the signal cancels it at the MCP client. */
   elicitUrl(request: UrlElicitation, signal: AbortSignal): Promise<ClientAction>;
   /** The same in form mode. */
-  elicitForm(question: FormQuestion, signal: AbortSignal): Promise<ClientAnswer>;
+  elicitForm(formAsk: FormAsk, signal: AbortSignal): Promise<ClientAnswer>;
 }
 
-/** A request of revision 2025-11-25 or older of which nothing is known but itself. */
+/** A request of revision 2025-11-25 or older without a session. */
 export interface LegacyStatelessCall extends AnyCall {
   readonly era: 'legacy-stateless';
 }
 
 export type ToolCall = ModernCall | LegacySessionCall | LegacyStatelessCall;
 
-/** What a suspended tool call answers; each SDK adapter writes it down in its own types. */
+/** Answer of a suspended tool call; each SDK adapter translates it into its own types. */
 export type ToolAnswer =
   | {
       readonly type: 'input_required';
       readonly request:
         | { readonly mode: 'url'; readonly url: string; readonly message: string }
-        | ({ readonly mode: 'form' } & FormQuestion)
+        | ({ readonly mode: 'form' } & FormAsk)
         | undefined;
       readonly requestState: string;
     }
@@ -87,14 +85,14 @@ export type ToolAnswer =
       readonly type: 'url_elicitation_required';
       readonly elicitation: UrlElicitation;
       readonly expiresAt: string;
-      /** For when the completion notice cannot be promised. */
+      /** Used if the completion notice cannot be promised. */
       readonly fallback: PlainToolResult;
     }
   /** −32021, revision 2026-07-28 only. */
   | { readonly type: 'capability_missing'; readonly message: string }
   | { readonly type: 'plain'; readonly result: PlainToolResult };
 
-/** An answer as it comes from an MCP client, whatever its content. */
+/** The MCP client's answer with any content. */
 export const clientAnswerSchema = z
   .looseObject({ action: z.enum(['accept', 'decline', 'cancel']), content: z.unknown().optional() })
   .transform(({ action, content }): ClientAnswer => ({ action, content }));
@@ -102,4 +100,45 @@ export const clientAnswerSchema = z
 /** An empty declaration means form mode, the only one there was (both revisions). */
 export function declaresForm(elicitation: Readonly<Record<string, unknown>> | undefined): boolean {
   return elicitation !== undefined && (elicitation['form'] !== undefined || Object.keys(elicitation).length === 0);
+}
+
+/** The part of MCP's `CallToolResult` that this package writes; the same in both eras and both SDKs. */
+export interface PlainToolResult {
+  [key: string]: unknown;
+  content: { type: 'text'; text: string }[];
+  isError: true;
+  _meta?: { [key: string]: unknown } | undefined;
+}
+
+/** Key of the `_meta` hint; its value has `url`, `matchCode` and `expiresAt`. */
+export const ELICITATION_META_KEY = 'dev.postern/elicitation';
+
+/** The text of a plain result, for MCP clients that show only the message of an error. */
+export const textIn = ({ content }: PlainToolResult): string => content.map(({ text }) => text).join('\n');
+
+/**
+ * The tool did not do its work, so the result has `isError`. SDKs also require structured content of a tool with an output schema
+ * unless the result is an error.
+ */
+export function plainToolResult(text: string, meta?: { [key: string]: unknown }): PlainToolResult {
+  return { content: [{ type: 'text', text }], isError: true, _meta: meta };
+}
+
+/** Trace of a request (W3C Trace Context, level 1). */
+export interface TraceContext {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** Version 00 and later ones, which begin alike (section 4.3). All-zero ids are invalid (section 3.2.2). */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+/** Section 3.3: at least 512 characters must be forwarded. Longer values are not, nor any character that could end a header. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+
+/** Reads the trace from the `_meta` of an MCP request. Returns undefined if it is absent or invalid. */
+export function traceContextOf(meta: Readonly<Record<string, unknown>> | undefined): TraceContext | undefined {
+  const { traceparent, tracestate } = meta ?? {};
+  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return undefined;
+  if (typeof tracestate !== 'string' || !TRACESTATE.test(tracestate)) return { traceparent };
+  return { traceparent, tracestate };
 }

@@ -3,8 +3,8 @@ import { HostError } from '../errors.ts';
 import { checkAnswer } from '../requests.ts';
 
 /**
- * A handler whose answers are checked, and which answers `cancel` as soon as nobody waits any longer. It is not asked in a mode
- * that was not declared.
+ * Wraps a handler: validates its answers, returns `cancel` as soon as the request is aborted, and refuses modes that the
+ * host did not declare.
  */
 export function checked(handler: ElicitationHandler, modes: readonly ElicitationRequest['mode'][]): ElicitationHandler {
   return async (request, context) => {
@@ -22,7 +22,7 @@ export function checked(handler: ElicitationHandler, modes: readonly Elicitation
   };
 }
 
-/** Which tools are being called, to name the one behind a pushed request where there is only one. */
+/** Tracks the tool calls in flight. If there is exactly one, a pushed request belongs to it. */
 export class CallsInFlight {
   readonly #names: string[] = [];
 
@@ -40,7 +40,7 @@ export class CallsInFlight {
   }
 }
 
-/** Answers an `elicitation/create` that the SDK hands to the host. */
+/** Handles an `elicitation/create` request from the SDK. */
 export async function answerPushed(p: {
   readonly handler: ElicitationHandler;
   readonly request: ElicitationRequest;
@@ -48,7 +48,5 @@ export async function answerPushed(p: {
   readonly calls: CallsInFlight;
   readonly signal: AbortSignal;
 }) {
-  const toolName = p.calls.only;
-  const context = { mcpServer: p.mcpServer, signal: p.signal, ...(toolName === undefined ? {} : { toolName }) };
-  return await p.handler(p.request, context);
+  return await p.handler(p.request, { mcpServer: p.mcpServer, toolName: p.calls.only, signal: p.signal });
 }

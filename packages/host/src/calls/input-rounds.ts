@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import type { Clock } from '../clock.ts';
 import type { ElicitationAnswer, ElicitationContext, ElicitationHandler } from '../elicitation.ts';
 import { HostError } from '../errors.ts';
@@ -8,17 +8,17 @@ import type { CallLimits } from './limits.ts';
 /** An `input_required` result (2026-07-28, "Multi round-trip requests"). */
 export interface InputRequired {
   readonly inputRequests: Readonly<Record<string, unknown>>;
-  /** Opaque: echoed as it is, and not at all when it was not there. */
-  readonly requestState?: string;
+  /** Opaque. The retry echoes it unchanged, or omits it if it was absent. */
+  readonly requestState?: string | undefined;
 }
 
-/** What a retry carries beside the parameters of the first call. */
+/** The members that a retry adds to the parameters of the first call. */
 export interface RoundAnswer {
   readonly inputResponses?: Readonly<Record<string, unknown>>;
   readonly requestState?: string;
 }
 
-/** An input request that is no elicitation: sampling, roots. */
+/** An input request other than an elicitation: sampling, roots. */
 export interface OtherInputRequest {
   readonly method: string;
   readonly params?: Readonly<Record<string, unknown>> | undefined;
@@ -34,13 +34,13 @@ export interface InputRoundsOptions {
 
 const inputRequest = z.object({ method: z.string(), params: z.record(z.string(), z.unknown()).optional() });
 
-/** As many as a −32042 may name (2025-11-25). */
+/** Maximum number of input requests in one round, as in a −32042 (2025-11-25). */
 const MAX_INPUT_REQUESTS = 20;
 
-/** The rounds of one call. Requests of one round are answered one after the other: one person has one attention. */
+/** Runs the rounds of one call. Handles the requests of a round one at a time, because the user sees one at a time. */
 export class InputRounds {
   readonly #options: InputRoundsOptions;
-  /** URLs the person has consented to in this call, with the number of times they came again. */
+  /** URLs that the user has consented to in this call, and how often the MCP server has repeated each. */
   readonly #consented = new Map<string, number>();
   #asked = 0;
   #pauseMs: number;
@@ -58,15 +58,15 @@ export class InputRounds {
     const state = round.requestState === undefined ? {} : { requestState: round.requestState };
     const entries = Object.entries(round.inputRequests).map(([key, entry]) => [key, parseEntry(entry)] as const);
     if (entries.length === 0 && round.requestState === undefined)
-      throw new HostError('invalid_request', 'the MCP server needs input and does not say which');
+      throw new HostError('invalid_request', 'the MCP server sent an empty round: no input requests and no state');
     if (entries.length > MAX_INPUT_REQUESTS)
-      throw new HostError('too_many_rounds', 'the MCP server asks for too much at once');
+      throw new HostError('too_many_rounds', 'the MCP server sent too many input requests in one round');
 
     const { limits } = this.#options;
     const isWaiting = entries.every(([, entry]) => this.#isConsented(entry));
     if (isWaiting) await this.#pause(context.signal, heldMs);
     else if (++this.#asked > limits.inputRounds)
-      throw new HostError('too_many_rounds', 'the MCP server asks for more and more');
+      throw new HostError('too_many_rounds', 'the MCP server exceeded the limit of input rounds');
     else this.#pauseMs = limits.pollMinMs;
 
     const responses: [string, unknown][] = [];
@@ -100,10 +100,10 @@ export class InputRounds {
     return answer;
   }
 
-  /** An MCP server that sends the same URL every round is waiting for it: nobody wants to be asked every time. */
+  /** Accepts a URL again without asking: an MCP server repeats it every round while it waits for the user. */
   #repeat(url: string, times: number): ElicitationAnswer {
     if (times > this.#options.limits.repeats)
-      throw new HostError('elicitation_loop', 'the MCP server asks for the same page again and again');
+      throw new HostError('elicitation_loop', 'the MCP server repeated the same URL too often');
     this.#consented.set(url, times);
     return { action: 'accept' };
   }
@@ -113,12 +113,12 @@ export class InputRounds {
     if (fulfilInput === undefined)
       throw new HostError(
         'unsupported_input',
-        `this host has no answer to ${JSON.stringify(entry.method.slice(0, 64))}`,
+        `this host does not support ${JSON.stringify(entry.method.slice(0, 64))}`,
       );
     return await fulfilInput(entry, signal);
   }
 
-  /** An MCP server that holds requests sets the pace by itself; the back-off is for those that answer at once. */
+  /** Backs off between rounds. An MCP server that holds requests sets the pace itself, which resets the back-off. */
   async #pause(signal: AbortSignal, heldMs: number): Promise<void> {
     const { limits, clock } = this.#options;
     if (heldMs >= limits.pollMaxMs) this.#pauseMs = limits.pollMinMs;

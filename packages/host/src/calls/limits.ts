@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { HostError } from '../errors.ts';
 
 const milliseconds = z.number().positive().finite();
@@ -14,21 +14,21 @@ const limitsSchema = z.strictObject({
   pollMaxMs: milliseconds.default(5_000),
 });
 
-/** What bounds one tool call that needs the person. Times in milliseconds. */
+/** Limits of one tool call with elicitations. Times are in milliseconds. */
 export interface CallLimits {
-  /** The whole call, people included. Default: 15 minutes. */
+  /** Timeout of the whole call, including the time that users take. Default: 15 minutes. */
   readonly totalMs: number;
-  /** Waiting for a completion notice, per URL (2025-11-25). Then the call is made once more. Default: 10 minutes. */
+  /** Wait for the completion notice of one URL (2025-11-25). Then the tool is called again. Default: 10 minutes. */
   readonly completionMs: number;
-  /** Calls after a −32042 (2025-11-25). Default: 5. */
+  /** Maximum number of calls after a −32042 (2025-11-25). Default: 5. */
   readonly retries: number;
-  /** Rounds that ask for input (2026-07-28). Default: 10. */
+  /** Maximum number of rounds that request new input (2026-07-28). Default: 10. */
   readonly inputRounds: number;
-  /** Rounds that ask for a URL again that was consented to (2026-07-28). They are answered without asking. Default: 10. */
+  /** Maximum number of rounds that repeat a URL after consent, accepted without asking (2026-07-28). Default: 10. */
   readonly repeats: number;
   /**
-   * The pause before a round that only waits (2026-07-28): from `pollMinMs` (default 250) doubling up to `pollMaxMs`
-   * (default 5,000). There is no limit to the number of such rounds but `totalMs`.
+   * The pause before a round without new input (2026-07-28). It starts at `pollMinMs` (default 250) and doubles up to
+   * `pollMaxMs` (default 5,000). Only `totalMs` limits the number of these rounds.
    */
   readonly pollMinMs: number;
   readonly pollMaxMs: number;

@@ -24,7 +24,7 @@ function run(leg: Leg<string>, options: Partial<HostOptions> = {}) {
   return { handler, result: runCall({ leg, ...host, ...facts }) };
 }
 
-test('a call may take longer than a timer of Node.js counts', async () => {
+test('supports a timeout beyond the longest timer of Node.js', async () => {
   const leg = vi.fn<Leg<string>>(async () => ({ result: 'done' }));
   await expect(run(leg, { limits: { totalMs: 2 ** 40 } }).result).resolves.toBe('done');
   expect(leg.mock.calls[0]?.[0].timeoutMs).toBe(2 ** 31 - 1);
@@ -33,13 +33,13 @@ test('a call may take longer than a timer of Node.js counts', async () => {
 test.each<[string, Leg<string>]>([
   ['2026-07-28', async () => ({ inputRequired: { inputRequests: { gate: asking(page) } } })],
   ['2025-11-25', async () => Promise.reject(urlElicitationRequiredError([page]))],
-])('nobody is asked in a mode that was not declared: %s', async (_revision, leg) => {
+])('refuses a mode that was not declared, without calling the handler: %s', async (_revision, leg) => {
   const { handler, result } = run(leg, { modes: ['form'] });
   await expect(result).rejects.toMatchObject({ code: 'invalid_request' });
   expect(handler).not.toHaveBeenCalled();
 });
 
-test('nobody is asked for hundreds of things at once', async () => {
+test('refuses more than 20 input requests in one round, without calling the handler', async () => {
   const entries = Array.from({ length: 21 }, (_, at) => [`k${at}`, asking({ ...page, url: `${page.url}${at}` })]);
   const { handler, result } = run(async () => ({ inputRequired: { inputRequests: Object.fromEntries(entries) } }));
   await expect(result).rejects.toMatchObject({ code: 'too_many_rounds' });

@@ -7,7 +7,7 @@ import { type FulfilInput, type InputRequired, InputRounds, type RoundAnswer } f
 import type { CallLimits } from './limits.ts';
 import { UrlWait } from './url-wait.ts';
 
-/** One request on the wire. `timeoutMs` is what is left of the whole call. */
+/** Sends one request. `timeoutMs` is the remaining time of the whole call. */
 export type Leg<Result> = (p: {
   readonly answer: RoundAnswer;
   readonly timeoutMs: number;
@@ -16,7 +16,7 @@ export type Leg<Result> = (p: {
 
 export interface CallOptions<Result> {
   readonly leg: Leg<Result>;
-  /** Answers are checked already. */
+  /** Its answers are already validated. */
   readonly handler: ElicitationHandler;
   readonly mcpServer: McpServerIdentity;
   readonly toolName: string;
@@ -28,14 +28,14 @@ export interface CallOptions<Result> {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The SDKs set timers as they are told, and Node.js fires at once beyond this. */
+/** Longest delay of a Node.js timer, which fires at once beyond it. The SDKs pass timeouts on unchecked. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * One tool call with everything that the person has to do meanwhile, whichever revision the MCP server speaks: −32042 with
- * retries (2025-11-25) and rounds of `input_required` (2026-07-28).
+ * Runs one tool call and handles its elicitations in both revisions: −32042 with retries (2025-11-25) and rounds of
+ * `input_required` (2026-07-28).
  *
- * @throws whatever the MCP server and the SDK throw, unchanged, a −32042 of another kind included
+ * @throws errors of the MCP server and of the SDK, unchanged, including a −32042 that is no elicitation
  * @throws {HostError} see {@link HostErrorCode}
  */
 export async function runCall<Result>(options: CallOptions<Result>): Promise<Result> {
@@ -46,7 +46,7 @@ export async function runCall<Result>(options: CallOptions<Result>): Promise<Res
   const signal = AbortSignal.any(signals);
   const startedAt = clock.now();
   void clock.wait(limits.totalMs, over.signal).then(() => {
-    if (!over.signal.aborted) timeout.abort(new HostError('call_timeout', 'the call took longer than allowed'));
+    if (!over.signal.aborted) timeout.abort(new HostError('call_timeout', 'the call exceeded its timeout'));
   });
 
   const context = { mcpServer: options.mcpServer, toolName: options.toolName, signal };
@@ -72,13 +72,13 @@ export async function runCall<Result>(options: CallOptions<Result>): Promise<Res
         const required = readUrlElicitationRequired(error);
         if (required === undefined) throw error;
         if (++retries > limits.retries)
-          throw new HostError('too_many_rounds', 'the MCP server asks for more and more', { cause: error });
+          throw new HostError('too_many_rounds', 'the MCP server exceeded the limit of retries', { cause: error });
         for (const request of required) await urls.settle(request, context);
         answer = {};
       }
     }
   } catch (error) {
-    // The SDK wraps the reason of an abort in an error of its own.
+    // The SDK wraps the abort reason in its own error.
     if (timeout.signal.aborted) throw timeout.signal.reason;
     throw error;
   } finally {

@@ -3,7 +3,7 @@ import type { Completions } from '../completions.ts';
 import type { CompletionPrompt, ElicitationContext, ElicitationHandler, UrlElicitation } from '../elicitation.ts';
 import { ElicitationRefusedError, HostError } from '../errors.ts';
 
-/** How the wait for one URL came to its end. */
+/** What ended the wait for one URL: the completion notice, the user or the timeout. */
 type Ending = 'notice' | 'person' | 'time';
 
 interface Visited {
@@ -20,13 +20,13 @@ export interface UrlWaitOptions {
   readonly clock: Clock;
 }
 
-/** An MCP server may change id or URL while it means the same. */
+/** Matches by id or by URL, because an MCP server may change one of them between calls. */
 const isSame = (one: UrlElicitation, other: UrlElicitation) =>
   one.elicitationId === other.elicitationId || one.url === other.url;
 
 /**
- * The URLs of one tool call under revision 2025-11-25: each is consented to once and then awaited. What comes back tells
- * whether it is worth going on.
+ * Tracks the URLs of one tool call (2025-11-25). The user consents to each URL once, then the host awaits its completion.
+ * A URL that the MCP server requests again afterwards ends the call or asks the user again.
  */
 export class UrlWait {
   readonly #options: UrlWaitOptions;
@@ -37,21 +37,24 @@ export class UrlWait {
   }
 
   /**
-   * Resolves when the call may be made again.
+   * Resolves when the tool may be called again.
    *
-   * @throws {ElicitationRefusedError} the person declined, dismissed, or gave up waiting
-   * @throws {HostError} `elicitation_loop` asked again after its completion notice; `elicitation_pending` asked again after
-   * its time
+   * @throws {ElicitationRefusedError} the user declined, dismissed, or stopped waiting
+   * @throws {HostError} `elicitation_loop` if the URL is requested again after its completion notice, `elicitation_pending`
+   * if it is requested again after the timeout
    */
   async settle(request: UrlElicitation, context: ElicitationContext): Promise<void> {
     const known = this.#visited.find(visited => isSame(visited.request, request));
     if (known?.ending === 'notice')
-      throw new HostError('elicitation_loop', 'the MCP server asks again for what it has called complete');
+      throw new HostError(
+        'elicitation_loop',
+        'the MCP server requested an elicitation again after reporting it complete',
+      );
     if (known?.ending === 'time')
-      throw new HostError('elicitation_pending', 'the browser part was not over in time; call again later');
+      throw new HostError('elicitation_pending', 'the elicitation was not completed in time; call again later');
 
     if (known !== undefined) {
-      // The person was early. Nothing is opened a second time.
+      // The user continued too early. Never open the page twice.
       known.attempt += 1;
       known.ending = await this.#wait(request, context, known.attempt);
       return;

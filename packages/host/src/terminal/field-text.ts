@@ -6,7 +6,7 @@ export interface Option {
   readonly title: string;
 }
 
-/** What can be chosen; undefined where something is typed. */
+/** Returns the options of a choice, or undefined for a typed field. */
 export function optionsOf(property: PropertySchema): readonly Option[] | undefined {
   if (property.type === 'array')
     return 'enum' in property.items ? property.items.enum.map(untitled) : property.items.anyOf.map(titled);
@@ -23,7 +23,7 @@ const titled = (option: { readonly const: string; readonly title: string }): Opt
   title: option.title,
 });
 
-/** The title with the name that is sent, so that one cannot pass for the other. */
+/** Returns the title with the field name, so a title cannot imitate another field. */
 export function labelOf(name: string, property: PropertySchema): string {
   const shown = inertLine(name, 64) || '(no name)';
   const title = inertLine(property.title ?? '', 120);
@@ -37,7 +37,7 @@ export function optionLines(options: readonly Option[]): readonly string[] {
   return options.map((option, at) => `    ${String(at + 1).padStart(width)}  ${optionText(option)}`);
 }
 
-/** A value as a person reads it, on one line. */
+/** Formats a value for users, on one line. */
 export function valueText(property: PropertySchema, value: FormValue): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return String(value);
@@ -50,7 +50,7 @@ export function valueText(property: PropertySchema, value: FormValue): string {
   return value.length === 0 ? '(none)' : value.map(text).join(', ');
 }
 
-/** What fits, in words: `text, 1 to 80 characters`. */
+/** Describes the accepted values: `text, 1 to 80 characters`. */
 export function kindText(property: PropertySchema): string {
   switch (property.type) {
     case 'boolean':

@@ -11,7 +11,7 @@ type Ending = 'decline' | 'cancel';
 const SECRET_WARNING =
   'Careful: this seems to ask for a password, key or token. What you type goes through this program to the MCP server. Leave it out or :decline.';
 
-/** Asks field by field, then shows everything once more before it is sent. */
+/** Asks for each field, then shows all values for review before submitting them. */
 export class FormDialogue {
   readonly #lines: PlainConsole;
   readonly #signal: AbortSignal;

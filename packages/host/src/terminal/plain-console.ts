@@ -3,8 +3,8 @@ import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Lines in and out. The terminal's own line editing is used: nothing moves the cursor, so that screen readers, logs and pipes
- * read what a person sees, and no history keeps what was typed.
+ * Reads and writes lines with the terminal's own line editing. It never moves the cursor, so screen readers, logs and pipes
+ * get the same text as the user, and it keeps no history of the input.
  */
 export class PlainConsole {
   readonly #lines: Interface;
@@ -18,7 +18,7 @@ export class PlainConsole {
     this.#lines.once('close', () => this.#ended.abort());
   }
 
-  /** Aborts when the input has ended: nobody can answer any more. */
+  /** Aborts when the input has ended, so no answer can follow. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
@@ -28,8 +28,8 @@ export class PlainConsole {
   }
 
   /**
-   * One answer, trimmed; undefined when `signal` aborts or the input has ended. Lines that come while nothing is asked are
-   * dropped on purpose: neither typing ahead nor a paste of several lines may say yes to what nobody has seen.
+   * Returns one answer, trimmed, or undefined when `signal` aborts or the input has ended. Drops lines that arrive between
+   * questions on purpose: neither typing ahead nor a paste of several lines may approve a question before it is shown.
    */
   async ask(question: string, signal: AbortSignal): Promise<string | undefined> {
     const stop = AbortSignal.any([signal, this.#ended.signal]);
@@ -41,13 +41,13 @@ export class PlainConsole {
         .trim();
     } catch (error) {
       if (!stop.aborted) throw error;
-      // The cursor stands behind a question that nobody will answer.
+      // The cursor is still on the line of the abandoned question.
       this.tell('');
       return undefined;
     }
   }
 
-  /** Runs one dialogue at a time: questions of two elicitations must not mix. */
+  /** Runs one dialogue at a time, so prompts of two elicitations never mix. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#queue.then(work);
     this.#queue = turn.catch(() => undefined);

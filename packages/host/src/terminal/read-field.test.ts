@@ -21,7 +21,7 @@ const tags: PropertySchema = {
   items: { type: 'string', enum: ['bug', 'docs', 'ui'] },
 };
 
-describe('what a line means for a field', () => {
+describe('readField', () => {
   test.each<[PropertySchema, string, boolean, FieldReading | 'fault']>([
     [{ type: 'string' }, 'hello', true, value('hello')],
     [{ type: 'string' }, '', true, fault],
@@ -63,7 +63,7 @@ describe('what a line means for a field', () => {
     else expect(reading).toEqual(expected);
   });
 
-  test('a pattern is shown, and left to the MCP server to match', () => {
+  test('shows a pattern and leaves its check to the MCP server', () => {
     const property = { type: 'string', pattern: '^(a+)+$', maxLength: 30 } as const;
     expect(kindText(property)).toContain('^(a+)+$');
     expect(readField({ name: 'code', property, isRequired: true }, `${'a'.repeat(29)}!`).type).toBe('value');

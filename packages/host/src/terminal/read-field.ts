@@ -12,10 +12,10 @@ export interface Field {
   readonly isRequired: boolean;
 }
 
-/** Leaves a field out though it has a default. */
+/** Input that leaves a field empty despite its default. */
 export const SKIP = ':skip';
 
-/** What one line of input means for a field. An empty line takes the default. A leading `::` is a typed colon. */
+/** Parses one line of input for a field. An empty line takes the default. A leading `::` stands for a typed colon. */
 export function readField({ name, property, isRequired }: Field, line: string): FieldReading {
   if (line === '') {
     if (property.default !== undefined) return { type: 'value', value: property.default };
@@ -51,7 +51,7 @@ function toValue(property: PropertySchema, line: string): FormValue | undefined 
   }
 }
 
-/** A number always counts as the place in the list: a value that looks like another place cannot be picked by mistake. */
+/** Reads a number as a position in the list, so a value that looks like a number is never picked by mistake. */
 function choice(options: readonly Option[], text: string): string | undefined {
   if (/^\d+$/.test(text)) return options[Number(text) - 1]?.value;
   return options.find(({ value, title }) => value === text || title === text)?.value;

@@ -43,7 +43,7 @@ const form = formOf(
 );
 
 describe('a form', () => {
-  test('is asked field by field, with defaults on Enter, and reviewed', async () => {
+  test('is filled in field by field, with defaults on Enter, and reviewed', async () => {
     const { action, person } = await answer(form, ['ab', 'Broken', '', '1,3', '1', '', 's']);
     expect(action).toEqual({
       action: 'accept',
@@ -83,11 +83,11 @@ describe('a form', () => {
     ['decline', ['Broken', '', '', '', '', 'd']],
     ['cancel', ['Broken', '', '', '', '', 'c']],
     ['decline', ['Broken', '', '', '', '', 'e 2', ':decline']],
-  ])('can be left with %s at %j', async (action, lines) => {
+  ])('can be ended with %s at %j', async (action, lines) => {
     expect((await answer(form, lines)).action).toEqual({ action });
   });
 
-  test('warns of a field that looks like a secret, and of such a message', async () => {
+  test('warns of a field or a message that seems to ask for a secret', async () => {
     const secret = formOf({ apiKey: { type: 'string' }, note: { type: 'string' } });
     const warned = await answer(secret, ['', '', 's']);
     expect(warned.person.text.match(/Careful:/g)).toHaveLength(1);
@@ -97,14 +97,14 @@ describe('a form', () => {
     expect((await answer(form, [':d'])).person.text).not.toContain('Careful:');
   });
 
-  test('without fields is a question of its own', async () => {
+  test('without fields asks for consent only', async () => {
     expect((await answer(formOf({}), ['s'])).action).toEqual({ action: 'accept', content: {} });
     expect((await answer(formOf({}), ['d'])).action).toEqual({ action: 'decline' });
   });
 });
 
 describe('a URL', () => {
-  test('is opened after consent, and only then', async () => {
+  test('is opened only after consent', async () => {
     const { action, opened, person } = await answer(url, ['', 'maybe', 'y']);
     expect(action).toEqual({ action: 'accept' });
     expect(opened).toEqual(['https://gate.example.com/e/1']);
@@ -119,24 +119,24 @@ describe('a URL', () => {
     ['decline', ':decline'],
     ['cancel', 'c'],
     ['cancel', ':c'],
-  ])('is left alone on %s', async (action, line) => {
+  ])('is not opened on %s', async (action, line) => {
     const answered = await answer(url, [line]);
     expect(answered).toMatchObject({ action: { action }, opened: [] });
   });
 
-  test('that is no web address is declined without a question', async () => {
+  test('is declined without a prompt if it is not a web address', async () => {
     const { action, opened, person } = await answer({ ...url, url: 'file:///etc/passwd' }, ['y']);
     expect({ action, opened, unused: person.unused }).toEqual({ action: { action: 'decline' }, opened: [], unused: 1 });
   });
 
-  test('has its domain marked where there are colours', async () => {
+  test('has its domain highlighted on a colour terminal', async () => {
     const person = new ScriptedPerson('n');
     const { terminal } = seat(person, { colour: true });
     await terminal.handler(url, context);
     expect(person.text.split('\u001b[1;7mexample.com\u001b[0m')).toHaveLength(3);
   });
 
-  test('is warned about before the question', async () => {
+  test('shows warnings before the question', async () => {
     const { person } = await answer({ ...url, url: 'http://github.com@gіthub.com:81/' }, ['n']);
     const warnings = person.lines.filter(line => line.startsWith('  Careful:'));
     expect(warnings).toHaveLength(4);
@@ -144,7 +144,7 @@ describe('a URL', () => {
     expect(warnings.join()).toContain('xn--');
   });
 
-  test('is never touched before the person has consented, and by nobody but the browser afterwards', async () => {
+  test('is requested only by the browser, and only after the user has consented', async () => {
     let requests = 0;
     const page = createServer((_request, response) => {
       requests += 1;
@@ -173,12 +173,12 @@ describe('a URL', () => {
       requests: 0,
       opened: [address],
     });
-    // The server does count: this is what a prefetch would have looked like.
+    // Proves that the server counts: a prefetch would look like this request.
     await fetch(address);
     expect({ connections, requests }).toEqual({ connections: 1, requests: 1 });
   });
 
-  test('that no browser could be started for is left to the person', async () => {
+  test('is left for the user to open if no browser can be started', async () => {
     const person = new ScriptedPerson('y');
     const { terminal } = seat(person, { openUrl: async () => false });
     expect(await terminal.handler(url, context)).toEqual({ action: 'accept' });
@@ -187,7 +187,7 @@ describe('a URL', () => {
 });
 
 describe('the dialogue', () => {
-  test('runs out of time as cancel', async () => {
+  test('returns cancel after the timeout', async () => {
     const clock = new ManualClock();
     const person = new ScriptedPerson(() => {
       clock.advance(60_000);
@@ -198,7 +198,7 @@ describe('the dialogue', () => {
     expect(opened).toEqual([]);
   });
 
-  test('ends as cancel when the MCP server gives up or the input ends', async () => {
+  test('returns cancel when the MCP server aborts or the input ends', async () => {
     const givenUp = new AbortController();
     const person = new ScriptedPerson(
       () => void givenUp.abort(),
@@ -210,7 +210,7 @@ describe('the dialogue', () => {
     expect(await terminal.handler(url, context)).toEqual({ action: 'cancel' });
   });
 
-  test('takes one elicitation at a time', async () => {
+  test('handles one elicitation at a time', async () => {
     const person = new ScriptedPerson('y', 'n');
     const { terminal, opened } = seat(person);
     const second: UrlElicitation = { ...url, url: 'https://other.example/' };
@@ -219,13 +219,13 @@ describe('the dialogue', () => {
     expect(opened).toEqual(['https://gate.example.com/e/1']);
   });
 
-  test('a paste of several lines says yes to nothing that was not asked', async () => {
+  test('a paste of several lines approves no later question', async () => {
     const person = new ScriptedPerson('Broken\n\n\n\n\ns', ':d');
     const { terminal } = seat(person);
     expect(await terminal.handler(form, context)).toEqual({ action: 'decline' });
   });
 
-  test('lets the person end the wait for the browser', async () => {
+  test('lets the user end the wait for the browser', async () => {
     const person = new ScriptedPerson('?', '', 'c');
     const { terminal } = seat(person);
     const over = new AbortController();
@@ -237,7 +237,7 @@ describe('the dialogue', () => {
     expect(await third).toBeUndefined();
   });
 
-  test('a hostile form is text on lines', async () => {
+  test('renders a hostile form as plain lines of text', async () => {
     const hostile = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (message, title, description) => {
@@ -255,7 +255,7 @@ describe('the dialogue', () => {
     );
   });
 
-  test('nothing from an MCP server reaches the terminal as anything but text, on lines that are marked as its own', async () => {
+  test('prints text of an MCP server only as plain text on lines marked as quoted', async () => {
     const hostile = fc.string({ unit: 'binary', maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (message, name, tail) => {

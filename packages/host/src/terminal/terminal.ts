@@ -19,30 +19,30 @@ export interface TerminalOptions {
   /** Default: standard input and output. */
   readonly input?: Readable;
   readonly output?: Writable & { isTTY?: boolean };
-  /** Whether the domain may be marked with escape sequences. Default: on a terminal without `NO_COLOR`. */
+  /** Whether to highlight the domain with escape sequences. Default: true on a terminal without `NO_COLOR`. */
   readonly colour?: boolean;
-  /** Default: the system browser. Called with what the person has consented to, and with nothing else. */
+  /** Called only with URLs that the user has consented to. Default: opens the system browser. */
   readonly openUrl?: OpenUrl;
-  /** How long one question stands before the answer is `cancel`. Default: 10 minutes. */
+  /** Timeout of one question, after which the answer is `cancel`. Default: 10 minutes. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
 }
 
-/** The person at a terminal. */
+/** The user at a terminal. */
 export interface Terminal extends Disposable {
   readonly handler: ElicitationHandler;
   /** For {@link HostOptions.completionPrompt}. */
   readonly completionPrompt: CompletionPrompt;
-  /** One line about what happens. Text of others has to be made inert first. */
+  /** Prints one line of status. Untrusted text must be made inert first. */
   tell(...texts: readonly string[]): void;
-  /** One answer, trimmed; undefined when the input has ended or `signal` aborts. It and an elicitation wait for each other. */
+  /** Returns one answer, trimmed, or undefined when the input ends or `signal` aborts. Runs after pending elicitations. */
   ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
   close(): void;
 }
 
 /**
- * Asks a person, line by line: readable by a screen reader and through a pipe. What an MCP server writes is quoted and can
- * neither move the cursor nor look like this program's own words. One elicitation is answered at a time.
+ * Creates a line-based dialogue that works with screen readers and pipes. Text of MCP servers is quoted: it can neither move
+ * the cursor nor imitate the host's own text. Handles one elicitation at a time.
  */
 export function createTerminal(options: TerminalOptions = {}): Terminal {
   const { input = process.stdin, output = process.stdout, clock = systemClock, timeoutMs = 10 * 60_000 } = options;

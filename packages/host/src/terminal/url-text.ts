@@ -1,7 +1,7 @@
 import { inertLine } from '../inert.ts';
 import type { InspectedUrl, UrlWarning } from '../url/inspect-url.ts';
 
-/** The whole address first, and what it comes down to last, right above the question. */
+/** Renders the full URL first, and its host and warnings last, right above the question. */
 export function urlLines(url: InspectedUrl, p: { colour: boolean }): readonly string[] {
   const mark = (text: string) => (p.colour && text !== '' ? `\u001b[1;7m${text}\u001b[0m` : text);
   const [before, domain, after] = url.parts;
@@ -22,9 +22,9 @@ function warningText(warning: UrlWarning, { host, isLoopback }: InspectedUrl): s
     case 'mixed_scripts':
       return `this host mixes letters of different alphabets to look like ${inertLine(warning.unicode, 255)}. Its real name is ${host}.`;
     case 'ip_address':
-      return 'there is a bare IP address where a name should be.';
+      return 'the host is an IP address instead of a name.';
     case 'user_info':
-      return `what stands before the @ (${inertLine(warning.userInfo, 200)}) is not where it leads.`;
+      return `the part before the @ (${inertLine(warning.userInfo, 200)}) is not the destination.`;
     case 'unusual_port':
       return isLoopback ? `port ${warning.port}.` : `port ${warning.port} is unusual.`;
   }

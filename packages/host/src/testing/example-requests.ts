@@ -1,7 +1,7 @@
 import type { ElicitationContext, FormElicitation, UrlElicitation } from '../elicitation.ts';
 import { formRequest, urlRequest } from '../requests.ts';
 
-export const never = new AbortController().signal;
+const never = new AbortController().signal;
 
 export const context: ElicitationContext = {
   mcpServer: { id: 'issues', url: 'https://mcp.example.com', claimedName: 'Issue Tracker' },

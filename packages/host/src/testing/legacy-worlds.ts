@@ -14,7 +14,7 @@ import { attachHostV1 } from '../v1/attach-host.ts';
 import { attachHost } from '../v2/attach-host.ts';
 import { asNodeHandler, startEndpoint } from './http-endpoint.ts';
 
-/** What a tool of the example server may do. */
+/** Context of a tool of the example server. */
 export interface ToolContext {
   readonly args: Record<string, unknown>;
   /** Pushes an `elicitation/create`. */
@@ -103,7 +103,7 @@ function exampleServerV1(tools: ExampleTools): ServerV1 {
   return server;
 }
 
-/** One side of a world: an SDK and how its messages travel. */
+/** Connects an example server and a host with one SDK over one transport. */
 type Connect = (tools: ExampleTools, options: HostOptions, stack: AsyncDisposableStack) => Promise<LegacyHost>;
 
 async function joinV2(transport: Parameters<Client['connect']>[0], options: HostOptions, stack: AsyncDisposableStack) {
@@ -119,7 +119,7 @@ async function joinV2(transport: Parameters<Client['connect']>[0], options: Host
 async function joinV1(transport: unknown, options: HostOptions, stack: AsyncDisposableStack) {
   const client = new ClientV1({ name: 'host', version: '1.0.0' });
   const host = attachHostV1(client, options);
-  // SDK v1's own transports do not satisfy its own interface under exactOptionalPropertyTypes.
+  // The transports of SDK v1 do not satisfy its own interface under exactOptionalPropertyTypes.
   await client.connect(transport as TransportV1);
   stack.defer(() => client.close());
   const call: LegacyHost['call'] = async (name, args = {}, callOptions = {}) =>
@@ -127,7 +127,7 @@ async function joinV1(transport: unknown, options: HostOptions, stack: AsyncDisp
   return { call, completion: host.completion };
 }
 
-/** An endpoint with one MCP session, which is what one host needs. */
+/** Starts an endpoint with one MCP session, for one host. */
 async function startSession(transport: { handleRequest: (...parameters: never[]) => Promise<void> }) {
   return await startEndpoint(asNodeHandler(transport.handleRequest.bind(transport)));
 }

@@ -6,9 +6,9 @@ interface Wait {
   readonly resolve: () => void;
 }
 
-/** Time that passes when the test says so. */
+/** A clock that only the test advances. */
 export class ManualClock implements Clock {
-  /** Every wait that was asked for, in order. */
+  /** All requested waits, in order. */
   readonly asked: number[] = [];
   readonly #waits = new Set<Wait>();
   readonly #listeners = new Set<() => void>();
@@ -44,7 +44,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Resolves when somebody waits for `milliseconds`. */
+  /** Resolves when a wait of `milliseconds` is pending. */
   async untilWaiting(milliseconds: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const check = () => void ([...this.#waits].some(wait => wait.milliseconds === milliseconds) && resolve());

@@ -5,9 +5,9 @@ import type { HostOptions } from '../host-options.ts';
 import { attachHost } from '../v2/attach-host.ts';
 import { asNodeHandler, startEndpoint } from './http-endpoint.ts';
 
-export const REVISION = '2026-07-28';
+const REVISION = '2026-07-28';
 
-/** One `tools/call` as it came over the wire. */
+/** One `tools/call` on the wire. */
 export interface WireCall {
   readonly id: unknown;
   readonly name: string;
@@ -17,7 +17,7 @@ export interface WireCall {
   readonly headers: Headers;
 }
 
-/** A real MCP server of 2026-07-28 over HTTP, and a host on it. `calls` is what went over the wire. */
+/** Starts a real MCP server of 2026-07-28 over HTTP and a host. `calls` records the requests on the wire. */
 export async function modernWorld(
   offer: (mcpServer: McpServer) => void,
   options: Omit<HostOptions, 'mcpServer'>,

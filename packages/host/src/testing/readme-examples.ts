@@ -1,4 +1,4 @@
-/** The examples of README.md. A test compares the two and runs these. */
+/** The examples of README.md. A test compares the copies and runs these. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import {

@@ -1,15 +1,15 @@
 import { PassThrough, Writable } from 'node:stream';
 
-/** A person at a terminal: reads what is written and types a line when asked. */
+/** A scripted user at a terminal: reads the output and types a line per prompt. */
 export class ScriptedPerson {
   readonly input = new PassThrough();
   readonly output: Writable;
-  /** Everything that was written. */
+  /** The whole output. */
   text = '';
   readonly #lines: (string | ((text: string) => string | undefined))[];
   #answeredUpTo = 0;
 
-  /** @param lines the answers, in order; a function may look at what was written, and leave the question open */
+  /** @param lines the answers, in order; a function gets the output and may leave the prompt unanswered */
   constructor(...lines: (string | ((text: string) => string | undefined))[]) {
     this.#lines = lines;
     this.output = new Writable({
@@ -22,7 +22,7 @@ export class ScriptedPerson {
     });
   }
 
-  /** What was not typed, because nothing asked for it. */
+  /** Number of scripted lines that no prompt consumed. */
   get unused(): number {
     return this.#lines.length;
   }

@@ -19,7 +19,7 @@ describe('inspectUrl', () => {
     ['https://:x@evil.example/a@b', 'https://:x@', 'evil.example', '/a@b'],
     ['https://evil.example\\@github.com/', 'https://', 'evil.example', '/@github.com/'],
     ['https://gate.example.com./', 'https://gate.', 'example.com', './'],
-  ])('finds what is registered in %s', (text, ...parts) => {
+  ])('finds the registrable domain of %s', (text, ...parts) => {
     expect(inspectUrl(text)?.parts).toEqual(parts);
     expect(inspectUrl(text)?.domain).toBe(parts[1]);
   });
@@ -33,7 +33,7 @@ describe('inspectUrl', () => {
     '',
     '--version',
     `https://example.com/${'a'.repeat(MAX_URL_LENGTH)}`,
-  ])('does not offer to open %.40j', text => {
+  ])('refuses to open %.40j', text => {
     expect(inspectUrl(text)).toBeUndefined();
   });
 
@@ -58,17 +58,17 @@ describe('inspectUrl', () => {
     ['https://gate.example.com:8443/', ['unusual_port']],
     ['https://gate.example.com:443/', []],
     ['http://github.com@203.0.113.9:81/', ['not_encrypted', 'ip_address', 'user_info', 'unusual_port']],
-  ])('warns about %s as it should', (text, codes) => {
+  ])('gives %s its warnings', (text, codes) => {
     expect(codesOf(text)).toEqual(codes);
   });
 
-  test('gives an internationalized domain in both spellings', () => {
+  test('returns both forms of an internationalized domain', () => {
     const shown = inspectUrl('https://gіthub.com/');
     expect(shown?.host).toMatch(/^xn--/);
     expect(shown?.warnings).toEqual([{ code: 'mixed_scripts', unicode: 'gіthub.com' }]);
   });
 
-  test('the three pieces are the whole address, and the middle one is in its host', () => {
+  test('splits the whole URL into three parts, with the domain in the host', () => {
     fc.assert(
       fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), fc.string(), (address, user) => {
         const url = new URL(address);
@@ -82,7 +82,7 @@ describe('inspectUrl', () => {
     );
   });
 
-  test('a hostile address is plain ASCII or nothing', () => {
+  test('returns a hostile URL as plain ASCII or refuses it', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 20 }),

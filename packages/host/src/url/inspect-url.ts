@@ -4,39 +4,38 @@ import { mixesScripts } from './script-mixture.ts';
 
 export type UrlWarning =
   | { readonly code: 'not_encrypted' }
-  /** The same host in the letters that a browser may show; not inert. */
+  /** The host in the Unicode form that a browser may show; not inert. */
   | { readonly code: 'internationalized_domain'; readonly unicode: string }
   | { readonly code: 'mixed_scripts'; readonly unicode: string }
   | { readonly code: 'ip_address' }
-  /** What stands before the `@`, percent-encoded. */
+  /** The user info before the `@`, percent-encoded. */
   | { readonly code: 'user_info'; readonly userInfo: string }
   | { readonly code: 'unusual_port'; readonly port: string };
 
-/** A URL from an MCP server as a person should see it before anything is opened. */
+/** A URL from an MCP server, prepared for display before it is opened. */
 export interface InspectedUrl {
-  /** The whole address in its normal form: ASCII, percent-encoded, nothing left out. */
+  /** The complete normalised URL: ASCII, percent-encoded. */
   readonly href: string;
-  /** Host with its port, as it stands in `href`. */
+  /** Host and port, as in `href`. */
   readonly host: string;
   /**
-   * The part of the host that somebody has registered (`example.co.uk` of `a.b.example.co.uk`, by the Public Suffix List),
-   * or the whole host where there is no such part: IP addresses, `localhost`, names of one label.
+   * The registrable domain of the host (`example.co.uk` of `a.b.example.co.uk`, by the Public Suffix List), or the whole host
+   * if there is none: IP addresses, `localhost`, single labels.
    */
   readonly domain: string;
-  /** `href` in three pieces; the middle one is `domain`, where the host has it. */
+  /** `href` in three parts. The middle part is `domain`, at its position in the host. */
   readonly parts: readonly [before: string, domain: string, after: string];
   readonly isLoopback: boolean;
   readonly warnings: readonly UrlWarning[];
 }
 
-/** A longer address cannot be read, and scrolls away what it belongs to. */
+/** Maximum length of a URL. Users cannot read a longer one, and it would scroll its context away. */
 export const MAX_URL_LENGTH = 4096;
 
 /**
- * Looks at a URL without touching what it points at (MCP, URL mode: no prefetch, full URL and domain shown, ambiguous
- * domains warned about).
+ * Inspects a URL without fetching it (MCP, URL mode: no prefetch, show the full URL and domain, warn of ambiguous domains).
  *
- * @returns undefined when it is nothing to open: not a web address, or longer than {@link MAX_URL_LENGTH}
+ * @returns undefined if the URL must not be opened: not a web address, or longer than {@link MAX_URL_LENGTH}
  */
 export function inspectUrl(text: string): InspectedUrl | undefined {
   const url = URL.parse(text);
@@ -60,7 +59,7 @@ export function inspectUrl(text: string): InspectedUrl | undefined {
   if (url.port !== '' && !isLoopback) warnings.push({ code: 'unusual_port', port: url.port });
 
   const registrable = isIpAddress ? null : parseDomain(hostname, { allowPrivateDomains: true }).domain;
-  // tldts drops a trailing dot; the piece that is marked has to stand in the host as it is written.
+  // tldts drops a trailing dot, but the highlighted part must match the written host.
   const domain = registrable !== null && hostname.includes(registrable) ? registrable : hostname;
 
   const start = hostStart(url) + hostname.lastIndexOf(domain);
@@ -69,7 +68,7 @@ export function inspectUrl(text: string): InspectedUrl | undefined {
   return { href: url.href, host: url.host, domain, parts, isLoopback, warnings };
 }
 
-/** Behind the scheme and, where there is one, the user part: the only place where the host can stand. */
+/** Returns the offset of the host in `href`: after the scheme and the user info. */
 function hostStart(url: URL): number {
   const authority = url.href.indexOf('//') + 2;
   return url.username === '' && url.password === '' ? authority : url.href.indexOf('@', authority) + 1;

@@ -11,7 +11,7 @@ test.each([
   ['darwin', ['open']],
   ['linux', ['xdg-open']],
   ['win32', ['rundll32', 'url.dll,FileProtocolHandler']],
-] as const)('on %s the address is one argument of the opener', async (platform, command) => {
+] as const)('on %s the URL is a single argument of the opener', async (platform, command) => {
   const { started, spawn } = recorder();
   const open = systemBrowser({ platform, env: { DISPLAY: ':0' }, spawn });
   const href = 'https://example.com/?a=1&b=$(id)`id`;id|id';
@@ -19,7 +19,7 @@ test.each([
   expect(started).toEqual([[...command, new URL(href).href]]);
 });
 
-test('without a desktop, on an unknown platform, and for what is no web address nothing is started', async () => {
+test('starts no process without a desktop, on an unknown platform, or for other URLs than web addresses', async () => {
   const { started, spawn } = recorder();
   expect(await systemBrowser({ platform: 'linux', env: {}, spawn })('https://example.com/')).toBe(false);
   expect(await systemBrowser({ platform: 'aix', env: { DISPLAY: ':0' }, spawn })('https://example.com/')).toBe(false);
@@ -28,7 +28,7 @@ test('without a desktop, on an unknown platform, and for what is no web address 
   expect(started).toEqual([]);
 });
 
-test('a program is really started, and one that is not there is no success', async () => {
+test('starts a real program, and reports failure if it does not exist', async () => {
   expect(await systemBrowser({ command: [process.execPath, '--version'] })('https://example.com/')).toBe(true);
   expect(await systemBrowser({ command: ['/nonexistent/browser'] })('https://example.com/')).toBe(false);
 });

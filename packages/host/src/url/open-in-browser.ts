@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 
-/** Opens an address the person has consented to. @returns whether a browser could be asked to */
+/** Opens a URL that the user has consented to. @returns whether a browser was started */
 export type OpenUrl = (href: string) => Promise<boolean>;
 
 type Command = readonly [program: string, ...args: string[]];
 type Spawn = (program: string, args: readonly string[]) => Promise<boolean>;
 
-/** The desktop's own opener: the system browser, which neither the host nor a model can read. */
+/** The desktop's own opener. It starts the system browser, whose content neither the host nor a model can read. */
 const openers: Readonly<Record<string, Command>> = {
   darwin: ['open'],
   linux: ['xdg-open'],
@@ -16,12 +16,12 @@ const openers: Readonly<Record<string, Command>> = {
 export interface BrowserOptions {
   readonly platform?: NodeJS.Platform;
   readonly env?: NodeJS.ProcessEnv;
-  /** A program and its first arguments, in place of the desktop's opener. */
+  /** A program and its first arguments. Default: the desktop's opener. */
   readonly command?: Command;
   readonly spawn?: Spawn;
 }
 
-/** The URL is one argument of the argument vector; no shell reads it. Only web addresses are passed on. */
+/** Opens web addresses only. The URL is one argument of the process, never parsed by a shell. */
 export function systemBrowser(options: BrowserOptions = {}): OpenUrl {
   const { platform = process.platform, env = process.env, spawn: start = spawnDetached } = options;
   const command = options.command ?? openers[platform];

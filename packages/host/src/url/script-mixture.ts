@@ -1,4 +1,4 @@
-/** Scripts that domain labels are written in; what is in none of them counts as one more. */
+/** Scripts of domain labels. All other scripts count as one. */
 const scripts = {
   Latin: /\p{Script=Latin}/u,
   Cyrillic: /\p{Script=Cyrillic}/u,
@@ -19,7 +19,7 @@ const scripts = {
 
 type Script = keyof typeof scripts | 'other';
 
-/** Written together in one word by people who write at all (UTS 39 section 5.1, augmented script sets). */
+/** Scripts that legitimately occur together in one word (UTS 39 section 5.1, augmented script sets). */
 const together: readonly ReadonlySet<Script>[] = [
   new Set<Script>(['Han', 'Hiragana', 'Katakana']),
   new Set<Script>(['Han', 'Hangul']),
@@ -34,7 +34,7 @@ function scriptOf(character: string): Script {
   return 'other';
 }
 
-/** Whether a label of a domain mixes scripts that nobody mixes in one word, as imitations of other names do. */
+/** Whether a domain label mixes scripts that never occur in one word, as imitations of other names do. */
 export function mixesScripts(unicodeLabel: string): boolean {
   const found = new Set<Script>();
   for (const character of unicodeLabel) if (!COMMON.test(character)) found.add(scriptOf(character));

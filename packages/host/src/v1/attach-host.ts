@@ -16,18 +16,18 @@ import { HostError } from '../errors.ts';
 import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from '../host-options.ts';
 import { parseElicitation } from '../requests.ts';
 
-/** What one MCP client of SDK 1.x gets from this package. */
+/** The elicitation support of one MCP client of SDK 1.x. */
 export interface ElicitationHostV1 {
-  /** What was declared in the MCP client's name. */
+  /** The capabilities declared to the MCP server. */
   readonly capabilities: ElicitationCapabilities;
   /**
-   * `Client.callTool` with everything that the person has to do meanwhile.
+   * Calls the tool like `Client.callTool`, and handles all elicitations of the call.
    *
-   * @throws {ElicitationRefusedError} the person said no before the MCP server could be told (−32042)
-   * @throws {HostError} see {@link HostErrorCode}; every error of the MCP server and of the SDK comes unchanged
+   * @throws {ElicitationRefusedError} the user refused a URL of a −32042, which has no response to carry the refusal
+   * @throws {HostError} see {@link HostErrorCode}; errors of the MCP server and of the SDK are rethrown unchanged
    */
   callTool(params: CallToolRequest['params'], options?: RequestOptions): Promise<CallToolResult>;
-  /** Resolves when the MCP server has called the elicitation complete; it need not ever do that. */
+  /** Resolves when the MCP server reports the elicitation complete, which is optional. */
   completion(elicitationId: string): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
     callTool: (params, { timeout, signal, ...callOptions } = {}) =>
       calls.during(params.name, () =>
         runCall({
-          // This SDK speaks no revision with input_required, so an answer never has to be carried.
+          // This SDK supports no revision with input_required, so no call carries an answer.
           leg: async sent => {
             const sendOptions = { ...callOptions, timeout: sent.timeoutMs, signal: sent.signal };
             const result = await mcpClient.callTool(params, CallToolResultSchema, sendOptions);
@@ -85,7 +85,7 @@ export function attachHostV1(mcpClient: Client, options: HostOptions): Elicitati
 /** The SDK's types have no readonly arrays. */
 type WireContent = { [name: string]: string | number | boolean | string[] };
 
-/** A request that nobody could answer rightly is the MCP server's fault: −32602. */
+/** Rejects a malformed elicitation with −32602, because the fault is the MCP server's. */
 function parsedOrRefused(params: unknown) {
   try {
     return parseElicitation(params);

@@ -15,19 +15,19 @@ import { type ElicitationCapabilities, type HostOptions, parseHostOptions } from
 import { parseElicitation } from '../requests.ts';
 import { outputCheck, ToolDefinitions, withoutOutputSchema } from './tool-definitions.ts';
 
-/** What one MCP client gets from this package. */
+/** The elicitation support of one MCP client. */
 export interface ElicitationHost {
-  /** What was declared in the MCP client's name. */
+  /** The capabilities declared to the MCP server. */
   readonly capabilities: ElicitationCapabilities;
   /**
-   * `Client.callTool` with everything that the person has to do meanwhile. A timeout or signal of `options` bounds the whole
-   * call as {@link CallLimits.totalMs} does.
+   * Calls the tool like `Client.callTool`, and handles all elicitations of the call. The timeout and signal of `options`
+   * apply to the whole call, like {@link CallLimits.totalMs}.
    *
-   * @throws {ElicitationRefusedError} the person said no before the MCP server could be told (−32042)
-   * @throws {HostError} see {@link HostErrorCode}; every error of the MCP server and of the SDK comes unchanged
+   * @throws {ElicitationRefusedError} the user refused a URL of a −32042, which has no response to carry the refusal
+   * @throws {HostError} see {@link HostErrorCode}; errors of the MCP server and of the SDK are rethrown unchanged
    */
   callTool(params: CallToolRequest['params'], options?: CallToolRequestOptions): Promise<CallToolResult>;
-  /** Resolves when the MCP server has called the elicitation complete (2025-11-25); it need not ever do that. */
+  /** Resolves when the MCP server reports the elicitation complete (2025-11-25), which is optional. */
   completion(elicitationId: string): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
         );
         if (!isInputRequiredResult(result)) return { result };
         const { inputRequests = {}, requestState } = result;
-        return { inputRequired: { inputRequests, ...(requestState === undefined ? {} : { requestState }) } };
+        return { inputRequired: { inputRequests, requestState } };
       };
       const leg: Leg<CallToolResult> = async sent => {
         try {
@@ -109,16 +109,13 @@ export function attachHost(mcpClient: Client, options: HostOptions): Elicitation
         }),
       );
       if (!(await isPromised(result)))
-        throw new HostError(
-          'invalid_result',
-          `the structured content of ${params.name} does not fit its output schema`,
-        );
+        throw new HostError('invalid_result', `the structured content of ${params.name} violates its output schema`);
       return result;
     },
   };
 }
 
-/** A request that nobody could answer rightly is the MCP server's fault: −32602. */
+/** Rejects a malformed elicitation with −32602, because the fault is the MCP server's. */
 function parsedOrRefused(params: unknown) {
   try {
     return parseElicitation(params);

@@ -7,30 +7,30 @@ import {
   type Tool,
 } from '@modelcontextprotocol/client';
 
-/** SEP-2243: the MCP server wants an `Mcp-Param-*` header that did not come. */
+/** SEP-2243: the MCP server requires an `Mcp-Param-*` header that the request lacks. */
 const HEADER_MISMATCH = -32020;
 
 /**
- * The tools of an MCP server of 2026-07-28. `Client.callTool` takes from a definition which arguments travel as headers too,
- * and holds every answer against the output schema, `input_required` included. So a round gets the definition without its
- * output schema, and only the final answer is held against it.
+ * Caches the tools of an MCP server of 2026-07-28. From a definition `Client.callTool` learns which arguments to send as
+ * headers too. It validates every response against the output schema, even `input_required`. So rounds use the definition
+ * without its output schema, and only the final result is validated.
  */
 export class ToolDefinitions {
   readonly #mcpClient: Client;
   #tools: ReadonlyMap<string, Tool> | undefined;
-  /** Calls that start together ask once. */
+  /** Concurrent calls share one request. */
   #listing: Promise<ReadonlyMap<string, Tool>> | undefined;
 
   constructor(mcpClient: Client) {
     this.#mcpClient = mcpClient;
   }
 
-  /** Asks the MCP server again for a name that it did not have. */
+  /** Finds a tool. Lists the tools again if the name is unknown. */
   async find(name: string): Promise<Tool | undefined> {
     return this.#tools?.get(name) ?? (await this.#list(this.#tools === undefined ? 'use' : 'refresh')).get(name);
   }
 
-  /** A newer definition, where `error` says that the one at hand is out of date. */
+  /** Returns a newer definition if `error` reports an outdated one. */
   async successor(error: unknown, name: string): Promise<Tool | undefined> {
     if (!ProtocolError.isInstance(error) || error.code !== HEADER_MISMATCH) return undefined;
     return (await this.#list('refresh')).get(name);
@@ -57,12 +57,12 @@ export function withoutOutputSchema(tool: Tool): Tool {
 }
 
 /**
- * Whether structured content is what the tool has promised. Made before the call: a schema that cannot be checked must not
- * come to light after the tool has done its work.
+ * Builds the check of structured content against the output schema. Build it before the call: an unusable schema must fail
+ * before the tool has any effect.
  */
 export function outputCheck(tool: Tool | undefined): (result: CallToolResult) => Promise<boolean> {
   if (tool?.outputSchema === undefined) return async () => true;
-  // The SDK's two names for a JSON schema differ under exactOptionalPropertyTypes.
+  // The SDK's two types of a JSON schema differ under exactOptionalPropertyTypes.
   const { validate } = fromJsonSchema(tool.outputSchema as JsonSchemaType)['~standard'];
   return async ({ isError, structuredContent }) =>
     isError === true || (structuredContent !== undefined && (await validate(structuredContent)).issues === undefined);

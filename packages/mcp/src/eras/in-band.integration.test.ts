@@ -20,7 +20,7 @@ const content = { branch: 'main', notify: false };
 const paramsOf = (answer: RawAnswer) => answer.result.inputRequests?.['gate']?.params;
 
 describe('2026-07-28', () => {
-  test('the form is asked by the MCP client, and nothing reaches the gateway', async () => {
+  test('the MCP client shows the form, and no request reaches the gateway', async () => {
     await using world = await modernWorld();
     const first = await start(world, 'form');
     expect(paramsOf(first)).toMatchObject({ mode: 'form', message: 'Release' });
@@ -33,7 +33,7 @@ describe('2026-07-28', () => {
   test.each([
     ['decline', 'decline: declined'],
     ['cancel', 'cancel: cancelled'],
-  ])('a %s is the answer of the user there', async (action, said) => {
+  ])("a %s of the MCP client counts as the user's answer", async (action, said) => {
     await using world = await modernWorld();
     expect(textOf(await goOn(world, 'form', await start(world, 'form'), { action }))).toBe(said);
   });
@@ -44,7 +44,7 @@ describe('2026-07-28', () => {
     ['a stranger', { content: { ...content, admin: true } }],
     ['too much', { content: { branch: 'x'.repeat(5000) } }],
     ['no object', { content: ['main'] }],
-  ])('content that does not fit is asked for once more, then it is an error: %s', async (_name, rest) => {
+  ])('invalid content is asked for once more, then it is an error: %s', async (_name, rest) => {
     await using world = await modernWorld();
     const bad = { action: 'accept', ...rest };
     const second = await goOn(world, 'form', await start(world, 'form'), bad);
@@ -54,7 +54,7 @@ describe('2026-07-28', () => {
     expect(textOf(await goOn(world, 'form', second, { action: 'accept', content }))).toContain('accept main');
   });
 
-  test('what the MCP client made up does not come back in what is asked', async () => {
+  test('does not repeat unknown field names from the MCP client', async () => {
     await using world = await modernWorld();
     const made = { action: 'accept', content: { branch: '', 'Paste your password\u202e\n': 'x' } };
     const second = await goOn(world, 'form', await start(world, 'form'), made);
@@ -62,7 +62,7 @@ describe('2026-07-28', () => {
     expect(second.frames).not.toContain('password');
   });
 
-  test('a retry without an answer is asked again, and it counts as no answer', async () => {
+  test('a retry without an answer is asked again and does not count as an answer', async () => {
     await using world = await modernWorld();
     let answer = await start(world, 'form');
     for (let round = 0; round < 4; round += 1) {
@@ -72,7 +72,7 @@ describe('2026-07-28', () => {
     expect(textOf(await goOn(world, 'form', answer, { action: 'accept', content }))).toContain('accept main');
   });
 
-  test('beyond the rounds of the MCP client the page takes over', async () => {
+  test('uses the page after the last round of the MCP client', async () => {
     await using world = await modernWorld({ maxRounds: 1 });
     const last = await goOn(world, 'form', await start(world, 'form'), {});
     expect(textOf(last)).toContain(world.gateway.elicitations[0]?.url);
@@ -80,7 +80,7 @@ describe('2026-07-28', () => {
     expect(textOf(await start(world, 'form'))).toBe('accept main false by page');
   });
 
-  test('a form with a secret is a page, whatever the MCP client can', async () => {
+  test('a form with a secret opens as a page, whatever the MCP client supports', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await start(world, 'secret_form');
     expect(paramsOf(first)?.mode).toBe('url');
@@ -91,7 +91,7 @@ describe('2026-07-28', () => {
     expect(textOf(other)).toContain(world.gateway.elicitations[1]?.url);
   });
 
-  test('a pattern goes to the MCP client, and what comes back is held against it', async () => {
+  test('sends a pattern to the MCP client and validates the returned content with it', async () => {
     await using world = await modernWorld();
     const first = await start(world, 'pattern_form');
     expect(paramsOf(first)?.requestedSchema.properties['code']).toMatchObject({ pattern: '^[A-Z]{2}$' });
@@ -101,7 +101,7 @@ describe('2026-07-28', () => {
     expect(textOf(done)).toBe('KI by mcp-client');
   });
 
-  test('a page takes what is too much to travel through the MCP client', async () => {
+  test('a form too large for the MCP client opens as a page', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const long = { first: 'x'.repeat(4000), second: 'x'.repeat(4000), third: 'x'.repeat(4000), last: 'x'.repeat(4096) };
     const first = await start(world, 'long_form', { url: {} });
@@ -112,7 +112,7 @@ describe('2026-07-28', () => {
     expect(paramsOf(await goOn(world, 'long_form', inBand, { action: 'accept', content }))?.mode).toBe('form');
   });
 
-  test('one value each: a text, a yes or no, one of a list', async () => {
+  test('asks for single values: a text, yes or no, one of a list', async () => {
     await using world = await modernWorld();
     const first = await start(world, 'shorthands');
     expect(paramsOf(first)?.message).toBe('Which branch?');
@@ -125,14 +125,14 @@ describe('2026-07-28', () => {
     expect(textOf(done)).toBe('main false major');
   });
 
-  test('what was typed stays while a later question is open, and no frame shows it', async () => {
+  test('keeps form content while a later ask is open, and no frame shows it', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     await fc.assert(
       fc.asyncProperty(fc.string({ minLength: 12, maxLength: 4000, unit: 'grapheme' }), async typed => {
         fc.pre(typed.trim().length >= 12);
         const first = await start(world, 'form_then_confirm');
         const second = await goOn(world, 'form_then_confirm', first, { action: 'accept', content: { branch: typed } });
-        if (paramsOf(second)?.mode === 'form') return; // What a form does not take is not carried.
+        if (paramsOf(second)?.mode === 'form') return; // A form does not carry values that it refuses.
         expect(paramsOf(second)?.mode).toBe('url');
         const parts = (second.result.requestState ?? '').split('.').map(part => Buffer.from(part, 'base64url'));
         expect(second.frames).not.toContain(JSON.stringify(typed).slice(1, -1));
@@ -145,7 +145,7 @@ describe('2026-07-28', () => {
     );
   });
 
-  test('the state is as long as what it carries, and no longer than it may be', async () => {
+  test('the state grows with the form content, up to its limit', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await start(world, 'form_then_confirm');
     const most = await goOn(world, 'form_then_confirm', first, {
@@ -163,14 +163,14 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
   test.each([
     ['decline', 'decline: declined'],
     ['cancel', 'cancel: cancelled'],
-  ] as const)('a %s is the answer of the user there', async (action, said) => {
+  ] as const)("a %s of the MCP client counts as the user's answer", async (action, said) => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, { fill: () => ({ action }) });
     expect((await host.call('form')).text).toBe(said);
     expect(world.gateway.requests).toEqual([]);
   });
 
-  test('content that does not fit is asked for once more, then it is an error', async () => {
+  test('invalid content is asked for once more, then it is an error', async () => {
     await using world = await legacyWorld(sdk);
     const contents = [{ branch: '' }, { branch: 'main' }, { branch: '' }, { branch: '' }];
     const asked: string[] = [];
@@ -186,13 +186,13 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect(new Set(asked).size).toBe(2);
   });
 
-  test('a pattern does not keep the MCP client from asking', async () => {
+  test('sends a form without its pattern to the MCP client', async () => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, { fill: () => ({ action: 'accept', content: { code: 'KI' } }) });
     expect((await host.call('pattern_form')).text).toBe('KI by mcp-client');
   });
 
-  test('an MCP client that cannot answer opens the page', async () => {
+  test('uses the page for an MCP client that cannot answer', async () => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, {
       fill() {
@@ -204,7 +204,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect((await host.call('form')).text).toBe('accept main true by page');
   });
 
-  test('what was typed stays while a later question is open', async () => {
+  test('keeps form content while a later ask is open', async () => {
     await using world = await legacyWorld(sdk);
     let asked = 0;
     const host = await world.connect(sdk, {

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { ELICITATION_META_KEY } from '../index.ts';
 import { legacyWorld, type SdkName } from '../testing/legacy-world.ts';
+import { handlers } from '../testing/outcome-tool.ts';
 
 const pairs: { server: SdkName; client: SdkName }[] = [
   { server: 'v2', client: 'v2' },
@@ -19,7 +21,7 @@ const ends = [
 
 describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client }) => {
   describe('−32042', () => {
-    test.each(ends)('%s is completed truthfully', async (status, said) => {
+    test.each(ends)('reports %s as it ended', async (status, said) => {
       await using world = await legacyWorld(server);
       const host = await world.connect(client);
       const first = await host.call();
@@ -44,7 +46,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe(said);
     });
 
-    test('the message alone names the link and the match code, for MCP clients that never read the data', async () => {
+    test('the message contains the link and the match code, for MCP clients that ignore the data', async () => {
       await using world = await legacyWorld(server);
       const { error } = await (await world.connect(client)).call();
       const [elicitation] = world.gateway.elicitations;
@@ -80,7 +82,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect(bystander.completions).toEqual([]);
     });
 
-    test('two sessions that were both told each get their notice', async () => {
+    test('both sessions with the same elicitation get a notice', async () => {
       await using world = await legacyWorld(server);
       const one = await world.connect(client);
       const other = await world.connect(client);
@@ -91,7 +93,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect([...one.completions, ...other.completions]).toEqual(['el-1', 'el-1']);
     });
 
-    test('each question of a call has a notice of its own', async () => {
+    test('sends a separate notice for each ask of a call', async () => {
       await using world = await legacyWorld(server);
       const host = await world.connect(client);
       await host.call('pay_then_confirm');
@@ -104,7 +106,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call('pay_then_confirm')).text).toBe('receipt-of-el-1 receipt-of-el-2');
     });
 
-    test('what was approved for one session serves one, and no other user', async () => {
+    test('an approval is used in one session and by no other user', async () => {
       await using world = await legacyWorld(server);
       const hosts = [await world.connect(client), await world.connect(client)] as const;
       const stranger = await world.connect(client, { subject: 'bob' });
@@ -117,7 +119,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect(answers[2]?.text?.startsWith('receipt')).not.toBe(true);
     });
 
-    test('a closed session is waited for no longer', async () => {
+    test('stops waiting for a closed session', async () => {
       await using world = await legacyWorld(server);
       const host = await world.connect(client);
       await host.call();
@@ -127,7 +129,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect(world.gateway.elicitations[0]?.status).toBe('pending');
     });
 
-    test('without room for another notice the link goes out in a plain result', async () => {
+    test('sends the link in a plain result at the limit of notices', async () => {
       await using world = await legacyWorld(server, { maxWaiters: 0 });
       const host = await world.connect(client);
       const answer = await host.call();
@@ -154,7 +156,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect(host.completions).toEqual(['el-1']);
     });
 
-    test('the page may be finished before the MCP client answers', async () => {
+    test('the user may finish on the page before the MCP client answers', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       const never = Promise.withResolvers<{ action: 'accept' }>();
       const host = await world.connect(client, {
@@ -176,7 +178,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect(world.gateway.elicitations[0]?.status).toBe('pending');
     });
 
-    test('a completed page wins over a faked decline', async () => {
+    test('a completed page takes precedence over a faked decline', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       const host = await world.connect(client, {
         elicit() {
@@ -197,16 +199,17 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toBe('cancel: expired');
     });
 
-    test('an MCP client that gave up learns the end from its next call', async () => {
+    test('an MCP client that timed out gets the outcome from its next call', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       const host = await world.connect(client, { elicit: () => ({ action: 'accept' }) });
       const abort = new AbortController();
       const call = host.call('Broken', abort.signal);
-      // The watch of the session, and the held read of the call.
-      await world.gateway.untilWaiting(2);
+      // One waiting read serves the session and the held call.
+      await world.gateway.untilWaiting();
+      const ended = once(handlers, 'end');
       abort.abort();
-      await Promise.allSettled([call]);
-      await world.gateway.untilIdle(1);
+      await Promise.allSettled([call, ended]);
+      expect(world.gateway.waiting).toBe(1);
       world.gateway.end('declined');
       await host.untilCompleted(1);
       expect((await host.call()).text).toBe('decline: declined');
@@ -222,7 +225,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
       expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
     });
 
-    test('parallel calls push one question', async () => {
+    test('parallel calls push one request', async () => {
       await using world = await legacyWorld(server, { legacy: 'push' });
       let asked = 0;
       const host = await world.connect(client, {
@@ -232,8 +235,7 @@ describe.each(pairs)('SDK $server server, SDK $client client', ({ server, client
         },
       });
       const calls = Promise.all([host.call('a'), host.call('b')]);
-      // The watch of the session, and one held read for each call.
-      await world.gateway.untilWaiting(3);
+      await world.gateway.untilWaiting();
       world.gateway.end('completed');
       expect((await calls).map(({ text }) => text)).toEqual(['accept', 'accept']);
       expect(asked).toBe(1);

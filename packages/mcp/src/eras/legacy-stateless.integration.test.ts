@@ -4,7 +4,7 @@ import { API_KEY } from '../testing/contract-gateway.ts';
 import { legacyWorld } from '../testing/legacy-world.ts';
 import { modernWorld } from '../testing/modern-world.ts';
 
-/** A 2025-11-25 client of `createMcpHandler`, which serves it without a session. */
+/** A 2025-11-25 client of `createMcpHandler`, which handles it without a session. */
 async function connect(url: URL) {
   const client = new Client({ name: 'host', version: '1.0.0' }, { capabilities: { elicitation: { url: {} } } });
   await client.connect(
@@ -19,7 +19,7 @@ async function connect(url: URL) {
   };
 }
 
-test('capabilities are unknown, so the link goes out in a plain result', async () => {
+test('sends the link in a plain result, because capabilities are unknown', async () => {
   await using world = await modernWorld();
   await using client = await connect(world.mcp.url);
   expect(await client.outcome()).toContain(world.gateway.elicitations[0]?.url);
@@ -27,20 +27,20 @@ test('capabilities are unknown, so the link goes out in a plain result', async (
   expect(await client.outcome()).toBe('accept');
 });
 
-test('the refusal that is configured has no code in this revision', async () => {
+test('the configured refusal has no code in this revision', async () => {
   await using world = await modernWorld({ missingCapability: 'error' });
   await using client = await connect(world.mcp.url);
   expect(await client.outcome()).not.toContain(world.gateway.elicitations[0]?.url);
 });
 
-test('−32042 where the operator vouches for it; the retried call reads the status and reports it once', async () => {
+test('sends −32042 if the operator vouches for it; the retried call reads the status and reports it once', async () => {
   await using world = await modernWorld({ assumeUrlCapability: true });
   await using client = await connect(world.mcp.url);
   await expect(client.outcome()).rejects.toMatchObject({
     code: -32042,
     data: { elicitations: [expect.objectContaining({ mode: 'url', elicitationId: 'el-1' })] },
   });
-  // Still open: the same elicitation, not another.
+  // Still open: the same elicitation, not a new one.
   await expect(client.outcome()).rejects.toMatchObject({
     data: { elicitations: [expect.objectContaining({ elicitationId: 'el-1' })] },
   });
@@ -51,7 +51,7 @@ test('−32042 where the operator vouches for it; the retried call reads the sta
   });
 });
 
-test('what the gateway has forgotten is asked anew', async () => {
+test('asks again if the gateway has deleted the elicitation', async () => {
   await using world = await modernWorld();
   await using client = await connect(world.mcp.url);
   await client.outcome();
@@ -60,14 +60,14 @@ test('what the gateway has forgotten is asked anew', async () => {
   expect(world.gateway.elicitations[0]?.elicitationId).toBe('el-2');
 });
 
-test.each(['v1', 'v2'] as const)('a session whose server was not attached is treated alike: SDK %s', async sdk => {
+test.each(['v1', 'v2'] as const)('treats a session whose server was not attached as stateless: SDK %s', async sdk => {
   await using world = await legacyWorld(sdk, {}, { attach: false });
   const host = await world.connect('v2');
   expect((await host.call()).text).toContain(world.gateway.elicitations[0]?.url);
   expect(world.gateway.waiting).toBe(0);
 });
 
-test('an old refusal does not hide that the user has agreed since, on another replica', async () => {
+test('returns the newer approval from another replica instead of the cached refusal', async () => {
   await using world = await modernWorld();
   await using client = await connect(world.mcp.url);
   await client.outcome();

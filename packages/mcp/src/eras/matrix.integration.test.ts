@@ -8,12 +8,12 @@ import { modernWorld, textOf } from '../testing/modern-world.ts';
 import { sampleContent } from '../testing/sample-content.ts';
 import { type KindScript, kindScripts } from '../testing/scripts.ts';
 
-/** How the user was reached. */
+/** How the MCP server reached the user. */
 type Way = 'input_required url' | 'input_required form' | 'push url' | 'push form' | '-32042' | 'plain';
 
 interface Played {
   readonly way: Way;
-  /** What was shown together with the question. */
+  /** The text shown with the elicitation. */
   readonly shown: string;
   readonly said: string | undefined;
   readonly gateway: ContractGateway;
@@ -110,7 +110,7 @@ async function stateless(sdk: SdkName, kind: KindScript): Promise<Played> {
   return { way: 'plain', shown, said: await client.outcome(kind), gateway: world.gateway };
 }
 
-/** A 2025-11-25 client of `createMcpHandler`, which serves it without a session. */
+/** A 2025-11-25 client of `createMcpHandler`, which handles it without a session. */
 async function connectLegacy(url: URL) {
   const client = new Client({ name: 'host', version: '1.0.0' }, { capabilities: { elicitation: both } });
   await client.connect(
@@ -174,7 +174,7 @@ describe.each(rows)('%s', (_name, play, way, formWay) => {
     const isInBand = played.way.endsWith('form');
     expect(played.said).toBe(isInBand ? 'accept typed true by mcp-client' : accepts[kind]);
     expect(played.gateway.elicitations.map(elicitation => elicitation.kind)).toEqual(isInBand ? [] : [kindOf[kind]]);
-    const leavesResult = !isInBand && kind !== 'authorize';
-    expect(played.gateway.results.redemptions).toHaveLength(leavesResult ? 1 : 0);
+    const needsRedemption = !isInBand && kind !== 'authorize';
+    expect(played.gateway.results.redemptions).toHaveLength(needsRedemption ? 1 : 0);
   });
 });

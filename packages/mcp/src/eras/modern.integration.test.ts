@@ -6,7 +6,7 @@ import { API_KEY } from '../testing/contract-gateway.ts';
 import { accepted, modernWorld, textOf } from '../testing/modern-world.ts';
 
 describe('the SDK client', () => {
-  test('asks the user once, holds the retry, and goes on when the user has finished', async () => {
+  test('asks the user once, holds the retry, and continues when the user has finished', async () => {
     await using world = await modernWorld();
     const asked: (string | undefined)[] = [];
     const client = new Client(
@@ -33,14 +33,14 @@ describe('the SDK client', () => {
 });
 
 describe('asking', () => {
-  test('an existing connection answers at once', async () => {
+  test('an existing connection answers immediately', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     await world.call({ name: 'create_issue' });
     world.gateway.end('completed');
     expect(textOf(await world.call({ name: 'create_issue' }))).toBe('created Broken with true');
   });
 
-  test('tells the gateway who asks and for whom', async () => {
+  test('sends the requester and the user to the gateway', async () => {
     await using world = await modernWorld();
     await world.call({ name: 'create_issue' });
     expect(world.gateway.requests[0]?.body).toEqual({
@@ -51,20 +51,20 @@ describe('asking', () => {
     });
   });
 
-  test('parallel calls share one elicitation and one end', async () => {
+  test('parallel calls share one elicitation and its outcome', async () => {
     await using world = await modernWorld();
     const first = await Promise.all([1, 2, 3].map(() => world.call({ name: 'create_issue' })));
     expect(new Set(first.map(({ result }) => result.inputRequests?.['gate']?.params.url)).size).toBe(1);
     const retries = first.map(({ result }) =>
       world.call({ name: 'create_issue', inputResponses: accepted, requestState: result.requestState }),
     );
-    await world.gateway.untilWaiting(3);
+    await world.gateway.untilWaiting();
     world.gateway.end('completed');
     expect((await Promise.all(retries)).map(textOf)).toEqual(Array(3).fill('created Broken with true'));
     expect(world.gateway.elicitations).toHaveLength(1);
   });
 
-  test('one handler may ask for two things in turn', async () => {
+  test('a handler may ask twice in sequence', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await world.call({ name: 'two_accounts' });
     world.gateway.end('completed');
@@ -84,14 +84,14 @@ describe('asking', () => {
     expect(textOf(third)).toBe('accept accept');
   });
 
-  test('no verified user means no question', async () => {
+  test('does not ask without a verified user', async () => {
     await using world = await modernWorld();
     const answer = await world.call({ name: 'outcome', subject: null });
     expect(textOf(answer)).toBe('error: subject_unavailable');
     expect(world.gateway.requests).toHaveLength(0);
   });
 
-  test('a connection that the provider withdrew is asked for again', async () => {
+  test('asks again for a connection that the provider ended', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await world.call({ name: 'create_issue' });
     world.gateway.end('completed');
@@ -159,7 +159,7 @@ describe('how it ends', () => {
 });
 
 describe('rounds', () => {
-  test('held retries become state-only rounds and at last a plain result that is honest when called again', async () => {
+  test('held retries become state-only rounds, then a plain result, and the next call reports the true status', async () => {
     await using world = await modernWorld({ maxRounds: 3 });
     world.gateway.answersAtOnce = true;
     const first = await world.call({ name: 'outcome' });
@@ -212,7 +212,7 @@ describe('rounds', () => {
     },
   );
 
-  test('progress is reported while a retry is held', async () => {
+  test('reports progress while a retry is held', async () => {
     await using world = await modernWorld({ holdMs: 20_000 });
     const { result } = await world.call({ name: 'outcome' });
     const retry = world.call({
@@ -233,7 +233,7 @@ describe('rounds', () => {
     ]);
   });
 
-  test('S84: no progress is reported when the person has finished', async () => {
+  test('S84: reports no progress after the user has finished', async () => {
     await using world = await modernWorld({ holdMs: 20_000 });
     const { result } = await world.call({ name: 'outcome' });
     world.gateway.end('completed');
@@ -243,7 +243,7 @@ describe('rounds', () => {
     expect(answer.notifications).toEqual([]);
   });
 
-  test('an aborted request stops waiting; the elicitation lives on', async () => {
+  test('an aborted request stops waiting, and the elicitation stays open', async () => {
     await using world = await modernWorld();
     const { result } = await world.call({ name: 'outcome' });
     const abort = new AbortController();
@@ -275,7 +275,7 @@ describe('an MCP client without URL mode', () => {
     expect(textOf(await world.call({ name: 'outcome', elicitation }))).toContain(world.gateway.elicitations[1]?.url);
   });
 
-  test('gets −32021 where that is configured', async () => {
+  test('gets −32021 if configured', async () => {
     await using world = await modernWorld({ missingCapability: 'error' });
     const answer = await world.call({ name: 'outcome', elicitation: { form: {} } });
     expect(answer.httpStatus).toBe(400);
@@ -287,7 +287,7 @@ describe('an MCP client without URL mode', () => {
 describe('requestState', () => {
   const rejected = { code: -32602, data: { reason: 'invalid_request_state' } };
 
-  test('is refused in other hands, for another tool, with other arguments, and altered', async () => {
+  test('a state is refused for another user, tool or arguments, and if altered', async () => {
     await using world = await modernWorld();
     const { result } = await world.call({ name: 'outcome' });
     const requestState = result.requestState ?? '';
@@ -305,7 +305,7 @@ describe('requestState', () => {
     expect(world.gateway.requests).toHaveLength(issued);
   });
 
-  test('survives a replica: another instance with the same API key opens it', async () => {
+  test('another replica with the same API key opens the state', async () => {
     await using one = await modernWorld();
     await using other = await modernWorld({ holdMs: 0, fetch: redirectTo(() => one.gateway.url) });
     const { result } = await one.call({ name: 'outcome' });
@@ -327,14 +327,14 @@ describe('requestState', () => {
 });
 
 describe('a handler that catches broadly', () => {
-  test('is told so when it swallows the suspension', async () => {
+  test('a handler that swallows the suspension gets suspension_swallowed', async () => {
     await using world = await modernWorld();
     const answer = await world.call({ name: 'swallows' });
     expect(answer.result.isError).toBe(true);
     expect(textOf(answer)).toContain('isElicitationPending');
   });
 
-  test('may wrap it with a cause', async () => {
+  test('a handler may wrap the suspension as a cause', async () => {
     await using world = await modernWorld();
     expect((await world.call({ name: 'wraps' })).result.resultType).toBe('input_required');
   });
@@ -359,7 +359,7 @@ test('no MCP frame carries a credential, and the sealed state hides its contents
   for (const secret of ['alice', 'el-1']) expect(opened.join()).not.toContain(secret);
 });
 
-/** A gateway client of one world that talks to the gateway of another. */
+/** Redirects the gateway client of one world to the gateway of another. */
 function redirectTo(target: () => string): typeof fetch {
   return (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);

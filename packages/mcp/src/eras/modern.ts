@@ -1,16 +1,15 @@
 import type { ElicitationBody } from '@postern/api';
-import { aboutOf } from '../ask.ts';
-import { isTerminal } from '../elicitation-status.ts';
+import { type Ask, type AskEnd, aboutOf, assertInTime, type OpenElicitation } from '../ask.ts';
+import { lastExpiry } from '../ask-log.ts';
+import { isTerminal } from '../gateway-client.ts';
 import { hold } from '../hold.ts';
 import type { RequestState } from '../request-state.ts';
-import { assertInTime, type Inquiry, type Resolution, type Run } from '../run.ts';
-import { lastExpiry } from '../steps.ts';
 import { Suspension } from '../suspension.ts';
 import type { ModernCall, ToolAnswer } from '../tool-call.ts';
+import type { ToolRun } from '../tool-run.ts';
 import { incapable, plainSuspension } from './plain.ts';
-import type { OpenElicitation } from './pursue.ts';
 
-/** Milliseconds past the expiry of a question during which a retry is still told that it expired. */
+/** Milliseconds after the expiry of an ask during which a retry still learns that it expired. */
 const STATE_GRACE_MS = 300_000;
 
 /**
@@ -19,71 +18,71 @@ const STATE_GRACE_MS = 300_000;
  * way to say "still waiting for long", and MCP clients give up after a number of rounds, so the last answer is a plain
  * result.
  */
-export async function pursueModern(run: Run<ModernCall>, inquiry: Inquiry, open: OpenElicitation): Promise<Resolution> {
-  if (!open.isRetry) throw await question(run, inquiry, open.elicitation);
-  return await resume(run, inquiry, open.elicitationId);
+export async function presentModern(run: ToolRun<ModernCall>, ask: Ask, open: OpenElicitation): Promise<AskEnd> {
+  if (!open.isRetry) throw await askUser(run, ask, open.elicitation);
+  return await resume(run, ask, open.elicitationId);
 }
 
-async function resume(run: Run<ModernCall>, inquiry: Inquiry, elicitationId: string): Promise<Resolution> {
+async function resume(run: ToolRun<ModernCall>, ask: Ask, elicitationId: string): Promise<AskEnd> {
   const { environment, call, requestState } = run;
   const wasAsked = requestState?.phase === 'ask';
   const action = wasAsked ? call.clientAnswer?.action : 'accept';
   if (action === 'accept') {
-    const elicitation = await hold(run, inquiry, elicitationId);
+    const elicitation = await hold(run, ask, elicitationId);
     if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
-    await assertInTime(run, inquiry);
-    throw await furtherRound(run, inquiry, elicitation, 'wait');
+    await assertInTime(run, ask);
+    throw await furtherRound(run, ask, elicitation, 'wait');
   }
 
-  // The stored status comes before anything an MCP client says: some answer for the user without asking.
-  const elicitation = await environment.client.read(elicitationId, 0, inquiry.signal);
+  // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
+  const elicitation = await environment.client.read(elicitationId, 0, ask.signal);
   if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
   if (action !== undefined) return { by: 'mcp-client', action };
-  await assertInTime(run, inquiry);
-  throw await question(run, inquiry, elicitation);
+  await assertInTime(run, ask);
+  throw await askUser(run, ask, elicitation);
 }
 
-async function question(run: Run<ModernCall>, inquiry: Inquiry, elicitation: ElicitationBody): Promise<Error> {
-  if (run.call.declaresUrl) return await furtherRound(run, inquiry, elicitation, 'ask');
-  return incapable(run, inquiry.ask, elicitation);
+async function askUser(run: ToolRun<ModernCall>, ask: Ask, elicitation: ElicitationBody): Promise<Error> {
+  if (run.call.declaresUrl) return await furtherRound(run, ask, elicitation, 'ask');
+  return incapable(run, ask.spec, elicitation);
 }
 
 async function furtherRound(
-  run: Run<ModernCall>,
-  inquiry: Inquiry,
+  run: ToolRun<ModernCall>,
+  ask: Ask,
   elicitation: ElicitationBody,
   phase: RequestState['phase'],
 ): Promise<Suspension> {
-  if (!hasRoundLeft(run)) return plainSuspension(run, inquiry.ask, elicitation);
+  if (!hasRoundLeft(run)) return plainSuspension(run, ask.spec, elicitation);
   const { matchCode, url } = elicitation;
-  const message = run.environment.text({ kind: 'ask', about: aboutOf(inquiry.ask, elicitation), matchCode });
-  return await inputRequired(run, inquiry.key, phase, phase === 'ask' ? { mode: 'url', url, message } : undefined);
+  const message = run.environment.text({ kind: 'ask', about: aboutOf(ask.spec, elicitation), matchCode });
+  return await inputRequired(run, ask.key, phase, phase === 'ask' ? { mode: 'url', url, message } : undefined);
 }
 
-/** Rounds count across all questions of one call, as the MCP client counts them. */
-export function hasRoundLeft({ environment, requestState }: Run): boolean {
+/** Rounds count across all asks of one call, as the MCP client counts them. */
+export function hasRoundLeft({ environment, requestState }: ToolRun): boolean {
   return (requestState?.round ?? 0) < environment.maxRounds;
 }
 
-/** Ends this round; the sealed state carries all that the call has asked so far to the next one. */
+/** Ends this round. The sealed state carries the records of the call to the next round. */
 export async function inputRequired(
-  run: Run<ModernCall>,
+  run: ToolRun<ModernCall>,
   open: string,
   phase: RequestState['phase'],
   request: Extract<ToolAnswer, { type: 'input_required' }>['request'],
 ): Promise<Suspension> {
   const { issuer, subject } = await run.principal();
-  const steps = (await run.steps()).list();
+  const records = (await run.log()).list();
   const requestState = await run.environment.codec.seal({
     issuer,
     subject,
     tool: run.call.toolName ?? '',
     args: run.argsDigest,
-    steps: [...steps],
+    asks: [...records],
     open,
     phase,
     round: (run.requestState?.round ?? 0) + 1,
-    exp: Math.ceil((lastExpiry(steps) + STATE_GRACE_MS) / 1000),
+    exp: Math.ceil((lastExpiry(records) + STATE_GRACE_MS) / 1000),
   });
   return new Suspension({ type: 'input_required', request, requestState });
 }

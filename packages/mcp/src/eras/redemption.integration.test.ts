@@ -16,7 +16,7 @@ const keysOf = (world: Pick<World, 'gateway'>, elicitationId: string) =>
   new Set(world.gateway.results.redemptions.filter(one => one.elicitationId === elicitationId).map(({ key }) => key));
 
 describe('2026-07-28', () => {
-  test('a state that is retried twice at once gets one result, under one name', async () => {
+  test('two concurrent retries of one state get one result, under one key', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_once');
     world.gateway.end('completed');
@@ -40,7 +40,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'pay', second))).toContain('receipt-of-el-2');
   });
 
-  test('of two equal calls at the same time, one approval serves one; the other asks anew', async () => {
+  test('one approval serves one of two concurrent equal calls, and the other asks again', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const [one, other] = await Promise.all([call(world, 'pay'), call(world, 'pay')]);
     expect(urlOf(other)).toBe(urlOf(one));
@@ -53,7 +53,7 @@ describe('2026-07-28', () => {
     expect(asked && textOf(await call(world, 'pay', asked))).toContain('receipt-of-el-2');
   });
 
-  test('an approval that nobody took is met by the next call, and taken once', async () => {
+  test('the next equal call redeems an unredeemed approval, once', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     await call(world, 'pay');
     world.gateway.end('completed');
@@ -62,7 +62,7 @@ describe('2026-07-28', () => {
     expect([one, other].filter(answer => answer.result.resultType === 'input_required')).toHaveLength(1);
   });
 
-  test('a step that is done stays done, and the handler sees the same result in every run', async () => {
+  test('an answered ask stays answered, and the handler gets the same result in every run', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_then_confirm');
     world.gateway.end('completed');
@@ -77,7 +77,7 @@ describe('2026-07-28', () => {
     expect(keysOf(world, 'el-1').size).toBe(1);
   });
 
-  test('a refusal stays a refusal while a later question is open', async () => {
+  test('a refusal stays a refusal while a later ask is open', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_then_confirm');
     const second = await call(world, 'pay_then_confirm', first, { gate: { action: 'decline' } });
@@ -86,7 +86,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'pay_then_confirm', second))).toBe('decline: client_declined decline: declined');
   });
 
-  test('asking twice for the same in one handler is two questions', async () => {
+  test('two equal asks of one handler are two elicitations', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'confirm_twice');
     world.gateway.end('completed');
@@ -96,7 +96,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'confirm_twice', second))).toBe('receipt-of-el-1 receipt-of-el-2');
   });
 
-  test('questions that a handler asks at once are asked one after the other', async () => {
+  test('concurrent asks of a handler run one after another', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'at_once');
     expect(world.gateway.elicitations).toHaveLength(1);
@@ -106,7 +106,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'at_once', second))).toBe('receipt-of-el-1 receipt-of-el-2');
   });
 
-  test('a question that a handler no longer waits for ends no process', async () => {
+  test('an ask that the handler does not await causes no unhandled rejection', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => unhandled.push(reason);
     process.on('unhandledRejection', note);
@@ -126,7 +126,7 @@ describe('2026-07-28', () => {
     expect(unhandled).toEqual([]);
   });
 
-  test('what was taken while the handler failed beside it is there for the call that is made anew', async () => {
+  test('a repeated call gets the result that was redeemed while the handler failed', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_beside');
     world.gateway.end('completed');
@@ -142,7 +142,7 @@ describe('2026-07-28', () => {
     expect(keysOf(world, 'el-1').size).toBe(1);
   });
 
-  test('an answer that is lost on its way is asked for again, under the same name', async () => {
+  test('a lost redemption is repeated under the same key', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');
     world.gateway.end('completed');
@@ -152,7 +152,7 @@ describe('2026-07-28', () => {
     expect(keysOf(world, 'el-1').size).toBe(1);
   });
 
-  test('one that stays lost is found by the retry', async () => {
+  test('a retry finds a redemption whose responses were all lost', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');
     world.gateway.end('completed');
@@ -161,7 +161,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'pay', first))).toContain('receipt-of-el-1');
   });
 
-  test('one that stays lost is not asked for again by the call that is made anew, and serves one call', async () => {
+  test('a new call finds the lost redemption without asking again, and only one call gets it', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');
     world.gateway.end('completed');
@@ -172,7 +172,7 @@ describe('2026-07-28', () => {
     expect(urlOf(await call(world, 'pay'))).toBe(world.gateway.elicitations[1]?.url);
   });
 
-  test('one that stays lost and is found by the retry is not there for another call', async () => {
+  test('a lost redemption that the retry found is not available to another call', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay');
     world.gateway.end('completed');
@@ -182,7 +182,7 @@ describe('2026-07-28', () => {
     expect(urlOf(await call(world, 'pay'))).toBe(world.gateway.elicitations[1]?.url);
   });
 
-  test('what this call has had and the gateway has forgotten is not asked for a second time', async () => {
+  test('does not ask again if this call already got a result that the gateway has deleted', async () => {
     await using world = await modernWorld({ holdMs: 0 });
     const first = await call(world, 'pay_then_confirm');
     world.gateway.end('completed');
@@ -193,7 +193,7 @@ describe('2026-07-28', () => {
     expect(world.gateway.elicitations).toHaveLength(1);
   });
 
-  test('a handler that waits no longer than it wants to', async () => {
+  test('a handler stops waiting at its timeoutMs', async () => {
     await using world = await modernWorld();
     const first = await call(world, 'in_time');
     expect(first.result.resultType).toBe('input_required');
@@ -202,7 +202,7 @@ describe('2026-07-28', () => {
     expect(textOf(await call(world, 'in_time', first))).toBe('receipt-of-el-1');
   });
 
-  test('a missing capability can be caught, and is answered by the era where it is not', async () => {
+  test('a handler can catch a missing capability; otherwise the era answers', async () => {
     await using world = await modernWorld({ missingCapability: 'error' });
     const without = { name: 'outcome', elicitation: null };
     expect(textOf(await world.call({ ...without, args: { title: 'goes_on' } }))).toBe('went on without');
@@ -218,7 +218,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
   test.each([
     ['−32042', { elicitation: { url: {} } }],
     ['the plain result', {}],
-  ])('several steps with %s: each is asked once, and what is done stays done', async (_way, capabilities) => {
+  ])('several asks with %s: each is asked once, and answered ones stay answered', async (_way, capabilities) => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, { capabilities });
     await host.call('pay_then_confirm');
@@ -230,12 +230,12 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     world.gateway.end('completed', 'el-2');
     expect((await host.call('pay_then_confirm')).text).toBe('receipt-of-el-1 receipt-of-el-2');
     expect(keysOf(world, 'el-1').size).toBe(1);
-    // Now it is another call.
+    // This is another call.
     await host.call('pay_then_confirm');
     told(world, 3);
   });
 
-  test('several steps pushed within one call', async () => {
+  test('one call pushes several asks', async () => {
     await using world = await legacyWorld(sdk, { legacy: 'push' });
     const host = await world.connect(sdk, {
       elicit({ elicitationId }) {
@@ -247,7 +247,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect((await host.call('confirm_twice')).text).toBe('receipt-of-el-3 receipt-of-el-4');
   });
 
-  test('of two equal calls at the same time, one approval serves one', async () => {
+  test('one approval serves one of two concurrent equal calls', async () => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk);
     await Promise.all([host.call('pay_once'), host.call('pay_once')]);
@@ -259,7 +259,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     told(world, 2);
   });
 
-  test('a result that was lost on its way is taken by the call that is made again', async () => {
+  test('a repeated call gets a result whose response was lost', async () => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, { capabilities: {} });
     await host.call('pay_once');
@@ -271,7 +271,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     expect(keysOf(world, 'el-1').size).toBe(1);
   });
 
-  test('what a handler was given is used up with its result', async () => {
+  test('a result of the handler uses up its answers', async () => {
     await using world = await legacyWorld(sdk);
     const host = await world.connect(sdk, { capabilities: {} });
     await host.call('pay_then_unknown');
@@ -281,7 +281,7 @@ describe.each(['v2', 'v1'] as const)('2025-11-25, SDK %s', sdk => {
     told(world, 2);
   });
 
-  test('a push is waited for no longer than the handler wants to', async () => {
+  test('a handler stops waiting for a push at its timeoutMs', async () => {
     await using world = await legacyWorld(sdk, { legacy: 'push' });
     const never = Promise.withResolvers<{ action: 'accept' }>();
     const host = await world.connect(sdk, { elicit: () => never.promise, fill: () => never.promise });

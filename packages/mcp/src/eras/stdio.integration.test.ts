@@ -38,7 +38,7 @@ async function connect(options: ClientOptions) {
   return { gateway, client, completed: completed.promise, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test('2026-07-28: the one local user is asked and the retry is held', async () => {
+test('2026-07-28: asks the local user and holds the retry', async () => {
   await using world = await connect({ versionNegotiation: { mode: { pin: '2026-07-28' } } });
   const { content } = await world.client.callTool(outcome);
   expect(content).toEqual([{ type: 'text', text: 'accept' }]);
@@ -53,7 +53,7 @@ test('2025-11-25: −32042, then the notice on the same channel', async () => {
   expect((await world.client.callTool(outcome)).content).toEqual([{ type: 'text', text: 'cancel: expired' }]);
 });
 
-test('2025-11-25 stays 2025-11-25, whatever a request says about itself', async () => {
+test('a 2025-11-25 connection stays 2025-11-25, whatever a request claims', async () => {
   await using world = await connect({});
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',

@@ -4,7 +4,7 @@ import { modernWorld } from '../testing/modern-world.ts';
 
 const meta = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'vendor=1' };
 
-/** Remembers the trace that each request to the gateway is sent with. */
+/** Records the trace of each request to the gateway. */
 function recordingFetch() {
   const traces: (readonly (string | null)[])[] = [];
   const recording: typeof fetch = (url, init) => {
@@ -18,7 +18,7 @@ function recordingFetch() {
 const inTrace = [meta.traceparent, meta.tracestate];
 const outOfIt = [null, null];
 
-test('2026-07-28: the calls of a request go on with its trace, those of the next one do not', async () => {
+test('2026-07-28: the calls of a request continue its trace, and those of the next request do not', async () => {
   const recorded = recordingFetch();
   await using world = await modernWorld({ fetch: recorded.fetch, holdMs: 0 });
   await world.call({ name: 'outcome', meta });
@@ -30,12 +30,12 @@ test('2026-07-28: the calls of a request go on with its trace, those of the next
   expect(recorded.traces.length).toBeGreaterThan(0);
 });
 
-test.each(['v1', 'v2'] as const)('2025-11-25, SDK %s: likewise', async sdk => {
+test.each(['v1', 'v2'] as const)('2025-11-25, SDK %s: the calls of a request continue its trace', async sdk => {
   const recorded = recordingFetch();
   await using world = await legacyWorld(sdk, { fetch: recorded.fetch });
   const traced = await world.connect(sdk, { meta });
   await traced.call();
-  // The watch for the end outlives the request, and so belongs to no trace.
+  // The watch for the end outlives the request, so it belongs to no trace.
   expect(recorded.traces[0]).toEqual(inTrace);
   const plain = await world.connect(sdk, { meta: { traceparent: 'not one' } });
   const before = recorded.traces.length;

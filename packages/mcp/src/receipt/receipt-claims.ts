@@ -1,12 +1,12 @@
 /** The claims of a receipt, as docs/receipts.md describes them. */
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 
 const text = z.string();
 const amount = z.strictObject({ currency: z.string().regex(/^[A-Z]{3}$/), minorUnits: z.int() });
 
-// Strict, unlike the claims around them: terms with a member that is not understood are not understood.
+// Strict, unlike the other claims: an unknown member may change the meaning of the terms.
 const paymentTerms = z.strictObject({
   payee: z.strictObject({ name: text }),
   amount,
@@ -56,27 +56,27 @@ export const receiptClaimsSchema = z.discriminatedUnion('kind', [
   z.object({ ...common, kind: z.literal('confirmation'), terms: confirmationTerms }),
 ]);
 
-/** What a receipt says, once it is verified. */
+/** A verified receipt. */
 export type Receipt = z.infer<typeof receiptClaimsSchema>;
 export type ReceiptKind = Receipt['kind'];
 export type ReceiptOf<K extends ReceiptKind> = Extract<Receipt, { kind: K }>;
 export type ApprovedPaymentTerms = z.infer<typeof paymentTerms>;
 export type ApprovedConfirmationTerms = z.infer<typeof confirmationTerms>;
 
-/** What a digest is made of. */
+/** Input of the digest. */
 export type ReceiptTerms =
   | { readonly kind: 'payment'; readonly terms: ApprovedPaymentTerms }
   | { readonly kind: 'confirmation'; readonly terms: ApprovedConfirmationTerms };
 
 /**
- * The digest that a receipt for exactly these terms has: SHA-256 (base64url) over the canonical JSON (RFC 8785) of
- * `{"kind": …, "terms": …}`. Optional members that are absent stay absent; `quantity`, `facts` and `danger` are always there.
+ * Returns the digest of a receipt for exactly these terms: SHA-256 (base64url) over the canonical JSON (RFC 8785) of `{"kind": …,
+ * "terms": …}`. Absent optional members stay absent; `quantity`, `facts` and `danger` are always present.
  */
 export function termsDigest({ kind, terms }: ReceiptTerms): string {
   return digestOf(kind, terms);
 }
 
-/** Over the terms as they were signed. @throws Error for text that is no Unicode, which has no canonical form */
+/** Digest of the signed terms. @throws Error for text that is not valid Unicode, which has no canonical form */
 export function digestOf(kind: ReceiptKind, terms: unknown): string {
   const canonical = canonicalize({ kind, terms });
   if (canonical === undefined) throw new TypeError('An object has a canonical form.');

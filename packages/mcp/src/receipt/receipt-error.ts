@@ -4,21 +4,21 @@ export type ReceiptErrorCode =
   | 'malformed'
   /** A JWS, but of another type than a receipt. */
   | 'wrong_type'
-  /** Not EdDSA: no other algorithm is ever tried, whatever the header says. */
+  /** Not EdDSA. No other algorithm is accepted. */
   | 'wrong_algorithm'
-  /** Signed with a key that the gateway does not publish (any more). */
+  /** Signed with a key that the gateway does not publish. */
   | 'unknown_key'
-  /** The keys could not be fetched: nothing is known about the receipt, try again later. */
+  /** The keys could not be fetched, so the receipt is neither valid nor invalid. Retry later. */
   | 'keys_unavailable'
   | 'wrong_signature'
-  /** Signed, but not a receipt as this version knows it. */
+  /** Signed, but not a receipt that this version understands. */
   | 'invalid_claims'
   | 'wrong_issuer'
   /** For another MCP server. */
   | 'wrong_audience'
-  /** The digest is not that of the terms. */
+  /** The digest does not match the terms. */
   | 'digest_mismatch'
-  // From here on: a true receipt, but not the one that was expected.
+  // The codes below mean: authentic, but not the expected receipt.
   | 'wrong_kind'
   | 'wrong_elicitation'
   | 'wrong_subject'
@@ -29,12 +29,12 @@ export type ReceiptErrorCode =
   | 'wrong_processor'
   /** Paid in the test mode of the processor: no money has moved. `allowTestPayments` accepts it. */
   | 'test_payment'
-  /** Approved in a weaker way than was expected. */
+  /** Approved with a weaker method than expected. */
   | 'weak_approval'
   /** Approved too long ago, or in the future. */
   | 'wrong_time';
 
-/** A receipt that must not be acted on. Holds nothing of it. */
+/** The receipt must not be used. The error contains nothing from it. */
 export class ReceiptError extends Error {
   override readonly name = 'ReceiptError';
   readonly code: ReceiptErrorCode;

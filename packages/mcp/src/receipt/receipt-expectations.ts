@@ -2,28 +2,28 @@ import type { Subject } from '../subject.ts';
 import type { Receipt, ReceiptKind, ReceiptOf } from './receipt-claims.ts';
 import { ReceiptError, type ReceiptErrorCode } from './receipt-error.ts';
 
-/** What the caller knows about the receipt it waits for. Whatever is absent is not compared. */
+/** The caller's expectations of a receipt. Absent members are not compared. */
 export interface ReceiptExpectations<K extends ReceiptKind = ReceiptKind> {
   readonly kind?: K;
   readonly elicitationId?: string;
-  /** Who must have approved. */
+  /** The user who must have approved. */
   readonly subject?: Subject;
-  /** `termsDigest` of what was asked: everything in the terms at once. */
+  /** `termsDigest` of the expected terms; compares all of them. */
   readonly digest?: string;
-  /** These four are about payments; a confirmation has none of them. */
+  /** The next four apply to payments only. */
   readonly amount?: { readonly currency: string; readonly minorUnits: number };
   /** The name of the payee. */
   readonly payee?: string;
   readonly reference?: string;
   /** `none`: approved only, nothing was paid. */
   readonly processor?: string;
-  /** `passkey` is more than `button`. */
+  /** `passkey` is stronger than `button`. */
   readonly minimumMethod?: Receipt['approval']['method'];
-  /** Milliseconds since the approval. */
+  /** Maximum age of the approval in milliseconds. */
   readonly maxAgeMs?: number;
 }
 
-/** By how much the clocks of the gateway and of this machine may differ. */
+/** Tolerated difference between the clocks of the gateway and of this machine. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
 /** @throws {ReceiptError} */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { current, ISSUER, keys, MCP_SERVER, payment, retired, sign } from '../testing/signed-receipts.ts';
-import { createReceiptVerifier } from './index.ts';
+import { createReceiptVerifier } from './receipt-verifier.ts';
 
 const refusal = (code: string) => ({ name: 'ReceiptError', code });
 const { kid: _, ...unnamed } = current.publicJwk;
@@ -24,7 +24,7 @@ describe('keys', () => {
     return { published, issuer, [Symbol.asyncDispose]: async () => void (await close()) };
   }
 
-  it('are fetched once from the issuer, again for a new key id, and not again and again', async () => {
+  it('keys are fetched once from the issuer, again for a new key id, and not more often', async () => {
     await using endpoint = await serveKeys();
     const { published, issuer } = endpoint;
     published.keys = [current.publicJwk];
@@ -52,7 +52,7 @@ describe('keys', () => {
     await expect(remote.verify(known)).rejects.toMatchObject(refusal('unknown_key'));
   });
 
-  it.each([404, 302, 500])('that cannot be fetched (%i) say nothing about the receipt', async status => {
+  it.each([404, 302, 500])('unavailable keys (%i) neither verify nor reject a receipt', async status => {
     await using endpoint = await serveKeys();
     endpoint.published.keys = [current.publicJwk];
     endpoint.published.status = status;
@@ -64,7 +64,7 @@ describe('keys', () => {
     expect(await remote.verify(receipt)).toBeDefined();
   });
 
-  it('are looked for where the caller says, below an issuer with a path', async () => {
+  it('keys are fetched from the given address, below an issuer with a path', async () => {
     await using endpoint = await serveKeys();
     endpoint.published.keys = [current.publicJwk];
     const issuer = `${endpoint.issuer}/base`;
@@ -74,7 +74,7 @@ describe('keys', () => {
     expect(endpoint.published.requests).toEqual(['/base/.well-known/jwks.json', '/keys']);
   });
 
-  it('given offline need no request at all', async () => {
+  it('offline keys need no request', async () => {
     const fetched = vi.fn<typeof fetch>();
     const offline = createReceiptVerifier({ issuer: ISSUER, mcpServerId: MCP_SERVER, keys, fetch: fetched });
     expect(await offline.verify(await sign(payment))).toBeDefined();

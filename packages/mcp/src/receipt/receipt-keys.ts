@@ -7,13 +7,13 @@ import {
   type JSONWebKeySet,
   type JWSHeaderParameters,
 } from 'jose';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { boundedFetch } from '../bounded-text.ts';
 import { PosternUsageError } from '../errors.ts';
 import { isConfidential } from '../secure-url.ts';
 import { ReceiptError } from './receipt-error.ts';
 
-/** Finds the key that a receipt names. @throws {ReceiptError} `unknown_key`, `keys_unavailable` */
+/** Returns the key that a receipt names. @throws {ReceiptError} `unknown_key`, `keys_unavailable` */
 export type ReceiptKeySource = (header: JWSHeaderParameters) => Promise<CryptoKey>;
 
 export interface RemoteKeyOptions {
@@ -22,11 +22,11 @@ export interface RemoteKeyOptions {
   readonly fetch: typeof fetch | undefined;
 }
 
-/** Keys are fetched again at this age, so that one that was taken away stops verifying. */
+/** Keys are fetched again at this age, so that a withdrawn key stops verifying. */
 const MAX_AGE_MS = 600_000;
-/** A key id that is not known asks again, but not more often than this: receipts with made-up ids cause no flood of requests. */
+/** Minimum interval between requests for unknown key ids, so that receipts with invented ids cause no flood of requests. */
 const COOLDOWN_MS = 30_000;
-/** Characters of a key set. */
+/** Maximum length of a key set in characters. */
 const MAX_KEY_SET = 256 * 1024;
 
 const jwksSchema = z.object({
@@ -45,7 +45,7 @@ export function localReceiptKeys(jwks: JSONWebKeySet): ReceiptKeySource {
   return findIn(createLocalJWKSet(jwks));
 }
 
-/** Fetched when first needed, and kept for ten minutes. @throws {PosternUsageError} `invalid_options` */
+/** Fetched at first use, and kept for ten minutes. @throws {PosternUsageError} `invalid_options` */
 export function remoteReceiptKeys(address: string, options: RemoteKeyOptions): ReceiptKeySource {
   const url = URL.parse(address);
   if (url === null || url.username !== '' || url.password !== '' || !isConfidential(url, options.allowHttp))

@@ -17,7 +17,9 @@ import {
   sign,
   strange,
 } from '../testing/signed-receipts.ts';
-import { createReceiptVerifier, type ReceiptExpectations, type ReceiptOf, termsDigest } from './index.ts';
+import { type ReceiptOf, termsDigest } from './receipt-claims.ts';
+import type { ReceiptExpectations } from './receipt-expectations.ts';
+import { createReceiptVerifier } from './receipt-verifier.ts';
 
 const verifier = createReceiptVerifier({
   issuer: ISSUER,
@@ -27,7 +29,7 @@ const verifier = createReceiptVerifier({
 });
 const refusal = (code: string) => ({ name: 'ReceiptError', code });
 
-describe('a receipt as it should be', () => {
+describe('a valid receipt', () => {
   it.each([
     ['payment', payment],
     ['confirmation', confirmation],
@@ -35,7 +37,7 @@ describe('a receipt as it should be', () => {
     expect(await verifier.verify(await sign(claims))).toEqual(claims);
   });
 
-  it('S69: is refused for a payment in test mode, unless the verifier accepts those', async () => {
+  it('S69: a receipt of a test-mode payment is refused, unless the verifier accepts test payments', async () => {
     const test = await sign({ ...payment, mode: 'test' });
     await expect(verifier.verify(test)).rejects.toMatchObject(refusal('test_payment'));
     await expect(verifier.verify(test, { kind: 'payment' })).rejects.toMatchObject(refusal('test_payment'));
@@ -49,34 +51,34 @@ describe('a receipt as it should be', () => {
     await expect(lenient.verify(unknown)).rejects.toMatchObject(refusal('invalid_claims'));
   });
 
-  it('is typed by the kind that was expected', async () => {
+  it('a verified receipt has the type of the expected kind', async () => {
     const { terms, processor } = await verifier.verify(await sign(payment), { kind: 'payment' });
     expect([terms.amount.minorUnits, processor]).toEqual([2490, 'stripe']);
     const confirmed = await verifier.verify(await sign(confirmation), { kind: 'confirmation' });
     expect(confirmed.terms.danger).toBe('destructive');
   });
 
-  it('is typed as nothing narrower than what was compared', async () => {
+  it('the type is narrowed only by compared members', async () => {
     const receipt = await sign(confirmation);
-    // @ts-expect-error: nothing says that it is a payment.
+    // @ts-expect-error: nothing proves that it is a payment.
     const claimed: Promise<ReceiptOf<'payment'>> = verifier.verify<'payment'>(receipt, {});
     expect((await claimed).kind).toBe('confirmation');
   });
 
-  it('may be signed with any of the published keys', async () => {
+  it('a receipt may be signed with any published key', async () => {
     expect(await verifier.verify(await sign(payment, {}, retired))).toMatchObject({ jti: 'el_7fone' });
   });
 
-  it('may have its members in any order, and claims that are not known here', async () => {
+  it('a receipt may have members in any order, and unknown claims', async () => {
     const reversed = Object.fromEntries(Object.entries({ ...payment, tenant: 'new' }).reverse());
     expect(await verifier.verify(await sign(reversed))).toEqual(payment);
   });
 });
 
-describe('nothing else is accepted', () => {
+describe('an invalid receipt', () => {
   const flip = (text: string, at: number) => `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`;
 
-  it('neither a bit of the payload nor of the signature may change', async () => {
+  it('refuses a receipt with any changed bit in the payload or signature', async () => {
     const receipt = await sign(payment);
     const [header = '', payload = '', signature = ''] = receipt.split('.');
     for (let at = 0; at < payload.length; at += 17)
@@ -102,10 +104,10 @@ describe('nothing else is accepted', () => {
     processor: { processor: 'none' },
     processorReference: { processorReference: 'pi_other' },
   };
-  it('every claim is covered by the test below', () => {
+  it('the test below covers every claim', () => {
     expect(Object.keys(altered).sort()).toEqual(Object.keys(payment).sort());
   });
-  it.each(Object.entries(altered))('no claim may change after it was signed: %s', async (_, change) => {
+  it.each(Object.entries(altered))('refuses a claim changed after signing: %s', async (_, change) => {
     const [header, , signature] = (await sign(payment)).split('.');
     const payload = Buffer.from(JSON.stringify({ ...payment, ...change })).toString('base64url');
     await expect(verifier.verify([header, payload, signature].join('.'))).rejects.toMatchObject(
@@ -147,12 +149,12 @@ describe('nothing else is accepted', () => {
     },
   );
 
-  it('the digest is over kind and terms: terms that read alike as both kinds are not exchanged', async () => {
+  it('the digest covers kind and terms, so terms valid for both kinds differ', async () => {
     const claims = { ...confirmation, digest: payment.digest };
     await expect(verifier.verify(await sign(claims))).rejects.toMatchObject(refusal('digest_mismatch'));
   });
 
-  it('text that is no Unicode has no digest', async () => {
+  it('text that is not valid Unicode has no digest', async () => {
     const claims = JSON.stringify({ ...payment, terms: { ...paymentTerms, reference: '?' } });
     const receipt = await sign(claims.replace('"?"', '"\\ud800"'));
     await expect(verifier.verify(receipt)).rejects.toMatchObject(refusal('invalid_claims'));
@@ -169,11 +171,11 @@ describe('nothing else is accepted', () => {
     await expect(verifier.verify(await sign(payment, header))).rejects.toMatchObject(refusal(code));
   });
 
-  it('a key under the name of ours is not ours', async () => {
+  it('refuses a foreign key under a published key id', async () => {
     await expect(verifier.verify(await sign(payment, {}, strange))).rejects.toMatchObject(refusal('wrong_signature'));
   });
 
-  it('a key that the receipt brings along is not looked at', async () => {
+  it('ignores a JWK embedded in the receipt header', async () => {
     const header = { kid: 'strange', jwk: strange.publicJwk, jku: 'https://evil.example/jwks.json' };
     await expect(verifier.verify(await sign(payment, header, strange))).rejects.toMatchObject(refusal('unknown_key'));
   });
@@ -188,7 +190,7 @@ describe('nothing else is accepted', () => {
       );
   });
 
-  it('an HMAC with the public key as its secret, or an RSA signature, is not tried', async () => {
+  it('does not try an HMAC with the public key as its secret, or an RSA signature', async () => {
     const secret = Buffer.from(String(current.publicJwk.x), 'base64url');
     const { privateKey } = await generateKeyPair('RS256');
     const body = new TextEncoder().encode(JSON.stringify(payment));
@@ -212,7 +214,7 @@ describe('nothing else is accepted', () => {
     await expect(verifier.verify(receipt)).rejects.toMatchObject(refusal('malformed'));
   });
 
-  it('invalid_claims: a payload that is no JSON, and the error does not quote it', async () => {
+  it('invalid_claims: refuses a payload that is not JSON, without quoting it', async () => {
     for (const payload of ['canary', '"canary"', 'null', '[]']) {
       const error: unknown = await verifier.verify(await sign(payload)).catch((reason: unknown) => reason);
       expect(error).toMatchObject(refusal('invalid_claims'));
@@ -235,7 +237,7 @@ describe('expectations', () => {
     maxAgeMs: 1000,
   };
 
-  it('all of them can be met', async () => {
+  it('a receipt can meet all expectations', async () => {
     expect(await verifier.verify(await sign(payment), met)).toEqual(payment);
   });
 
@@ -261,11 +263,11 @@ describe('expectations', () => {
     { payee: 'Corner Bookshop' },
     { reference: 'order-1042' },
     { processor: 'none' },
-  ])('a confirmation does not meet what is about payments: %o', async expected => {
+  ])('a confirmation does not meet expectations of payments: %o', async expected => {
     await expect(verifier.verify(await sign(confirmation), expected)).rejects.toMatchObject(refusal('wrong_kind'));
   });
 
-  it('a button is less than a passkey, and enough where a button is', async () => {
+  it('a button approval is weaker than a passkey, and suffices where a button is expected', async () => {
     const receipt = await sign(confirmation);
     await expect(verifier.verify(receipt, { minimumMethod: 'passkey' })).rejects.toMatchObject(
       refusal('weak_approval'),
@@ -274,7 +276,7 @@ describe('expectations', () => {
     expect(await verifier.verify(await sign(payment), { minimumMethod: 'button' })).toBeDefined();
   });
 
-  it('an approval in the future is allowed as far as clocks differ', async () => {
+  it('an approval in the future is accepted within the clock tolerance', async () => {
     const at = (ms: number) =>
       createReceiptVerifier({ issuer: ISSUER, mcpServerId: MCP_SERVER, keys, now: () => APPROVED_AT + ms });
     const receipt = await sign(payment);

@@ -1,5 +1,5 @@
 import { compactVerify, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { PosternUsageError } from '../errors.ts';
 import { digestOf, type Receipt, type ReceiptKind, type ReceiptOf, receiptClaimsSchema } from './receipt-claims.ts';
 import { ReceiptError } from './receipt-error.ts';
@@ -7,18 +7,18 @@ import { checkExpectations, type ReceiptExpectations } from './receipt-expectati
 import { localReceiptKeys, type ReceiptKeySource, remoteReceiptKeys } from './receipt-keys.ts';
 
 export interface ReceiptVerifierOptions {
-  /** The gateway's public URL, exactly as it stands in `iss`. */
+  /** The gateway's public URL, exactly as in `iss`. */
   readonly issuer: string;
-  /** The id under which this MCP server is registered at the gateway. */
+  /** The id of this MCP server at the gateway. */
   readonly mcpServerId: string;
   /**
-   * The gateway's keys: a JWK set, for verifying without any request, or where to fetch it. Default:
+   * The gateway's keys: a JWK set, for verification without a request, or the URL of one. Default:
    * `{issuer}/.well-known/jwks.json`.
    */
   readonly keys?: JSONWebKeySet | string;
-  /** Milliseconds for fetching the keys. Default 5,000. */
+  /** Timeout of the key request in milliseconds. Default 5,000. */
   readonly timeoutMs?: number;
-  /** Allow fetching keys over plain HTTP from hosts other than loopback. Who can alter them can forge receipts. Default false. */
+  /** Allow fetching keys over plain HTTP from hosts other than loopback. An attacker who alters the keys can forge receipts. Default false. */
   readonly allowHttp?: boolean;
   /** Accept payments that a processor took in its test mode, where no money moves. Never in production. Default false. */
   readonly allowTestPayments?: boolean;
@@ -30,8 +30,8 @@ export interface ReceiptVerifierOptions {
 
 export interface ReceiptVerifier {
   /**
-   * Verifies signature, issuer, audience, claims and digest, then what the caller expects. A receipt proves that somebody
-   * approved something; that it was this, for this person, and not used before, is for the caller to check.
+   * Verifies signature, issuer, audience, claims and digest, then the caller's expectations. A valid receipt proves an approval.
+   * The caller must check its terms and its user, and that it is used only once.
    *
    * @throws {ReceiptError}
    */
@@ -42,14 +42,14 @@ export interface ReceiptVerifier {
   verify(receipt: string, expected?: ReceiptExpectations): Promise<Receipt>;
 }
 
-/** Far above what terms within the gateway's limits can take. */
+/** Far above the length of terms within the gateway's limits. */
 const MAX_LENGTH = 262_144;
 
 const headerSchema = z.object({
   alg: z.string(),
   typ: z.string().optional(),
   kid: z.string().optional(),
-  /** RFC 7515 section 4.1.11: receipts have no extensions that must be understood. */
+  /** RFC 7515 section 4.1.11: receipts use no critical extensions. */
   crit: z.never().optional(),
 });
 
@@ -64,7 +64,7 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
     const header = headerOf(receipt);
     if (header.typ !== 'postern-receipt+jwt') throw new ReceiptError('wrong_type');
     if (header.alg !== 'EdDSA') throw new ReceiptError('wrong_algorithm');
-    // Without a name it would be anybody's guess which key to use.
+    // The key is chosen by its id, so the id is required.
     if (header.kid === undefined) throw new ReceiptError('unknown_key');
     const key = await keySource({ alg: header.alg, kid: header.kid });
     const { payload } = await compactVerify(receipt, key, { algorithms: ['EdDSA'] }).catch((cause: unknown) => {
@@ -74,7 +74,7 @@ export function createReceiptVerifier(options: ReceiptVerifierOptions): ReceiptV
     return jsonOf(payload);
   }
 
-  // Only what was compared narrows the type.
+  // Only compared members narrow the type.
   function verify<K extends ReceiptKind>(
     receipt: string,
     expected: ReceiptExpectations<K> & { readonly kind: K },
@@ -103,7 +103,7 @@ function keySourceOf({
   return remoteReceiptKeys(address, { timeoutMs, allowHttp, fetch });
 }
 
-/** Of the header nothing is believed: it says which of our own keys to try, or why not to. */
+/** The header is not trusted: it only selects one of the gateway's published keys, or a reason to refuse. */
 function headerOf(receipt: string): z.infer<typeof headerSchema> {
   if (typeof receipt !== 'string' || receipt.length > MAX_LENGTH) throw new ReceiptError('malformed');
   try {

@@ -1,13 +1,14 @@
 import type { AuthorizationAccepted } from '../authorize.ts';
+import { createEnvironment } from '../environment.ts';
 import type { GateContext } from '../gate-context.ts';
-import { createEnvironment, type PosternOptions } from '../options.ts';
+import type { PosternOptions } from '../options.ts';
 import { runTool } from '../run-tool.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
 import { ProviderApi } from './provider-api.ts';
 
 const alice = { issuer: 'https://idp.example.com', subject: 'alice' };
 
-/** A connected account: a gateway, an API that accepts the present token of the connection, and runs of a tool. */
+/** A connected account: a gateway, an API that accepts the current token of the connection, and runs of a tool. */
 export async function accountWorld(options: Partial<PosternOptions<object>> = {}) {
   const stack = new AsyncDisposableStack();
   const gateway = stack.use(await ContractGateway.start());
@@ -33,7 +34,7 @@ export async function accountWorld(options: Partial<PosternOptions<object>> = {}
     );
   }
 
-  /** What a handler brings that uses the account. Undefined when it was suspended. */
+  /** Runs a handler that uses the account and returns its result. Undefined if it was suspended. */
   async function use<T>(handler: (account: AuthorizationAccepted) => Promise<T>): Promise<T | undefined> {
     const outcome = await run(async gate => {
       const github = await gate.authorize('github');

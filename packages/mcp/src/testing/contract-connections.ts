@@ -8,10 +8,10 @@ import type {
   ProblemCode,
 } from '@postern/api';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import type { z } from 'zod';
+import type { z } from 'zod/v4';
 import { seal } from './contract-sealing.ts';
 
-/** Begins every access token that is handed out; must never be seen in an MCP frame. */
+/** Prefix of every issued access token. It must not appear in an MCP frame. */
 export const ACCESS_TOKEN = 'canary-provider-access-token';
 
 interface NewConnection {
@@ -28,22 +28,24 @@ interface StoredConnection extends NewConnection {
   isLost: boolean;
 }
 
-/** Connections and their tokens as the contract has them. Tokens are told apart by connection and generation. */
+/** Connections and their tokens according to the contract. Tokens differ by connection and generation. */
 export class ContractConnections {
   readonly #stored = new Map<string, StoredConnection>();
-  /** What each access token was taken for, in order. */
+  /** The tool of each access token request, in order. */
   readonly tools: (string | undefined)[] = [];
-  /** Token sets renewed because they were rejected. */
+  /** Number of token sets refreshed because they were rejected. */
   renewals = 0;
   refreshable = true;
   /** The public key registered for the MCP server. */
   encryptionKey: JWK | undefined;
   sealsAlways = false;
-  /** Changes an answer on its way out, as something between gateway and MCP server could. */
+  /** The configured API hosts of the provider. */
+  apiHosts: string[] | undefined;
+  /** Changes a response on its way, like a proxy between gateway and MCP server. */
   tamper: (answer: AccessTokenBody) => AccessTokenBody = answer => answer;
   #dpop: { readonly privateKey: CryptoKey; readonly publicJwk: JWK } | undefined;
 
-  /** From here on tokens are bound to a key. Resolves to its thumbprint (RFC 7638). */
+  /** From now on, tokens are bound to a key. Resolves to its thumbprint (RFC 7638). */
   async bindTokens(): Promise<string> {
     const { privateKey, publicKey } = await generateKeyPair('ES256');
     this.#dpop = { privateKey, publicJwk: await exportJWK(publicKey) };
@@ -58,12 +60,12 @@ export class ContractConnections {
     return [...this.#stored.values()].find(one => one.askKey === askKey && !one.isLost);
   }
 
-  /** The provider withdraws the authorization. */
+  /** The provider revokes the authorization. */
   lose(connectionId: string): void {
     this.#of(connectionId).isLost = true;
   }
 
-  /** A token set that is newer, for a reason of the gateway's own. */
+  /** Stores a newer token set, as after a refresh by the gateway. */
   renew(connectionId: string): void {
     this.#of(connectionId).generation += 1;
   }
@@ -118,6 +120,7 @@ export class ContractConnections {
       tokenType: this.#dpop === undefined ? 'Bearer' : 'DPoP',
       scopes,
       generation,
+      ...(this.apiHosts === undefined ? {} : { apiHosts: this.apiHosts }),
       ...(request.dpop === undefined ? {} : { dpopProof: await this.#proof(accessToken, request.dpop) }),
     };
     const isSealed = this.encryptionKey !== undefined && (request.sealed === true || this.sealsAlways);

@@ -7,7 +7,7 @@ import type {
   ReadCredentialRequest,
 } from '@postern/api';
 import type { JWK } from 'jose';
-import type { z } from 'zod';
+import type { z } from 'zod/v4';
 import { seal } from './contract-sealing.ts';
 
 type CredentialIssue = Extract<IssueElicitation, { kind: 'credential' }>;
@@ -22,13 +22,13 @@ interface StoredCredential {
   readonly updatedAt: string;
 }
 
-/** Lasting credentials as the contract has them: one per subject and name. */
+/** Lasting credentials according to the contract: one per subject and name. */
 export class ContractCredentials {
   #stored: readonly StoredCredential[] = [];
   #generations = 0;
-  /** What each reading was for, in order. */
+  /** The tool of each read, in order. */
   readonly tools: (string | undefined)[] = [];
-  /** Changes an answer on its way out, as something between gateway and MCP server could. */
+  /** Changes a response on its way, like a proxy between gateway and MCP server. */
   tamper: (answer: CredentialValuesBody) => CredentialValuesBody = answer => answer;
   encryptionKey: () => JWK | undefined = () => undefined;
 
@@ -53,7 +53,7 @@ export class ContractCredentials {
     return credentialId;
   }
 
-  /** What is kept and answers the ask. */
+  /** Returns the stored credential that answers the ask. */
   serving({ subject, credential }: CredentialIssue): StoredCredential | undefined {
     return this.#stored.find(
       stored =>
@@ -86,7 +86,7 @@ export class ContractCredentials {
     });
   }
 
-  /** The user deletes all of them, or the MCP server this one. */
+  /** The user deletes all credentials, or the MCP server deletes one. */
   remove(credentialId?: string): boolean {
     const left = credentialId === undefined ? [] : this.#stored.filter(one => one.credentialId !== credentialId);
     const isRemoved = left.length < this.#stored.length;

@@ -19,7 +19,7 @@ import {
 import { digest } from '../digest.ts';
 import { ContractConnections } from './contract-connections.ts';
 import { ContractCredentials } from './contract-credentials.ts';
-import { ContractResults, leavesResult, outcomeFor, type Typed, typedFor } from './contract-results.ts';
+import { ContractResults, needsRedemption, outcomeFor, type Typed, typedFor } from './contract-results.ts';
 
 export const API_KEY = 'test-api-key-0123456789abcdef';
 type Status = ElicitationBody['status'];
@@ -40,8 +40,8 @@ export interface RecordedRequest {
 }
 
 /**
- * The HTTP contract in memory, for tests of this package. Time does not pass here: a waiting read is answered when the
- * test ends the elicitation, or when it says that the time is over.
+ * The HTTP contract in memory, for tests of this package. Time does not pass here: a waiting read is answered when the test ends
+ * the elicitation or calls `timeIsOver`.
  */
 export class ContractGateway implements AsyncDisposable {
   readonly requests: RecordedRequest[] = [];
@@ -56,7 +56,7 @@ export class ContractGateway implements AsyncDisposable {
   #failures: ((response: ServerResponse) => void)[] = [];
   #count = 0;
   #ticks = 0;
-  /** When set, waiting reads answer at once, as if the time were always over. */
+  /** If set, waiting reads answer immediately, as if their wait had passed. */
   answersAtOnce = false;
 
   constructor() {
@@ -86,7 +86,7 @@ export class ContractGateway implements AsyncDisposable {
     return [...this.#elicitations.values()].reduce((sum, stored) => sum + stored.waiters.size, 0);
   }
 
-  /** Ends an elicitation (the last one by default) as the user, the API or the time would. */
+  /** Ends an elicitation (the last one by default) like the user, the API or the expiry. */
   end(
     status: 'completed' | 'declined' | 'cancelled' | 'expired' | 'failed',
     elicitationId?: string,
@@ -105,7 +105,7 @@ export class ContractGateway implements AsyncDisposable {
     return stored.body;
   }
 
-  /** Answers every waiting read with the status as it stands. */
+  /** Answers every waiting read with the current status. */
   timeIsOver(): void {
     for (const stored of this.#elicitations.values()) this.#wake(stored);
   }
@@ -120,12 +120,12 @@ export class ContractGateway implements AsyncDisposable {
     while (this.waiting > count) await new Promise<void>(resolve => this.#departures.add(resolve));
   }
 
-  /** Forgets an elicitation, as Redis does some time after it has ended. */
+  /** Deletes an elicitation, as Redis does some time after its end. */
   forget(elicitationId: string): void {
     this.#elicitations.delete(elicitationId);
   }
 
-  /** The next requests, in order, meet these answers instead. */
+  /** The next requests, in order, get these responses instead. */
   failNext(...failures: ((response: ServerResponse) => void)[]): void {
     this.#failures.push(...failures);
   }
@@ -137,8 +137,6 @@ export class ContractGateway implements AsyncDisposable {
 
   async #serve(request: IncomingMessage, response: ServerResponse) {
     const url = new URL(request.url ?? '/', this.url);
-    // As before there were any: the tests of the bus have a feed of their own.
-    if (url.pathname === '/v1/events') return problem(response, 'not_found');
     const raw = await text(request);
     const body: unknown = raw === '' ? undefined : JSON.parse(raw);
     const idempotencyKey = request.headers['idempotency-key'];
@@ -198,9 +196,9 @@ export class ContractGateway implements AsyncDisposable {
     json(response, open === undefined && stored.body.status === 'pending' ? 201 : 200, stored.body);
   }
 
-  /** Completed, and nobody has taken the result: the same ask meets it instead of asking the user twice. */
+  /** Completed with a result that is not redeemed: the same ask returns it instead of asking the user twice. */
   #isUnredeemed({ body, request }: Stored): boolean {
-    return body.status === 'completed' && leavesResult(request) && body.redeemedAt === undefined;
+    return body.status === 'completed' && needsRedemption(request) && body.redeemedAt === undefined;
   }
 
   #create(askKey: string, body: IssueElicitation): Stored {
@@ -227,7 +225,7 @@ export class ContractGateway implements AsyncDisposable {
     return stored;
   }
 
-  /** What is stored and answers already. */
+  /** Returns the stored connection or credential that answers the request. */
   #served(askKey: string, body: IssueElicitation): OutcomeBody | undefined {
     if (body.kind === 'authorization') {
       const served = this.connections.serving(askKey);
@@ -235,7 +233,7 @@ export class ContractGateway implements AsyncDisposable {
       const { connectionId, provider, scopes } = served;
       return { kind: 'authorization', connectionId, provider, scopes };
     }
-    if (body.kind !== 'credential' || leavesResult(body)) return undefined;
+    if (body.kind !== 'credential' || needsRedemption(body)) return undefined;
     const kept = this.credentials.serving(body);
     return kept && { kind: 'credential', name: kept.name, credentialId: kept.credentialId };
   }
@@ -311,7 +309,7 @@ export class ContractGateway implements AsyncDisposable {
       this.connections.add({ ...connection, askKey, subject, createdAt: at });
       return { kind: 'authorization', ...connection };
     }
-    if (request.kind === 'credential' && !leavesResult(request)) {
+    if (request.kind === 'credential' && !needsRedemption(request)) {
       const values = Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, `${value}`]));
       const credentialId = this.credentials.put(elicitationId, request, values, at);
       return { kind: 'credential', name: request.credential.name, credentialId };
@@ -320,7 +318,7 @@ export class ContractGateway implements AsyncDisposable {
     return outcomeFor(request, at);
   }
 
-  /** Later with every use, so that tests can rely on the order of events. */
+  /** Increases with every use, so that tests can rely on the order of events. */
   #timestamp(): string {
     this.#ticks += 1;
     return new Date(Date.now() + this.#ticks).toISOString();
@@ -339,7 +337,7 @@ export class ContractGateway implements AsyncDisposable {
   }
 }
 
-/** What makes two asks the same; not which values of a credential did not work. */
+/** Returns the members that make two requests equal. Ignores the rejected generation of a credential. */
 function essenceOf(request: IssueElicitation): unknown {
   switch (request.kind) {
     case 'authorization':

@@ -4,10 +4,10 @@ import { digestOf } from '../receipt/receipt-claims.ts';
 import { seal } from './contract-sealing.ts';
 import { sampleContent } from './sample-content.ts';
 
-/** Begins every secret that a user types; must never be seen in an MCP frame, an error or a log. */
+/** Prefix of every secret that a user types. It must not appear in an MCP frame, an error or a log. */
 export const TYPED_SECRET = 'canary-typed-secret';
 
-/** What the user typed: values of a credential, content of a form. */
+/** The typed values: values of a credential, content of a form. */
 export type Typed = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 interface StoredResult {
@@ -17,23 +17,23 @@ interface StoredResult {
   redeemedAt: string | undefined;
 }
 
-/** Whether completing it leaves a result that is redeemed once. */
-export function leavesResult(request: IssueElicitation): boolean {
+/** Whether its completion leaves a result that is redeemed once. */
+export function needsRedemption(request: IssueElicitation): boolean {
   return (
     request.kind !== 'authorization' && !(request.kind === 'credential' && request.credential.retention === 'lasting')
   );
 }
 
-/** Results of completed elicitations: each is given to the first `Idempotency-Key` that asks, and to that one again. */
+/** Results of completed elicitations. The first `Idempotency-Key` gets a result, and its repeats get it again. */
 export class ContractResults {
   readonly #stored = new Map<string, StoredResult>();
-  /** Idempotency keys of the redemptions that were answered, in order, with the elicitation. */
+  /** Idempotency keys of the answered redemptions, in order, with the elicitation. */
   readonly redemptions: { readonly elicitationId: string; readonly key: string }[] = [];
   /** The public key registered for the MCP server. */
   encryptionKey: () => JWK | undefined = () => undefined;
-  /** So many answers are lost on their way, after what they answer was done. */
+  /** Number of responses to lose after their effect. */
   loses = 0;
-  /** Changes an answer on its way out, as something between gateway and MCP server could. */
+  /** Changes a response on its way, like a proxy between gateway and MCP server. */
   tamper: (answer: RedeemedElicitationBody) => RedeemedElicitationBody = answer => answer;
 
   add(elicitationId: string, request: IssueElicitation, typed: Typed): void {
@@ -91,7 +91,7 @@ const mutable = (typed: Typed) =>
     Object.entries(typed).map(([name, value]) => [name, typeof value === 'object' ? [...value] : value]),
   );
 
-/** What a user types who reads nothing. */
+/** Typical input of a user for this request. */
 export function typedFor(request: IssueElicitation): Typed {
   if (request.kind === 'credential')
     return Object.fromEntries(request.credential.fields.map(({ name }) => [name, `${TYPED_SECRET}-${name}`]));

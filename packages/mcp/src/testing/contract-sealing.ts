@@ -2,7 +2,7 @@ import { CompactEncrypt, importJWK, type JWK } from 'jose';
 
 export const MCP_SERVER_ID = 'issues';
 
-/** A compact JWE to the key that is registered for the MCP server, as the gateway makes it. */
+/** Returns a compact JWE to the key that is registered for the MCP server, in the format of the gateway. */
 export async function seal(
   plaintext: string,
   key: JWK | undefined,

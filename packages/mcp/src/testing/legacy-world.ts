@@ -13,7 +13,7 @@ import {
   ElicitRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { McpServer } from '@modelcontextprotocol/server';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { type PosternOptions, postern } from '../index.ts';
 import { posternV1 } from '../v1/index.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
@@ -26,7 +26,7 @@ type Elicit = (params: { elicitationId: string; url: string; message: string }) 
 type FilledIn = Answer & { content?: Record<string, string | number | boolean | string[]> };
 type Fill = (params: { message: string; requestedSchema: unknown }) => FilledIn | Promise<FilledIn>;
 
-/** What both SDKs' server transports share. */
+/** The common part of both SDKs' server transports. */
 interface SessionTransport {
   sessionId?: string | undefined;
   handle(request: AuthenticatedRequest, response: ServerResponse): Promise<void>;
@@ -155,7 +155,7 @@ export async function legacyWorld(serverSdk: SdkName, options: Options = {}, wir
 
 const sessionIdOf = (request: IncomingMessage) => request.headers['mcp-session-id']?.toString();
 
-/** Notices go to the session's GET stream, so a test begins when that stream is open. */
+/** Notices go to the session's GET stream, so a test waits until that stream is open. */
 function announceStream(response: ServerResponse, streams: Set<() => void>): void {
   const writeHead = response.writeHead.bind(response) as (...parameters: unknown[]) => ServerResponse;
   response.writeHead = (...parameters: unknown[]) => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { AuthInfo } from '@modelcontextprotocol/server';
 
-/** What both SDKs' Node handlers accept; each has its own type for it. */
+/** The request type of both SDKs' Node handlers, which name it differently. */
 export type AuthenticatedRequest = IncomingMessage & { auth?: AuthInfo };
 export type NodeHandler = (request: AuthenticatedRequest, response: ServerResponse) => void | Promise<void>;
 
@@ -11,10 +11,10 @@ export function asNodeHandler(handler: unknown): NodeHandler {
   return handler as NodeHandler;
 }
 
-/** What a person's bearer token says in tests: the token is the subject. */
-export const ISSUER = 'https://idp.example.com';
+/** Issuer of all users in tests. The bearer token is the subject. */
+const ISSUER = 'https://idp.example.com';
 
-/** Serves an MCP endpoint on loopback, with a token verifier in front that believes every token. */
+/** Serves an MCP endpoint on loopback, with a token verifier that accepts every token. */
 export class McpHttpServer implements AsyncDisposable {
   readonly #httpServer: Server;
 

@@ -1,7 +1,7 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import type { RequestedSchema } from '@postern/api';
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { type Gate, type PosternOptions, postern } from '../index.ts';
 import { ACCESS_TOKEN } from './contract-connections.ts';
 import { API_KEY, ContractGateway } from './contract-gateway.ts';
@@ -10,7 +10,7 @@ import { outcome } from './outcome-tool.ts';
 
 const REVISION = '2026-07-28';
 
-/** Tools that say exactly what reached the handler. */
+/** Tools that return exactly what the handler received. */
 export function exampleServer(shared: Gate): McpServer {
   const server = new McpServer({ name: 'issues', version: '1.0.0' });
   const gate = shared.attach(server);

@@ -1,21 +1,29 @@
+import { EventEmitter } from 'node:events';
 import type { GateContext } from '../gate-context.ts';
 import { isElicitationPending } from '../suspension.ts';
 import { scripts } from './scripts.ts';
 
+/** Emits `end` when a handler has ended in any way. */
+export const handlers = new EventEmitter();
+
 /**
- * A tool that says how its ask ended. A title that names a script runs that one; one that is a URL is fetched with the
+ * A tool that reports how its ask ended. A title that names a script runs that script; a title that is a URL is fetched with the
  * account.
  */
 export async function outcome(gate: GateContext, { title }: { title: string }) {
-  const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
   try {
-    const script = scripts[title];
-    if (script !== undefined) return say(await script(gate));
-    const github = await gate.authorize('github');
-    if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
-    return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');
-  } catch (error) {
-    if (isElicitationPending(error)) throw error;
-    return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
+    const say = (text: string) => ({ content: [{ type: 'text' as const, text }] });
+    try {
+      const script = scripts[title];
+      if (script !== undefined) return say(await script(gate));
+      const github = await gate.authorize('github');
+      if (github.action !== 'accept') return say(`${github.action}: ${github.reason}`);
+      return say(URL.canParse(title) ? String((await github.fetch(title)).status) : 'accept');
+    } catch (error) {
+      if (isElicitationPending(error)) throw error;
+      return say(`error: ${error instanceof Error && 'code' in error ? error.code : error}`);
+    }
+  } finally {
+    handlers.emit('end');
   }
 }

@@ -13,20 +13,20 @@ export interface ApiRequest {
   readonly status: number;
 }
 
-/** An API of a provider on loopback that believes only what it has verified (RFC 6750, RFC 9449 section 4.3). */
+/** A provider's API on loopback that verifies tokens and proofs (RFC 6750, RFC 9449 section 4.3). */
 export class ProviderApi implements AsyncDisposable {
   readonly requests: ApiRequest[] = [];
-  /** Whether an access token is good. */
+  /** Whether an access token is valid. */
   accepts: (token: string) => boolean;
   /** Thumbprint of the key that tokens are bound to; absent for bearer tokens. */
   boundTo: string | undefined;
   /** The nonce that proofs must carry. */
   nonce: string | undefined;
-  /** `WWW-Authenticate` of a refusal, where it is not the usual one. */
+  /** `WWW-Authenticate` of a refusal. Default: the usual one. */
   challenge: string | undefined;
-  /** Where `/moved` leads. */
+  /** Target of the redirect at `/moved`. */
   location = '/elsewhere';
-  /** Called before a request is judged. */
+  /** Called before a request is checked. */
   onRequest: (path: string) => void | Promise<void> = () => undefined;
   readonly #proofs = new Set<string>();
   readonly #httpServer = createServer((request, response) => void this.#serve(request, response));

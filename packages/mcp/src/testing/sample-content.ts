@@ -1,6 +1,6 @@
 import { optionValuesOf, type PropertySchema, type RequestedSchema } from '@postern/api';
 
-/** Content that fits a form: what is proposed, or the first that will do. */
+/** Returns content that fits a form: the default, or the first valid value. */
 export function sampleContent({ properties }: RequestedSchema): Record<string, string | number | boolean | string[]> {
   return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, sampleOf(property)]));
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { z } from 'zod/v4';
 import { CapabilityMissingError } from '../errors.ts';
 import type { GateContext } from '../gate-context.ts';
 import { TYPED_SECRET } from './contract-results.ts';
@@ -9,9 +9,9 @@ export const terms = {
   reference: 'A-17',
 };
 const apiKey = { name: 'acme', title: 'API key of Acme', fields: [{ name: 'key', label: 'API key' }] } as const;
-export const release = z.object({ branch: z.string().min(1).max(5000), notify: z.boolean().default(true) });
+const release = z.object({ branch: z.string().min(1).max(5000), notify: z.boolean().default(true) });
 
-/** What `pay_beside` does while the user is asked. */
+/** The work that `pay_beside` does while the user is asked. */
 export const beside = { work: Promise.resolve() };
 
 type Script = (gate: GateContext) => Promise<string>;
@@ -19,7 +19,7 @@ type Script = (gate: GateContext) => Promise<string>;
 const receiptOf = (answered: { action: string; receipt?: string; reason?: string }) =>
   answered.receipt ?? `${answered.action}: ${answered.reason}`;
 
-/** One for each kind: how it ended, and what came of it. */
+/** One script for each kind. Returns how it ended, and its result. */
 const kinds = {
   async authorize(gate) {
     const github = await gate.authorize('github');
@@ -49,7 +49,7 @@ const kinds = {
   },
 } satisfies Record<string, Script>;
 
-/** Handlers that ask for more than one thing, or go their own ways. */
+/** Handlers that ask several times, or behave unusually. */
 const stories = {
   async pay_then_confirm(gate) {
     const payment = await gate.pay(terms);

@@ -1,6 +1,6 @@
-/** Receipts as a gateway signs them, and as none ever would. */
+/** Valid receipts, and receipts that no gateway would sign. */
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
-import { termsDigest } from '../receipt/index.ts';
+import { termsDigest } from '../receipt/receipt-claims.ts';
 
 export const ISSUER = 'https://postern.example.com';
 export const MCP_SERVER = 'bookshop';
@@ -10,7 +10,7 @@ async function newKey(kid: string) {
   const { privateKey, publicKey } = await generateKeyPair('EdDSA', { extractable: true });
   return { kid, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg: 'EdDSA', use: 'sig' } };
 }
-/** `strange` has the name of `current`. */
+/** `strange` has the key id of `current`. */
 export const [current, retired, strange] = await Promise.all([newKey('current'), newKey('retired'), newKey('current')]);
 export const keys = { keys: [current.publicJwk, retired.publicJwk] };
 

@@ -1,4 +1,4 @@
-import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   type CallToolResult,
@@ -12,12 +12,10 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { createGate, type GenericGate } from '../gate.ts';
 import type { GateContext } from '../gate-context.ts';
+import { createSessionOf, type SessionOf } from '../legacy-session.ts';
 import type { PosternOptions } from '../options.ts';
 import type { ToolOutcome } from '../run-tool.ts';
-import { createSessionOf, type SessionOf } from '../session-of.ts';
-import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
-import { textIn } from '../tool-result.ts';
-import { traceContextOf } from '../trace-context.ts';
+import { clientAnswerSchema, declaresForm, type ToolCall, textIn, traceContextOf } from '../tool-call.ts';
 
 /** SDK v1's handler context. */
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
@@ -32,6 +30,7 @@ export type GateV1 = GenericGate<McpServer, Extra, CallToolResult, CallToolResul
 export function posternV1(options: PosternOptions<Extra>): GateV1 {
   const sessionOf = createSessionOf<McpServer>();
   return createGate(options, {
+    sdk: { name: '@modelcontextprotocol/sdk', McpServer },
     toToolCall: (args, extra, name, server) => toToolCall(args, extra, { name, server, sessionOf }),
     sessionOf,
     toReturn: toCallToolResult,
@@ -57,7 +56,7 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
     reportProgress: progressReporter(extra),
     trace: traceContextOf(extra._meta),
   };
-  // A transport without a session id is a shared channel (stdio) unless it came in with an HTTP request.
+  // A transport without a session id is a shared channel (stdio), unless the message arrived with an HTTP request.
   const lasts = extra.sessionId !== undefined || extra.requestInfo === undefined;
   if (server === undefined || !lasts) return { ...common, era: 'legacy-stateless', mcpClientName: undefined };
   return {
@@ -71,14 +70,14 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
       extra.sendRequest(
         {
           method: 'elicitation/create',
-          // The same schema, but for `readonly`.
+          // The types differ only in `readonly`.
           params: {
             mode: 'form',
             message,
             requestedSchema: requestedSchema as ElicitRequestFormParams['requestedSchema'],
           },
         },
-        // Not the SDK's own: a content that does not fit is an answer, and answered with the same question.
+        // More lenient than the SDK's schema: this package handles invalid content itself, by asking again.
         clientAnswerSchema,
         { signal, timeout: 2_147_483_647 },
       ),
@@ -86,7 +85,7 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
       const { action } = await extra.sendRequest(
         { method: 'elicitation/create', params: { mode: 'url', ...request } },
         ElicitResultSchema,
-        // The gateway's own expiry bounds it: the signal aborts when the elicitation has ended.
+        // The gateway's expiry limits the wait: the signal aborts when the elicitation has ended.
         { signal, timeout: 2_147_483_647 },
       );
       return action;
@@ -94,7 +93,7 @@ function toToolCall(args: unknown, extra: Extra, { name, server, sessionOf }: Su
   };
 }
 
-/** @throws {UrlElicitationRequiredError} −32042, the SDK's way to answer it */
+/** @throws {UrlElicitationRequiredError} −32042, as the SDK expects it */
 function toCallToolResult(outcome: ToolOutcome<CallToolResult>): CallToolResult {
   switch (outcome.type) {
     case 'result':

@@ -6,11 +6,12 @@ import {
   PROTOCOL_VERSION_META_KEY,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { z } from 'zod';
-import type { SessionOf } from '../session-of.ts';
-import { clientAnswerSchema, declaresForm, type ToolCall } from '../tool-call.ts';
-import { traceContextOf } from '../trace-context.ts';
-import { INPUT_REQUEST_KEY } from './answers.ts';
+import { z } from 'zod/v4';
+import type { SessionOf } from '../legacy-session.ts';
+import { clientAnswerSchema, declaresForm, type ToolCall, traceContextOf } from '../tool-call.ts';
+
+/** The key of our only input request; keys are unique within one result (MRTR). */
+export const INPUT_REQUEST_KEY = 'gate';
 
 interface Surroundings {
   readonly name: string | undefined;
@@ -18,7 +19,7 @@ interface Surroundings {
   readonly sessionOf: SessionOf<McpServer>;
 }
 
-/** The first revision of the modern era; revisions are dates, so they compare as text. */
+/** The first revision of the modern era. Revisions are dates, so they compare as text. */
 const FIRST_MODERN_REVISION = '2026-07-28';
 
 export function toToolCall(args: unknown, ctx: ServerContext, { name, server, sessionOf }: Surroundings): ToolCall {
@@ -33,7 +34,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
   };
   const envelope = modernEnvelope(ctx, server);
   if (envelope !== undefined) {
-    // Not a string: an author's own verify hook has decoded a state of another kind, which is none of ours.
+    // Not a string if the MCP server's verify hook has decoded a state of its own.
     const requestState = mcpReq.requestState();
     const response = inputResponse(mcpReq.inputResponses, INPUT_REQUEST_KEY);
     return {
@@ -46,7 +47,7 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
       clientAnswer: response.kind === 'elicit' ? { action: response.action, content: response.content } : undefined,
     };
   }
-  // A transport without a session id is a shared channel (stdio) unless it came in with an HTTP request.
+  // A transport without a session id is a shared channel (stdio), unless the message arrived with an HTTP request.
   const lasts = ctx.sessionId !== undefined || ctx.http?.req === undefined;
   if (server === undefined || !lasts) return { ...common, era: 'legacy-stateless', mcpClientName: undefined };
   return {
@@ -56,17 +57,17 @@ export function toToolCall(args: unknown, ctx: ServerContext, { name, server, se
     declaresUrl: server.server.getClientCapabilities()?.elicitation?.url !== undefined,
     declaresForm: declaresForm(server.server.getClientCapabilities()?.elicitation),
     session: sessionOf(server),
-    elicitForm: (question, signal) =>
+    elicitForm: (formAsk, signal) =>
       mcpReq.send(
-        { method: 'elicitation/create', params: { mode: 'form', ...question } },
-        // Not the SDK's own: a content that does not fit is an answer, and answered with the same question.
+        { method: 'elicitation/create', params: { mode: 'form', ...formAsk } },
+        // More lenient than the SDK's schema: this package handles invalid content itself, by asking again.
         clientAnswerSchema,
         { signal, timeout: 2_147_483_647 },
       ),
     async elicitUrl(request, signal) {
       const { action } = await mcpReq.send(
         { method: 'elicitation/create', params: { mode: 'url', ...request } },
-        // The gateway's own expiry bounds it: the signal aborts when the elicitation has ended.
+        // The gateway's expiry limits the wait: the signal aborts when the elicitation has ended.
         { signal, timeout: 2_147_483_647 },
       );
       return action;
@@ -84,8 +85,8 @@ const envelopeSchema = z.object({
 });
 
 /**
- * The per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, so a connection that
- * is known to be of the older era stays so; without a session the SDK's HTTP entry has classified by exactly these keys.
+ * Reads the per-request envelope of revision 2026-07-28. A 2025 client may put the same keys into its `_meta`, so a connection of
+ * the older era stays in that era. Without a session, the SDK's HTTP entry has classified the request by exactly these keys.
  */
 function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.infer<typeof envelopeSchema> | undefined {
   const negotiated = server?.server.getNegotiatedProtocolVersion();
@@ -95,7 +96,7 @@ function modernEnvelope(ctx: ServerContext, server: McpServer | undefined): z.in
   return envelope.data;
 }
 
-/** `Mcp-Name` (SEP-2243), whose agreement with the body the SDK has checked. */
+/** Returns `Mcp-Name` (SEP-2243). The SDK has checked that it matches the body. */
 function toolNameHeader(ctx: ServerContext): string | undefined {
   const value = ctx.http?.req?.headers.get('mcp-name')?.trim();
   const encoded = value?.match(/^=\?base64\?(.*)\?=$/i)?.[1];

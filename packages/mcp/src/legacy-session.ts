@@ -1,4 +1,12 @@
-import type { LegacySession } from './legacy-session-port.ts';
+/** A connection of the 2025-11-25 era. */
+export interface LegacySession {
+  /** Undefined on stdio. */
+  readonly sessionId: string | undefined;
+  /** Aborts when the connection closes. Ends all waits for the session. */
+  readonly closed: AbortSignal;
+  /** Sends `notifications/elicitation/complete` to this connection alone, outside any request's stream. */
+  notifyComplete(elicitationId: string): Promise<void>;
+}
 
 /** The part of both SDKs' `McpServer` that outlives a request. */
 export interface ConnectedServer {

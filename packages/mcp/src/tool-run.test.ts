@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { AskLog, newRecord } from './ask-log.ts';
 import type { GateContext } from './gate-context.ts';
-import { newStep, Steps } from './steps.ts';
 import { accountWorld } from './testing/account-world.ts';
 import { terms } from './testing/scripts.ts';
 
-/** A handler that lets through what it is thrown. The world has asked once before, for the account. */
+/** A handler that does not catch errors of the gate. The world has asked once before, for the account. */
 async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
   const world = await accountWorld();
   const run = () =>
@@ -21,7 +21,7 @@ async function payWorld(after: (gate: GateContext) => Promise<unknown>) {
   return { ...world, pay: run, asked: () => world.gateway.elicitations.length - 1 };
 }
 
-test('a call that failed on the way to its next answer goes on where it was', async () => {
+test('a repeated call continues where the failed call stopped', async () => {
   await using world = await payWorld(gate => gate.authorize('unknown'));
   expect(await world.pay()).toBe('plain');
   world.gateway.end('completed');
@@ -31,7 +31,7 @@ test('a call that failed on the way to its next answer goes on where it was', as
   expect(new Set(world.gateway.results.redemptions.map(({ key }) => key)).size).toBe(1);
 });
 
-test('a call whose handler failed of itself is over', async () => {
+test('a repeated call asks again after its handler failed', async () => {
   await using world = await payWorld(() => Promise.reject(new Error('the shop is closed')));
   await world.pay();
   world.gateway.end('completed');
@@ -40,7 +40,7 @@ test('a call whose handler failed of itself is over', async () => {
   expect(world.asked()).toBe(2);
 });
 
-test('a question that took too long is waited for anew by the next call', async () => {
+test('the next call waits again for an ask that reached its timeout', async () => {
   await using world = await payWorld(gate => gate.confirm('Send it', { timeoutMs: 0 }));
   await world.pay();
   world.gateway.end('completed');
@@ -52,9 +52,9 @@ test('a question that took too long is waited for anew by the next call', async 
   expect(await world.pay()).toBe('receipt-of-el-2');
 });
 
-test('more questions than a call can carry are refused', () => {
-  const steps = new Steps([], false);
-  const step = (key: string) => newStep({ key, askedAt: 0, expiresAt: 0 });
+test('refuses more asks than a call can carry', () => {
+  const steps = new AskLog([], false);
+  const step = (key: string) => newRecord({ key, askedAt: 0, expiresAt: 0 });
   for (let count = 0; count < 32; count += 1) steps.set(step(`q-${count}`));
   steps.set(step('q-1'));
   expect(() => steps.set(step('q-32'))).toThrow(expect.objectContaining({ code: 'too_many_steps' }));

@@ -1,17 +1,16 @@
 import { expect, test } from 'vitest';
-import { RecentCalls } from './recent-calls.ts';
-import { newStep } from './steps.ts';
+import { newRecord, RecentCalls } from './ask-log.ts';
 
 const of = (call: string, user = 'alice') => ({ user, call });
-const steps = (key: string) => [newStep({ key, askedAt: 0, expiresAt: 1_000_000 })];
+const steps = (key: string) => [newRecord({ key, askedAt: 0, expiresAt: 1_000_000 })];
 
-test('forgets the oldest beyond its limit', () => {
+test('forgets the oldest record beyond its limit', () => {
   const calls = new RecentCalls(2, () => 0);
   for (const key of ['a', 'b', 'c']) calls.remember(of(key), steps(key));
   expect(['a', 'b', 'c'].map(key => calls.take(of(key))?.[0]?.key)).toEqual([undefined, 'b', 'c']);
 });
 
-test('forgets some time after the expiry', () => {
+test('forgets a record some time after its expiry', () => {
   let now = 1_000_000 + 10 * 60_000 - 1;
   const calls = new RecentCalls(2, () => now);
   calls.remember(of('a'), steps('a'));
@@ -21,13 +20,13 @@ test('forgets some time after the expiry', () => {
   expect(calls.take(of('a'))).toBeUndefined();
 });
 
-test('what was remembered is taken once', () => {
+test('remembered records are returned once', () => {
   const calls = new RecentCalls(2, () => 0);
   calls.remember(of('a'), steps('a'));
   expect([calls.take(of('a')), calls.take(of('a'))].map(taken => taken !== undefined)).toEqual([true, false]);
 });
 
-test('what is typed into forms is bounded over all calls', () => {
+test('bounds the memory for form contents over all calls', () => {
   const calls = new RecentCalls(1000, () => 0);
   const long = steps('form').map(step => ({ ...step, content: { text: 'x'.repeat(1_000_000) } }));
   for (let count = 0; count < 20; count += 1) calls.remember(of(`call-${count}`), long);
@@ -40,7 +39,7 @@ test('what is typed into forms is bounded over all calls', () => {
   expect(calls.take(of('call-0'))).toBeDefined();
 });
 
-test('who fills the memory loses first, not the others', () => {
+test('the user who fills the memory loses entries before the others', () => {
   const calls = new RecentCalls(10, () => 0);
   calls.remember(of('paid'), steps('pay'));
   calls.remember(of('paid', 'bob'), steps('pay'));
@@ -51,7 +50,7 @@ test('who fills the memory loses first, not the others', () => {
   expect(calls.take(of('paid', 'bob'))).toBeDefined();
 });
 
-test('what a call carries itself is not there for another', () => {
+test('records that a call carries itself are removed from memory', () => {
   const calls = new RecentCalls(10, () => 0);
   const carried = steps('pay');
   calls.remember(of('a'), carried);

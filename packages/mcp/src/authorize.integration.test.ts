@@ -5,7 +5,7 @@ import { accepted, modernWorld, textOf } from './testing/modern-world.ts';
 import { ProviderApi } from './testing/provider-api.ts';
 import type { AccessTokenOptions, AuthorizationAccepted, GatedExtra } from './v1/index.ts';
 
-test('both entry points give the same account', () => {
+test('both entry points return the same account', () => {
   expectTypeOf<GatedExtra['gate']>().toEqualTypeOf<GatedContext['gate']>();
   expectTypeOf<AuthorizationAccepted['accessToken']>().toEqualTypeOf<
     (options?: AccessTokenOptions) => Promise<string>
@@ -13,7 +13,7 @@ test('both entry points give the same account', () => {
   expectTypeOf<AuthorizationAccepted['fetch']>().toExtend<typeof fetch>();
 });
 
-test.each(['v1', 'v2'] as const)('a session, SDK %s: renewed while that works, then asked again', async sdk => {
+test.each(['v1', 'v2'] as const)('a session, SDK %s: refreshes while possible, then asks the user again', async sdk => {
   await using world = await legacyWorld(sdk);
   const { connections } = world.gateway;
   await using api = await new ProviderApi(() => connections.renewals === 1).listen();
@@ -35,7 +35,7 @@ test.each(['v1', 'v2'] as const)('a session, SDK %s: renewed while that works, t
   expect((await host.call(api.url)).text).toBe('200');
 });
 
-test('revision 2026-07-28: a token turned away in the middle of a call becomes another round of it', async () => {
+test('revision 2026-07-28: a token rejected during a call leads to another round of the call', async () => {
   await using world = await modernWorld({ holdMs: 0 });
   const { connections } = world.gateway;
   connections.refreshable = false;

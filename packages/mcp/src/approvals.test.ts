@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { approvedOf } from './approved.ts';
-import { createConfirmationAsk } from './confirm.ts';
-import { createPaymentAsk } from './pay.ts';
+import { approvedOf, confirmationSpec, paymentSpec } from './approvals.ts';
 import { exampleElicitation } from './testing/example-elicitation.ts';
 import { terms } from './testing/scripts.ts';
 
@@ -14,21 +12,21 @@ const answered = {
 
 test('the terms have the digest that the gateway signs', () => {
   // echo -n '{"kind":"payment","terms":{…}}' | openssl dgst -sha256 -binary | basenc --base64url
-  expect(createPaymentAsk(terms, {}).digest).toBe('Yo6FvLuu6FICmbrAwmuKv1ypm3OKiIlg2TPQjKWk3jk');
-  expect(createPaymentAsk({ ...terms, processor: 'stripe' }, {}).digest).toBe(createPaymentAsk(terms, {}).digest);
-  expect(createConfirmationAsk('Send it', {}).digest).toBe('fOzKCKdiwYEjljVIIROaoNHqoJWLJYRDqx6pPf5MasA');
+  expect(paymentSpec(terms, {}).digest).toBe('Yo6FvLuu6FICmbrAwmuKv1ypm3OKiIlg2TPQjKWk3jk');
+  expect(paymentSpec({ ...terms, processor: 'stripe' }, {}).digest).toBe(paymentSpec(terms, {}).digest);
+  expect(confirmationSpec('Send it', {}).digest).toBe('fOzKCKdiwYEjljVIIROaoNHqoJWLJYRDqx6pPf5MasA');
 });
 
-test('an approval of other terms is none', () => {
-  const { digest } = createPaymentAsk(terms, {});
+test('refuses an approval of other terms', () => {
+  const { digest } = paymentSpec(terms, {});
   expect(approvedOf(answered, { digest, approval }, digest)).toMatchObject({ action: 'accept', receipt: 'a.b.c' });
-  const more = createPaymentAsk({ ...terms, amount: { currency: 'EUR', minorUnits: 24_900 } }, {}).digest;
+  const more = paymentSpec({ ...terms, amount: { currency: 'EUR', minorUnits: 24_900 } }, {}).digest;
   expect(() => approvedOf(answered, { digest: more, approval }, digest)).toThrow(
     expect.objectContaining({ code: 'invalid_response' }),
   );
 });
 
-test('the name of an answer is its own, and not the id that opens the page', () => {
+test('the idempotency key of an answer is unique, and differs from the id that opens the page', () => {
   const named = (elicitationId: string) =>
     approvedOf({ ...answered, elicitation: exampleElicitation({ elicitationId }) }, { digest: 'd', approval }, 'd')
       .idempotencyKey;

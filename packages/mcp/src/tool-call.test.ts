@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { traceContextOf } from './trace-context.ts';
+import { traceContextOf } from './tool-call.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('the trace of an MCP request', () => {
-  test('is what its _meta says', () => {
+  test('reads the trace from _meta', () => {
     expect(traceContextOf({ traceparent })).toEqual({ traceparent });
     expect(traceContextOf({ traceparent, tracestate: 'vendor=1', other: 'x' })).toEqual({
       traceparent,
@@ -24,11 +24,14 @@ describe('the trace of an MCP request', () => {
     { traceparent: `ff${traceparent.slice(2)}` },
     { traceparent: `00-${'0'.repeat(32)}-b7ad6b7169203331-01` },
     { traceparent: `00-0af7651916cd43dd8448eb211c80319c-${'0'.repeat(16)}-01` },
-  ])('is none where there is none: %j', meta => {
+  ])('is undefined without a valid trace: %j', meta => {
     expect(traceContextOf(meta)).toBeUndefined();
   });
 
-  test.each(['', 'a=1\r\nx: y', 'ä=1', 'a'.repeat(513), 7])('is passed on without a state that is none: %j', state => {
-    expect(traceContextOf({ traceparent, tracestate: state })).toEqual({ traceparent });
-  });
+  test.each(['', 'a=1\r\nx: y', 'ä=1', 'a'.repeat(513), 7])(
+    'the trace is forwarded without an invalid tracestate: %j',
+    state => {
+      expect(traceContextOf({ traceparent, tracestate: state })).toEqual({ traceparent });
+    },
+  );
 });

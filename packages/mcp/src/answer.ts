@@ -1,0 +1,221 @@
+import { hash } from 'node:crypto';
+import type { ElicitationBody, RedeemedElicitationBody } from '@postern/api';
+import { type Ask, type AskEnd, type AskSpec, aboutOf, assertInTime, issue, type OpenElicitation } from './ask.ts';
+import { type AskRecord, newRecord } from './ask-log.ts';
+import { presentInLegacySession, presentStateless } from './eras/legacy.ts';
+import { presentModern } from './eras/modern.ts';
+import { ElicitationFailedError, GatewayError } from './errors.ts';
+import { isTerminal } from './gateway-client.ts';
+import { type PlainToolResult, plainToolResult } from './tool-call.ts';
+import type { ToolRun } from './tool-run.ts';
+
+/** The user declined (`declined`), or the MCP client did not open the page (`client_declined`). */
+export interface Declined {
+  readonly action: 'decline';
+  readonly reason: 'declined' | 'client_declined';
+  /** Returns a plain, accurate result, which the tool can return. */
+  toToolResult(): PlainToolResult;
+}
+
+/** No decision: cancelled through the API or in a form of the MCP client, expired, or dismissed in the MCP client. */
+export interface Cancelled {
+  readonly action: 'cancel';
+  readonly reason: 'cancelled' | 'expired' | 'client_cancelled';
+  /** Returns a plain, accurate result, which the tool can return. */
+  toToolResult(): PlainToolResult;
+}
+
+/** Result of every verb; `action` tells the cases apart. */
+export type AnswerTo<Accepted extends { readonly action: 'accept' }> = Accepted | Declined | Cancelled;
+
+/** Members of every result that can be redeemed once. */
+export interface TakenOnce {
+  readonly action: 'accept';
+  readonly elicitationId: string;
+  /**
+   * Identifies this answer; the same in every run that receives it. Use it as the key of the effect (an `Idempotency-Key`, a
+   * unique column): a retried, duplicated or repeated call receives the same answer and must not cause the effect twice.
+   */
+  readonly idempotencyKey: string;
+}
+
+/** Derived from the elicitation's id, which must stay secret because it opens a page. */
+export function idempotencyKey(id: string): string {
+  return hash('sha256', `postern/mcp/idempotency-key/v1/${id}`, 'base64url');
+}
+
+/** @throws {ElicitationFailedError} */
+export function toRefusal(run: ToolRun, spec: AskSpec, end: AskEnd): Declined | Cancelled {
+  if (end.by === 'mcp-client')
+    return end.action === 'decline'
+      ? refusal(run, spec, { action: 'decline', reason: 'client_declined' })
+      : refusal(run, spec, { action: 'cancel', reason: 'client_cancelled' });
+  const { elicitation } = end;
+  switch (elicitation.status) {
+    case 'declined':
+      return refusal(run, spec, { action: 'decline', reason: 'declined' }, elicitation);
+    case 'cancelled':
+    case 'expired':
+      return refusal(run, spec, { action: 'cancel', reason: elicitation.status }, elicitation);
+    case 'failed':
+      throw new ElicitationFailedError(elicitation.failure?.code ?? 'unknown', elicitation.elicitationId);
+    default:
+      throw new GatewayError('invalid_response', `An elicitation cannot end as ${elicitation.status}.`);
+  }
+}
+
+export function refusal<R extends Omit<Declined, 'toToolResult'> | Omit<Cancelled, 'toToolResult'>>(
+  { environment }: ToolRun,
+  spec: AskSpec,
+  refused: R,
+  elicitation?: ElicitationBody,
+): R & { toToolResult(): PlainToolResult } {
+  const text = () => environment.text({ kind: refused.reason, about: aboutOf(spec, elicitation) });
+  return { ...refused, toToolResult: () => plainToolResult(text()) };
+}
+
+/** Returns the outcome of a completed elicitation of this kind. */
+export function outcomeOf<K extends ElicitationBody['kind']>(kind: K, { outcome }: ElicitationBody) {
+  if (outcome?.kind !== kind) throw new GatewayError('invalid_response', `There is no outcome of kind ${kind}.`);
+  return outcome as Extract<NonNullable<ElicitationBody['outcome']>, { kind: K }>;
+}
+
+/** The answer to an ask. `result` is the redeemed result, for asks that need redemption. */
+export type Answer =
+  | {
+      readonly action: 'accept';
+      readonly elicitation: ElicitationBody;
+      readonly result: RedeemedElicitationBody | undefined;
+    }
+  | { readonly action: 'refused'; readonly end: AskEnd };
+
+/** Maximum number of elicitations that one run tries to redeem. Each lost the race to a concurrent equal call. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Resolves an ask: from the records of this call, by asking the user, then by redeeming the result. If a concurrent equal call has
+ * redeemed the result of the same elicitation, this call asks again.
+ *
+ * @throws {Suspension} when this call has to end before the user has decided
+ * @throws {GatewayError}
+ */
+export async function answer(run: ToolRun, ask: Ask): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const end = (await recall(run, ask)) ?? (await askAnew(run, ask));
+    if (end.by === 'mcp-client') (await run.log()).update(ask.key, { refused: end.action });
+    if (end.by === 'mcp-client' || end.elicitation.status !== 'completed') return { action: 'refused', end };
+    const { elicitation } = end;
+    if (!ask.spec.needsRedemption) return { action: 'accept', elicitation, result: undefined };
+    const result = await redeem(run, ask, elicitation, attempt < MAX_ATTEMPTS);
+    if (result !== undefined) return { action: 'accept', elicitation, result };
+    (await run.log()).forget(ask.key);
+  }
+}
+
+/** Asks again, because the earlier answer is no longer usable. */
+export async function answerAnew(run: ToolRun, ask: Ask): Promise<Answer> {
+  run.progress.key = ask.key;
+  (await run.log()).forget(ask.key);
+  return await answer(run, ask);
+}
+
+/** Returns how an earlier ask of this call ended, or undefined if the call has to ask. */
+async function recall(run: ToolRun, ask: Ask): Promise<AskEnd | undefined> {
+  const { call, requestState } = run;
+  const record = (await run.log()).get(ask.key);
+  if (record?.elicitationId === undefined) return undefined;
+  const { elicitationId } = record;
+  try {
+    if (call.era === 'modern' && requestState?.open === ask.key && record.refused === undefined)
+      return await presentToUser(run, ask, { isRetry: true, elicitationId });
+    const elicitation = await run.environment.client.read(elicitationId, 0, ask.signal);
+    if (isTerminal(elicitation))
+      return (await isStale(run, ask, elicitation)) ? undefined : { by: 'gateway', elicitation };
+    if (record.refused !== undefined) return { by: 'mcp-client', action: record.refused };
+    await assertInTime(run, ask);
+    return await presentToUser(run, ask, { isRetry: false, elicitation });
+  } catch (error) {
+    // The gateway has deleted the elicitation. If this call already got the result, asking a second time would be worse than an error.
+    if (hasCode(error, 'not_found') && record.isDone === undefined) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Remembered records may be stale: the user may have accepted since, after an ask of another replica. An old refusal must not
+ * hide that.
+ */
+async function isStale(run: ToolRun, { spec, signal }: Ask, elicitation: ElicitationBody): Promise<boolean> {
+  if (elicitation.status === 'completed' || spec.lasting === undefined || !(await run.log()).isRemembered) return false;
+  const lasting = await spec.lasting(run, signal);
+  return lasting.some(({ updatedAt }) => updatedAt > (elicitation.endedAt ?? elicitation.expiresAt));
+}
+
+async function askAnew(run: ToolRun, ask: Ask): Promise<AskEnd> {
+  const { spec, key, signal } = ask;
+  const elicitation = await issue(run, spec, signal);
+  const { elicitationId, expiresAt } = elicitation;
+  // A lasting connection or credential also answers the next run, without a record.
+  if (spec.needsRedemption || !isTerminal(elicitation)) {
+    const record: AskRecord = newRecord({
+      key,
+      askedAt: run.environment.now(),
+      expiresAt: Date.parse(expiresAt),
+      elicitationId,
+    });
+    (await run.log()).set(record);
+  }
+  if (isTerminal(elicitation)) return { by: 'gateway', elicitation };
+  return await presentToUser(run, ask, { isRetry: false, elicitation });
+}
+
+/** Redeems the result. Returns undefined if another call has redeemed it. */
+async function redeem(
+  run: ToolRun,
+  { spec, key, signal }: Ask,
+  elicitation: ElicitationBody,
+  mayAskAnew: boolean,
+): Promise<RedeemedElicitationBody | undefined> {
+  const log = await run.log();
+  const record = log.get(key);
+  if (record === undefined) throw new TypeError('a result without a record');
+  const isTyped = spec.body.kind === 'credential' || spec.body.kind === 'form';
+  const sealed = isTyped && run.environment.sealedOpener !== undefined;
+  let result: RedeemedElicitationBody;
+  try {
+    result = await run.environment.client.redeem(
+      elicitation.elicitationId,
+      record.redemption,
+      sealed ? { sealed: true } : {},
+      signal,
+    );
+  } catch (error) {
+    if (hasCode(error, 'already_redeemed') && record.isDone === undefined && mayAskAnew) return undefined;
+    run.progress.unsettled.add(key);
+    throw error;
+  }
+  if (result.kind !== spec.body.kind || result.elicitationId !== elicitation.elicitationId)
+    throw new GatewayError('invalid_response', 'The gateway returned the result of another elicitation.');
+  log.update(key, { isDone: true });
+  return result;
+}
+
+export function hasCode(error: unknown, code: GatewayError['code']): boolean {
+  return error instanceof GatewayError && error.code === code;
+}
+
+/**
+ * Presents the ask to the user in the way that the connected MCP client supports.
+ *
+ * @throws {Suspension} when this call has to end before the user has decided
+ * @throws {CapabilityMissingError}
+ * @throws {ElicitationTimeoutError}
+ */
+async function presentToUser(run: ToolRun, ask: Ask, open: OpenElicitation): Promise<AskEnd> {
+  const { call } = run;
+  if (call.era === 'modern') return await presentModern({ ...run, call }, ask, open);
+  // Only the modern era carries a requestState, so there is nothing to resume here.
+  if (open.isRetry) throw new TypeError('requestState outside its era');
+  if (call.era === 'legacy-session') return await presentInLegacySession({ ...run, call }, ask, open.elicitation);
+  return await presentStateless({ ...run, call }, ask.spec, open.elicitation);
+}

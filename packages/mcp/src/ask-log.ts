@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod/v4';
+import { PosternUsageError } from './errors.ts';
+
+/** Maximum number of asks per call. Bounds what a call carries between its runs. */
+const MAX_ASKS = 32;
+
+/**
+ * Progress of one ask of a call. The records travel from run to run, so that an answered ask stays answered when a later ask
+ * suspends the handler again.
+ */
+export const askRecordSchema = z.strictObject({
+  /** Identifies the ask: digest of its terms, and which occurrence of them within the run. */
+  key: z.string(),
+  /** Epoch milliseconds at which this call first asked. */
+  askedAt: z.int(),
+  /** Epoch milliseconds after which the user can no longer answer. */
+  expiresAt: z.int(),
+  /**
+   * `Idempotency-Key` that redeems the result. A retry of this call sends the same key and gets the same result; any other call
+   * has a different key and is refused.
+   */
+  redemption: z.string(),
+  /** Absent while the MCP client shows the form itself (form mode). */
+  elicitationId: z.string().optional(),
+  /** The result was redeemed with `redemption`. */
+  isDone: z.literal(true).optional(),
+  /** Refusal by the MCP client. */
+  refused: z.enum(['decline', 'cancel']).optional(),
+  /** Valid content of a form that the MCP client showed. */
+  content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).optional(),
+  /** Number of invalid contents from the MCP client. */
+  misfits: z.int().optional(),
+});
+
+export type AskRecord = z.infer<typeof askRecordSchema>;
+export const askRecordsSchema = z.array(askRecordSchema).max(MAX_ASKS);
+
+/** Asks of one call: those of this run and of the runs before it. */
+export class AskLog {
+  readonly #byKey: Map<string, AskRecord>;
+  readonly #occurrences = new Map<string, number>();
+  /** The records come from this process's memory, so the call may not be a retry of the one that left them. */
+  readonly isRemembered: boolean;
+
+  constructor(records: readonly AskRecord[], isRemembered: boolean) {
+    this.#byKey = new Map(records.map(record => [record.key, record]));
+    this.isRemembered = isRemembered;
+  }
+
+  /** Returns the key of the next ask with this digest. Equal asks of one run are numbered in the order of the handler. */
+  nextKey(digest: string): string {
+    const occurrence = (this.#occurrences.get(digest) ?? 0) + 1;
+    this.#occurrences.set(digest, occurrence);
+    return occurrence === 1 ? digest : `${digest}.${occurrence}`;
+  }
+
+  get(key: string): AskRecord | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** @throws {PosternUsageError} `too_many_steps` */
+  set(record: AskRecord): void {
+    if (!this.#byKey.has(record.key) && this.#byKey.size >= MAX_ASKS)
+      throw new PosternUsageError('too_many_steps', `One call may ask at most ${MAX_ASKS} times.`);
+    this.#byKey.set(record.key, record);
+  }
+
+  update(key: string, changes: Partial<Omit<AskRecord, 'key'>>): void {
+    const record = this.#byKey.get(key);
+    if (record !== undefined) this.#byKey.set(key, { ...record, ...changes });
+  }
+
+  forget(key: string): void {
+    this.#byKey.delete(key);
+  }
+
+  list(): readonly AskRecord[] {
+    return [...this.#byKey.values()];
+  }
+}
+
+export function newRecord(p: Pick<AskRecord, 'key' | 'askedAt' | 'expiresAt'> & { elicitationId?: string }): AskRecord {
+  return { ...p, redemption: randomUUID() };
+}
+
+/** Latest expiry of the records, in epoch milliseconds. */
+export function lastExpiry(records: readonly AskRecord[]): number {
+  return Math.max(0, ...records.map(({ expiresAt }) => expiresAt));
+}
+
+interface Entry {
+  readonly records: readonly AskRecord[];
+  readonly forgetAt: number;
+  readonly size: number;
+}
+
+/** Entries of one user, oldest first. */
+interface Memory {
+  readonly entries: Map<string, Entry>;
+  size: number;
+}
+
+/** Identifies a call across retries that carry no state. */
+export interface CallKey {
+  readonly user: string;
+  /** Tool and arguments. */
+  readonly call: string;
+}
+
+/** Milliseconds after the expiry of an ask during which a call may still learn how it ended. */
+const GRACE_MS = 10 * 60_000;
+/** Maximum size of all records in characters. They include form contents from MCP clients. */
+const MAX_SIZE = 16 * 1024 * 1024;
+
+/**
+ * Remembers the progress of calls for MCP clients that carry no state from one call to the next. Without it, a decline on the page
+ * would lead to the same ask again, because the gateway opens a new elicitation once the old one has ended; and a result redeemed
+ * before a later ask would be lost. The memory belongs to one process: another replica asks again, which is safe. When the memory
+ * is full, the user with the largest share loses entries first, so no user can displace the entries of others.
+ *
+ * The call that continues removes its entry. A concurrent equal call finds none, redeems with its own key and is refused by the
+ * gateway, so it never gets the result that was approved for the first.
+ */
+export class RecentCalls {
+  readonly #users = new Map<string, Memory>();
+  readonly #limit: number;
+  readonly #now: () => number;
+  #count = 0;
+  #size = 0;
+
+  constructor(limit: number, now: () => number) {
+    this.#limit = limit;
+    this.#now = now;
+  }
+
+  remember(key: CallKey, records: readonly AskRecord[]): void {
+    this.#forget(key);
+    const size = JSON.stringify(records).length;
+    const memory = this.#users.get(key.user) ?? { entries: new Map<string, Entry>(), size: 0 };
+    this.#users.set(key.user, memory);
+    memory.entries.set(key.call, { records, forgetAt: lastExpiry(records) + GRACE_MS, size });
+    memory.size += size;
+    this.#count += 1;
+    this.#size += size;
+    while (this.#count > this.#limit || this.#size > MAX_SIZE) this.#makeRoom();
+  }
+
+  /** Removes the entry and returns its records, so at most one caller gets them. */
+  take(key: CallKey): readonly AskRecord[] | undefined {
+    const entry = this.#find(key);
+    this.#forget(key);
+    return entry !== undefined && entry.forgetAt > this.#now() ? entry.records : undefined;
+  }
+
+  /** Removes an entry whose records a call carries itself, so that no other call continues with them. */
+  discard(key: CallKey, records: readonly AskRecord[]): void {
+    const carried = new Set(records.map(({ redemption }) => redemption));
+    if (this.#find(key)?.records.some(({ redemption }) => carried.has(redemption)) === true) this.#forget(key);
+  }
+
+  #find({ user, call }: CallKey): Entry | undefined {
+    return this.#users.get(user)?.entries.get(call);
+  }
+
+  #forget({ user, call }: CallKey): void {
+    const memory = this.#users.get(user);
+    const entry = memory?.entries.get(call);
+    if (memory === undefined || entry === undefined) return;
+    memory.entries.delete(call);
+    memory.size -= entry.size;
+    this.#count -= 1;
+    this.#size -= entry.size;
+    if (memory.entries.size === 0) this.#users.delete(user);
+  }
+
+  #makeRoom(): void {
+    const [user, memory] = [...this.#users].reduce((most, one) => (one[1].size > most[1].size ? one : most));
+    const [oldest] = memory.entries.keys();
+    if (oldest !== undefined) this.#forget({ user, call: oldest });
+  }
+}

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod/v4';
+import { RecentCalls } from './ask-log.ts';
+import { CompletionWaiters } from './completion-waiters.ts';
+import { PosternUsageError } from './errors.ts';
+import { apiKeyAuthorizer, privateKeyAuthorizer } from './gateway-auth.ts';
+import { createGatewayClient, type GatewayClient, spread } from './gateway-client.ts';
+import { createGatewayTransport } from './gateway-transport.ts';
+import type { PosternOptions } from './options.ts';
+import { createRequestStateCodec, deriveStateKey, type RequestStateCodec, type StateKey } from './request-state.ts';
+import { createSealedOpener, type SealedOpener } from './sealed-delivery.ts';
+import { isConfidential } from './secure-url.ts';
+import { createSessionReplica, type SessionReplica } from './shared-sessions.ts';
+import { englishTexts, type TextFunction } from './texts.ts';
+import type { TraceContext } from './tool-call.ts';
+import { WaitingReads } from './waiting-reads.ts';
+
+/** Shared by all calls of one gate. */
+export interface Environment {
+  readonly client: GatewayClient;
+  /** Returns a client that propagates a trace. */
+  readonly tracedClient?: (trace: TraceContext) => GatewayClient;
+  /** Present if secrets are delivered sealed. */
+  readonly sealedOpener: SealedOpener | undefined;
+  /** For requests to the APIs of providers. */
+  readonly fetch: typeof fetch;
+  readonly allowHttp: boolean;
+  readonly codec: RequestStateCodec;
+  readonly recentCalls: RecentCalls;
+  readonly waitingReads: WaitingReads;
+  readonly waiters: CompletionWaiters;
+  /** Present if MCP sessions move between replicas. */
+  readonly sessionReplica: SessionReplica | undefined;
+  readonly text: TextFunction;
+  readonly holdMs: number;
+  readonly maxRounds: number;
+  readonly legacy: 'url-required-error' | 'push';
+  readonly missingCapability: 'plain' | 'error';
+  readonly assumeUrlCapability: boolean;
+  readonly onBackgroundError: (error: Error) => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+const MAX_RECENT_CALLS = 10_000;
+/** Each waiting read keeps a connection to the gateway open. */
+const MAX_WAITING_READS = 10_000;
+
+const numbersSchema = z.object({
+  holdMs: z.int().min(0).max(300_000).default(45_000),
+  maxRounds: z.int().min(1).max(100).default(8),
+  maxWaiters: z.int().min(0).default(10_000),
+  timeoutMs: z.int().min(1).default(10_000),
+});
+
+/** @throws {PosternUsageError} `invalid_options` */
+export function createEnvironment<Context>(options: PosternOptions<Context>): Environment {
+  const numbers = numbersSchema.safeParse(options);
+  if (!numbers.success) throw invalid(z.prettifyError(numbers.error));
+  const { holdMs, maxRounds, maxWaiters, timeoutMs } = numbers.data;
+  const url = gatewayUrl(options);
+  const transport = createGatewayTransport(url, options.fetch);
+  const authorize = authorizer(options, url);
+  const clientOptions = { url, authorize, timeoutMs, transport };
+  const client = createGatewayClient(clientOptions);
+  const onBackgroundError = options.onBackgroundError ?? warn;
+  const sleep = (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal, ref: false });
+  const waitingReads = new WaitingReads({ limit: MAX_WAITING_READS, sleep, random: spread });
+  const waiters = new CompletionWaiters({
+    ...{ client, waitingReads, limit: maxWaiters, now: Date.now, sleep, random: spread, onError: onBackgroundError },
+  });
+  return {
+    client,
+    tracedClient: trace => createGatewayClient({ ...clientOptions, trace }),
+    sealedOpener: sealedOpener(options),
+    fetch: options.fetch ?? fetch,
+    allowHttp: options.allowHttp ?? false,
+    codec: createRequestStateCodec(stateKeys(options), Date.now),
+    recentCalls: new RecentCalls(MAX_RECENT_CALLS, Date.now),
+    waitingReads,
+    waiters,
+    sessionReplica: options.sessions && createSessionReplica(options.sessions, { waiters, delay: sleep }),
+    text: options.text ?? englishTexts,
+    holdMs,
+    maxRounds,
+    legacy: options.legacy ?? 'url-required-error',
+    missingCapability: options.missingCapability ?? 'plain',
+    assumeUrlCapability: options.assumeUrlCapability ?? false,
+    onBackgroundError,
+    now: Date.now,
+  };
+}
+
+function gatewayUrl<Context>(options: PosternOptions<Context>): string {
+  const url = URL.parse(options.url);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw invalid('url: an http(s) URL without user, query and fragment is needed.');
+  }
+  if (!isConfidential(url, options.allowHttp ?? false)) {
+    throw invalid('url: plain http would send the credential in the clear; use https, or set allowHttp.');
+  }
+  return url.href.replace(/(?<!\/)\/+$/, '');
+}
+
+function authorizer<Context>(options: PosternOptions<Context>, url: string) {
+  if (options.apiKey !== undefined && options.auth !== undefined) throw invalid('apiKey and auth exclude each other.');
+  if (options.auth !== undefined) return privateKeyAuthorizer(options.auth, url, Date.now);
+  return apiKeyAuthorizer(apiKeyOf(options));
+}
+
+function sealedOpener<Context>({ decryptionKey, auth }: PosternOptions<Context>): SealedOpener | undefined {
+  if (decryptionKey === undefined) return undefined;
+  return createSealedOpener(isList(decryptionKey) ? decryptionKey : [decryptionKey], auth?.mcpServerId);
+}
+
+/** Unlike `Array.isArray`, narrows readonly arrays. */
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value);
+}
+
+function stateKeys<Context>(options: PosternOptions<Context>): readonly StateKey[] {
+  if (options.stateKeys !== undefined) return options.stateKeys;
+  if (options.auth !== undefined) throw invalid('stateKeys: needed with auth, the same on every replica.');
+  return [deriveStateKey(apiKeyOf(options))];
+}
+
+function apiKeyOf<Context>(options: PosternOptions<Context>): string {
+  // RFC 6750 section 2.1; also excludes line breaks, which would fail in a header with an error that quotes the key.
+  if (options.apiKey === undefined || !/^[\w.~+/-]{16,512}=*$/.test(options.apiKey)) {
+    throw invalid('apiKey: 16 to 512 characters of a bearer token are needed.');
+  }
+  return options.apiKey;
+}
+
+function invalid(text: string): PosternUsageError {
+  return new PosternUsageError('invalid_options', text);
+}
+
+function warn(error: Error): void {
+  process.emitWarning(`${error.name}: ${error.message}`, { type: 'PosternWarning' });
+}

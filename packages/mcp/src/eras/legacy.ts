@@ -1,0 +1,84 @@
+import type { ElicitationBody } from '@postern/api';
+import { type Ask, type AskEnd, type AskSpec, assertInTime, timeLeft } from '../ask.ts';
+import { firstOf } from '../first-of.ts';
+import { isTerminal } from '../gateway-client.ts';
+import { hold } from '../hold.ts';
+import type { ClientAction, LegacySessionCall, LegacyStatelessCall, UrlElicitation } from '../tool-call.ts';
+import type { ToolRun } from '../tool-run.ts';
+import { incapable, plainSuspension, urlElicitation, urlRequiredSuspension } from './plain.ts';
+
+/**
+ * Revision 2025-11-25 with a session: −32042, or a pushed `elicitation/create`, both with the gateway's own elicitation id
+ * and both followed by `notifications/elicitation/complete` (see `CompletionWaiters`).
+ */
+export async function presentInLegacySession(
+  run: ToolRun<LegacySessionCall>,
+  ask: Ask,
+  elicitation: ElicitationBody,
+): Promise<AskEnd> {
+  if (!run.call.declaresUrl) throw incapable(run, ask.spec, elicitation);
+  if (run.environment.legacy === 'push') return await push(run, ask, elicitation);
+  throw urlRequiredSuspension(run, ask.spec, elicitation);
+}
+
+type PushResult =
+  | { readonly type: 'ended'; readonly elicitation: ElicitationBody | undefined }
+  | { readonly type: 'answered'; readonly action: ClientAction }
+  | { readonly type: 'undeliverable' };
+
+/** One request per session and elicitation, shared by all parallel calls. */
+const pushes = new WeakMap<object, Map<string, Promise<ClientAction>>>();
+
+async function push(run: ToolRun<LegacySessionCall>, ask: Ask, elicitation: ElicitationBody): Promise<AskEnd> {
+  const { client, waiters } = run.environment;
+  const { spec, signal } = ask;
+  const { elicitationId } = elicitation;
+  const watch = waiters.watch(run.call.session, elicitation);
+  if (watch === undefined) throw plainSuspension(run, spec, elicitation);
+
+  const promises: Promise<PushResult>[] = [
+    watch.ended.then(ended => ({ type: 'ended', elicitation: ended })),
+    pushOnce(run.call, urlElicitation(run, spec, elicitation), watch.ended).then(
+      action => ({ type: 'answered', action }),
+      () => ({ type: 'undeliverable' }),
+    ),
+  ];
+  // Undefined after this call's `timeoutMs`.
+  const result = await firstOf(promises, await timeLeft(run, ask), signal);
+  if (result?.type === 'ended' && result.elicitation !== undefined)
+    return { by: 'gateway', elicitation: result.elicitation };
+  const hasOpened = result?.type === 'answered' && result.action === 'accept';
+  // The stored status takes precedence over the MCP client's answer: some clients answer without asking the user.
+  const latest = hasOpened ? await hold(run, ask, elicitationId) : await client.read(elicitationId, 0, signal);
+  if (isTerminal(latest)) return { by: 'gateway', elicitation: latest };
+  if (result?.type === 'answered' && result.action !== 'accept') return { by: 'mcp-client', action: result.action };
+  await assertInTime(run, ask);
+  throw plainSuspension(run, spec, latest);
+}
+
+function pushOnce(call: LegacySessionCall, request: UrlElicitation, ended: Promise<unknown>): Promise<ClientAction> {
+  const open = pushes.get(call.session) ?? new Map<string, Promise<ClientAction>>();
+  pushes.set(call.session, open);
+  const existing = open.get(request.elicitationId);
+  if (existing !== undefined) return existing;
+  // Closes the dialog at the MCP client once the elicitation has ended.
+  const over = new AbortController();
+  void ended.then(() => over.abort());
+  const answer = call.elicitUrl(request, over.signal).finally(() => open.delete(request.elicitationId));
+  open.set(request.elicitationId, answer);
+  return answer;
+}
+
+/**
+ * Revision 2025-11-25 without a session: the capabilities were declared in an `initialize` that another instance answered,
+ * so they are unknown here, and there is no stream for a completion notice. −32042 is sent only where the operator vouches
+ * that every MCP client of this server declares `elicitation.url` and retries without waiting for the notice.
+ */
+export async function presentStateless(
+  run: ToolRun<LegacyStatelessCall>,
+  spec: AskSpec,
+  elicitation: ElicitationBody,
+): Promise<never> {
+  if (run.environment.assumeUrlCapability) throw urlRequiredSuspension(run, spec, elicitation);
+  throw incapable(run, spec, elicitation);
+}
