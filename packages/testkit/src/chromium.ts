@@ -1,4 +1,4 @@
-/** The chromium of this machine, one per process. */
+/** Launches the chromium of this machine, once per process. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
@@ -8,14 +8,14 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 let shared: Promise<Browser> | undefined;
 
 /**
- * The browser that all test files of a worker share. Open a context of your own in it and close that context; the browser itself
- * ends with the process.
+ * Returns the browser that all test files of a worker share. Open and close a separate context in it. The browser ends with the
+ * process.
  */
 export async function sharedBrowser(): Promise<Browser> {
   shared ??= launch();
   const browser = await shared;
   if (browser.isConnected()) return browser;
-  // A crash of chromium fails the tests that met it, not those that follow.
+  // A crash of chromium fails only the running tests: the next test gets a new browser.
   shared = launch();
   return shared;
 }
@@ -28,7 +28,7 @@ function launch(): Promise<Browser> {
       '--disable-gpu',
       '--disable-quic',
       '--no-first-run',
-      // Without these, chromium calls home.
+      // Without these, chromium contacts servers of its vendor.
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',

@@ -1,14 +1,14 @@
 import type { Clock } from '@postern/elicitation';
 
-/** A clock that moves only when told to. */
+/** A clock that only the test advances. */
 export interface FakeClock {
-  /** Bound, so that it can be handed over as it is. */
+  /** Bound, so it can be passed on its own. */
   readonly now: Clock;
   advance(ms: number): void;
   set(epochMs: number): void;
 }
 
-/** @param start epoch milliseconds; some fixed day by default. */
+/** @param start epoch milliseconds; a fixed day by default */
 export function createFakeClock(start = Date.UTC(2026, 0, 1)): FakeClock {
   let current = start;
   return {

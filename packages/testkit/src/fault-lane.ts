@@ -2,12 +2,12 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Chance, slices, type Toxic } from './toxics.ts';
 
-/** One direction of one connection: what comes in goes out in the same order, as the toxics let it. */
+/** One direction of one connection. Forwards data in order, subject to the toxics. */
 export interface Lane {
   push(data: Buffer): void;
-  /** Everything that was pushed has gone out, or never will; then the other side is told that it is over. */
+  /** Resolves when all pushed data is sent or dropped. Then half-closes the other side. */
   finish(): Promise<void>;
-  /** The rules have changed. */
+  /** Applies changed toxics. */
   changed(): void;
 }
 
@@ -21,7 +21,7 @@ export interface LaneOptions {
   readonly closing: AbortSignal;
 }
 
-/** More than this is left with the sender. */
+/** Buffered bytes above which the lane stops reading from the sender. */
 const QUEUED_BYTES = 1 << 20;
 
 export function createLane({ from, to, toxics, chance, end, closing }: LaneOptions): Lane {
@@ -79,7 +79,7 @@ export function createLane({ from, to, toxics, chance, end, closing }: LaneOptio
     for (const { latencyMs, jitterMs = 0 } of active('latency'))
       await pause(at + latencyMs + (chance() * 2 - 1) * jitterMs - performance.now());
     strike();
-    // Looked at after the wait: what was on its way when the link died does not arrive.
+    // Checks after the wait: data in transit does not arrive when the link fails.
     if (active('timeout').length > 0) return;
     const limits = active('limit_data').map(({ bytes }) => bytes - passed);
     const allowed = Math.max(Math.min(data.byteLength, ...limits), 0);

@@ -13,12 +13,12 @@ afterEach(async () => {
 
 interface Far {
   readonly proxy: FaultProxy;
-  /** What has arrived at the server so far, of all connections. */
+  /** Data that has arrived at the server so far, over all connections. */
   readonly received: () => string;
   readonly untilReceived: (length: number) => Promise<void>;
 }
 
-/** A server that answers every chunk with what `answer` makes of it, behind a proxy. */
+/** A server behind a proxy that answers every chunk with the result of `answer`. */
 async function behindProxy(options: FaultProxyOptions = {}, answer = (text: string) => text): Promise<Far> {
   let text = '';
   const checks = new Set<() => void>();
@@ -55,11 +55,11 @@ async function behindProxy(options: FaultProxyOptions = {}, answer = (text: stri
 
 interface Near {
   readonly socket: Socket;
-  /** Sizes of what came back, as it came. */
+  /** Sizes of the received pieces, in order. */
   readonly pieces: readonly number[];
   text(): string;
   untilText(length: number): Promise<void>;
-  /** The code of the error that it ended with, if any. */
+  /** Error code with which the connection ended, if any. */
   readonly ended: Promise<string | undefined>;
 }
 
@@ -106,7 +106,7 @@ const downstream = (toxic: Partial<Toxic> & Pick<Toxic, 'type'>): Toxic =>
   ({ direction: 'downstream', ...toxic }) as Toxic;
 
 describe('toxics', () => {
-  it('without any, everything goes through in order', async () => {
+  it('without a toxic, all data arrives in order', async () => {
     const { proxy, received } = await behindProxy();
     const near = dial(proxy.port);
     for (const text of ['one ', 'two ', 'x'.repeat(300_000)]) await echoed(near, text);
@@ -114,7 +114,7 @@ describe('toxics', () => {
     expect(received()).toBe(near.text());
   });
 
-  it('latency: later, by its time, in the same order, until it is taken away', async () => {
+  it('latency delays data by its time, in order, until it is removed', async () => {
     const { proxy } = await behindProxy();
     const near = dial(proxy.port);
     const toxic = proxy.add(downstream({ type: 'latency', latencyMs: 60, jitterMs: 10 }));
@@ -127,13 +127,13 @@ describe('toxics', () => {
     expect(near.text()).toBe('abcd');
   });
 
-  it('bandwidth: so many bytes take so long', async () => {
+  it('bandwidth limits the bytes per second', async () => {
     const { proxy } = await behindProxy();
     proxy.add(upstream({ type: 'bandwidth', bytesPerSecond: 100_000 }));
     expect(await echoed(dial(proxy.port), 'x'.repeat(10_000))).toBeGreaterThanOrEqual(90);
   });
 
-  it('timeout: nothing gets through, and the connection ends', async () => {
+  it('timeout drops all data, then ends the connection', async () => {
     const { proxy, received } = await behindProxy();
     proxy.add(upstream({ type: 'timeout', timeoutMs: 30 }));
     const near = dial(proxy.port);
@@ -142,7 +142,7 @@ describe('toxics', () => {
     expect(received()).toBe('');
   });
 
-  it('timeout without end: it stays open, and goes on when it is taken away', async () => {
+  it('timeout without an end keeps the connection open, and data flows after its removal', async () => {
     const { proxy, received } = await behindProxy();
     const near = dial(proxy.port);
     await echoed(near, 'before ');
@@ -154,7 +154,7 @@ describe('toxics', () => {
     expect(near.text()).toBe('before after');
   });
 
-  it('reset_peer: the connection is reset', async () => {
+  it('reset_peer resets the connection', async () => {
     const { proxy } = await behindProxy();
     const near = dial(proxy.port);
     await echoed(near, 'hello');
@@ -162,7 +162,7 @@ describe('toxics', () => {
     expect(await near.ended).toBe('ECONNRESET');
   });
 
-  it('slow_close: the end comes late, everything before it does not', async () => {
+  it('slow_close delays only the end of the connection', async () => {
     const { proxy } = await behindProxy();
     proxy.add(upstream({ type: 'slow_close', delayMs: 80 }));
     const near = dial(proxy.port);
@@ -173,7 +173,7 @@ describe('toxics', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(75);
   });
 
-  it('slicer: in pieces', async () => {
+  it('slicer splits data into pieces', async () => {
     const { proxy } = await behindProxy({ seed: 7 });
     proxy.add(downstream({ type: 'slicer', averageBytes: 20, variationBytes: 5, delayMs: 3 }));
     const near = dial(proxy.port);
@@ -188,7 +188,7 @@ describe('toxics', () => {
     expect(sizes.slice(0, -1).every(size => size >= 15 && size <= 25)).toBe(true);
   });
 
-  it('limit_data: so many bytes, and the end', async () => {
+  it('limit_data ends the connection after its number of bytes', async () => {
     const { proxy } = await behindProxy();
     proxy.add(downstream({ type: 'limit_data', bytes: 7 }));
     const near = dial(proxy.port);
@@ -197,7 +197,7 @@ describe('toxics', () => {
     expect(near.text()).toBe('0123456');
   });
 
-  it('down: open connections are reset and new ones refused, until it is up', async () => {
+  it('down resets open connections and refuses new ones until up', async () => {
     const { proxy } = await behindProxy();
     const near = dial(proxy.port);
     await echoed(near, 'x');
@@ -210,7 +210,7 @@ describe('toxics', () => {
     await echoed(dial(proxy.port), 'back');
   });
 
-  it('toxicity: some connections, the same ones for the same seed', async () => {
+  it('toxicity affects some connections, the same ones for the same seed', async () => {
     const stricken = async (seed: number) => {
       const { proxy } = await behindProxy({ seed });
       proxy.add(downstream({ type: 'limit_data', bytes: 0, toxicity: 0.5 }));
@@ -229,7 +229,7 @@ describe('toxics', () => {
 });
 
 describe('requests and their answers', () => {
-  it.each(['disconnect', 'stall'] as const)('loses an answer: %s', async loss => {
+  it.each(['disconnect', 'stall'] as const)('drops a response: %s', async loss => {
     const { proxy, received } = await behindProxy();
     const near = dial(proxy.port);
     const lost = proxy.loseAnswerTo('marked', loss);
@@ -242,7 +242,7 @@ describe('requests and their answers', () => {
     expect(near.text()).toBe('plain');
   });
 
-  it('disconnects all, and lets new ones through', async () => {
+  it('disconnectAll breaks open connections and accepts new ones', async () => {
     const { proxy } = await behindProxy();
     const near = dial(proxy.port);
     await echoed(near, 'x');
@@ -253,7 +253,7 @@ describe('requests and their answers', () => {
 
   const command = (...words: string[]) =>
     `*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`;
-  /** Answers each command with its own number. */
+  /** Answers each command with its number. */
   function counting(): (text: string) => string {
     const frames = createRespFrames();
     let count = 0;
@@ -271,7 +271,7 @@ describe('requests and their answers', () => {
     { moment: 'request_arrives', arrives: ['GET a'], comesBack: '' },
     { moment: 'request_passed', arrives: ['GET a', 'GET b'], comesBack: '' },
     { moment: 'answer_arrives', arrives: ['GET a', 'GET b', 'GET c'], comesBack: ':1\r\n' },
-  ] as const)('Redis commands of one packet are told apart: $moment', async ({ moment, arrives, comesBack }) => {
+  ] as const)('distinguishes Redis commands in one packet: $moment', async ({ moment, arrives, comesBack }) => {
     const { proxy, received, untilReceived } = await behindProxy({ protocol: 'resp' }, counting());
     const near = dial(proxy.port);
     const seen: string[] = [];
@@ -293,7 +293,7 @@ describe('requests and their answers', () => {
     expect(comesBack.startsWith(near.text())).toBe(true);
   });
 
-  it('the nth of them, and how many were answered', async () => {
+  it('watches the nth request, and counts responses', async () => {
     const { proxy } = await behindProxy({ protocol: 'resp' }, counting());
     const near = dial(proxy.port);
     const answered = proxy.answered(({ words }) => words[0] === 'SET');
@@ -316,7 +316,7 @@ describe('requests and their answers', () => {
     expect(answered()).toBe(3);
   });
 
-  it('an answer that asks for the text of a script is not yet the answer', async () => {
+  it('a NOSCRIPT error does not count as the response', async () => {
     const replies = ['-NOSCRIPT No matching script\r\n', ':1\r\n'];
     const { proxy } = await behindProxy({ protocol: 'resp' }, () => replies.shift() ?? '');
     const near = dial(proxy.port);
@@ -329,7 +329,7 @@ describe('requests and their answers', () => {
     expect(answered()).toBe(1);
   });
 
-  it('from a subscription on, what comes back answers nothing', async () => {
+  it('after a subscription, received data counts as no response', async () => {
     const { proxy } = await behindProxy({ protocol: 'resp' }, () => '*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n');
     const near = dial(proxy.port);
     const answered = proxy.answered(() => true);
@@ -354,7 +354,7 @@ describe('frames of the Redis protocol', () => {
     '*0\r\n',
   ];
 
-  it.each([1, 2, 3, 7, 1_000])('come whole out of pieces of %i bytes', size => {
+  it.each([1, 2, 3, 7, 1_000])('frames are complete after pieces of %i bytes', size => {
     const all = Buffer.from(messages.join(''));
     const frames = createRespFrames();
     const found: string[] = [];
@@ -364,7 +364,7 @@ describe('frames of the Redis protocol', () => {
     expect(frames.rest.byteLength).toBe(0);
   });
 
-  it('words of a command', () => {
+  it('wordsOf returns the words of a command', () => {
     expect(wordsOf(Buffer.from('*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n'))).toEqual(['GET', 'a\r\nb']);
     expect(wordsOf(Buffer.from('PING now\r\n'))).toEqual(['PING', 'now']);
   });

@@ -5,39 +5,39 @@ import { createRequestWatch, type Loss, type Moment, type RequestWatch, type Wat
 import { chanceBy, type Toxic } from './toxics.ts';
 
 export type { Loss, Moment, PassingRequest, WatchOrder } from './request-watch.ts';
-export type { Direction, Toxic } from './toxics.ts';
+export type { Toxic } from './toxics.ts';
 
-/** A TCP proxy on loopback that breaks what goes through it, as it is told. */
+/** A TCP proxy on loopback that injects faults. */
 export interface FaultProxy extends AsyncDisposable {
   readonly port: number;
-  /** Connections that are open through it. */
+  /** Number of open connections through the proxy. */
   readonly connections: number;
-  /** Loses the answer to the next request that contains the marker. Resolves once that has happened. */
+  /** Drops the response to the next request that contains the marker. Resolves once it is dropped. */
   loseAnswerTo(marker: string, loss: Loss): Promise<void>;
-  /** Breaks every connection there is. New ones are let through. */
+  /** Breaks all open connections. New connections work. */
   disconnectAll(): void;
-  /** For open connections and for those that come, until it is disposed. */
+  /** Adds a toxic to open and new connections until disposed. */
   add(toxic: Toxic): Disposable;
   /** Breaks every connection and refuses new ones until `up`. */
   down(): void;
   up(): void;
-  /** Calls back at a moment in the life of a request. Resolves once that has happened. */
+  /** Calls back at one moment of a matching request. Resolves after the callback. */
   watch(order: WatchOrder): Promise<void>;
-  /** How many requests have got their answer so far that this is true of; counted from the first call with this function on. */
+  /** Number of answered requests that match, counted since the first call with this function. */
   answered(matches: WatchOrder['matches']): () => number;
 }
 
 export interface FaultProxyOptions {
   /** Host of the target. Default 127.0.0.1. */
   readonly targetHost?: string;
-  /** Where it listens. Default 127.0.0.1. */
+  /** Address on which it listens. Default 127.0.0.1. */
   readonly host?: string;
   /**
-   * `resp`: requests are Redis commands, each with its own answer, however they are packed. `chunks` (default): what arrives at once
-   * is a request, and what comes back next is its answer.
+   * `resp`: each Redis command is a request with its own response, even in a pipeline. `chunks` (default): each received chunk is
+   * a request, and the next data back is its response.
    */
   readonly protocol?: 'chunks' | 'resp';
-  /** Of what is left to chance: toxicity, jitter and sizes. */
+  /** Seed of all random choices: toxicity, jitter and sizes. */
   readonly seed?: number;
 }
 
@@ -46,7 +46,7 @@ interface Connection {
   readonly end: (how: 'destroy' | 'reset') => void;
 }
 
-/** @param targetPort where it leads */
+/** @param targetPort port to which the proxy forwards */
 export async function startFaultProxy(targetPort: number, options: FaultProxyOptions = {}): Promise<FaultProxy> {
   const { targetHost = '127.0.0.1', host = '127.0.0.1', protocol = 'chunks', seed = 1 } = options;
   const connections = new Set<Connection>();
@@ -88,7 +88,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     near.on('end', () => void lanes.upstream.finish());
     far.on('end', () => void lanes.downstream.finish());
     for (const socket of [near, far]) {
-      // A broken connection is what this proxy is for; its other half ends with it.
+      // Broken connections are expected here. The other half ends too.
       socket.on('error', () => end('destroy'));
       socket.on('close', () => {
         if (near.destroyed && far.destroyed) end('destroy');
@@ -101,7 +101,7 @@ export async function startFaultProxy(targetPort: number, options: FaultProxyOpt
     for (const counter of counters) if (counter.matches(request)) counter.count += 1;
   };
 
-  // Each half is ended by itself, when what it was sent has arrived.
+  // Each half ends separately, after its data has arrived.
   const listener = createServer({ allowHalfOpen: true }, take).listen(0, host);
   await once(listener, 'listening');
 

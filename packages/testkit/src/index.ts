@@ -1,1 +1,1 @@
-export { createFakeClock, type FakeClock } from './fake-clock.ts';
+export { createFakeClock } from './fake-clock.ts';

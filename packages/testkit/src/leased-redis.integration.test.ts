@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { leaseRedis } from './leased-redis.ts';
 
-it('hands a returned server to the next user, empty', async () => {
+it('leases a returned server to the next user, empty', async () => {
   const first = await leaseRedis();
   await first.ask('SET', 'left', 'behind');
   const { pid } = first;
@@ -11,7 +11,7 @@ it('hands a returned server to the next user, empty', async () => {
   expect(await second.ask('DBSIZE')).toBe('0\n');
 });
 
-it('never hands one server to two users at once', async () => {
+it('never leases one server to two users at the same time', async () => {
   await using first = await leaseRedis();
   await using second = await leaseRedis();
   expect(second.port).not.toBe(first.port);

@@ -1,6 +1,6 @@
 import { type RedisServer, startRedis } from './redis-server.ts';
 
-/** A server that waits for its next user, and its configuration as `startRedis()` left it. */
+/** An idle server, with its configuration after `startRedis()`. */
 interface Idle {
   readonly server: RedisServer;
   readonly settings: string;
@@ -9,8 +9,8 @@ interface Idle {
 const idle: Idle[] = [];
 
 /**
- * An empty Redis as `startRedis()` starts it, from a pool of this process: starting and ending a server takes longer than many test
- * files. A server that was killed, restarted or suspended, or whose configuration or users were changed, goes to no next user.
+ * Leases an empty Redis from a pool of this process, because starting and ending a server takes longer than many test files. The
+ * pool discards a server that was killed, restarted or suspended, or whose configuration or users were changed.
  */
 export async function leaseRedis(): Promise<RedisServer> {
   const leased = idle.pop() ?? (await startFirst());
@@ -56,7 +56,7 @@ async function isLeftEmpty(server: RedisServer, settings: string): Promise<boole
     await server.ask('FLUSHALL');
     return (await settingsOf(server)) === settings;
   } catch {
-    // It does not answer: the next user gets another one.
+    // The server does not respond, so it is discarded.
     return false;
   }
 }

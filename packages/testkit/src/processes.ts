@@ -1,4 +1,4 @@
-/** For tests that start programs: ports that no other test gets, and programs that end with the test. */
+/** For tests that start programs: reserved ports, and programs that end with the test. */
 export { endingWithParent } from './end-with-parent.ts';
-export { freePort, type ReservedPort, reservePort } from './reserved-port.ts';
+export { freePort, reservePort } from './reserved-port.ts';
 export { startAll } from './start-all.ts';

@@ -1,28 +1,29 @@
+import { definedOnly } from '@postern/elicitation';
 import { type RedisServer, type RedisServerOptions, redisCli, startRedis, untilSeen } from './redis-server.ts';
 import { startAll } from './start-all.ts';
 
 export interface RedisClusterOptions extends Omit<RedisServerOptions, 'place'> {
-  /** Of each of the three masters. Default 0. */
+  /** Replicas of each of the three masters. Default 0. */
   readonly replicasPerMaster?: number;
-  /** After so much silence a node counts as failed, and a replica may take its place. Default 2000. */
+  /** Silence after which a node counts as failed, so that a replica may replace it. Default 2000. */
   readonly nodeTimeoutMs?: number;
-  /** By number of the node, the masters first. */
+  /** By node number, masters first. */
   readonly placeOf?: (node: number) => RedisServerOptions['place'];
 }
 
 export interface RedisCluster extends AsyncDisposable {
-  /** The masters as they were at the start, then their replicas. */
+  /** The initial masters, then their replicas. */
   readonly nodes: readonly RedisServer[];
   readonly urls: readonly string[];
-  /** The masters of this moment, as one of the nodes that answer knows them. */
+  /** The current masters, as a responding node knows them. */
   mastersNow(): Promise<readonly RedisServer[]>;
-  /** Replicas of this moment that hold a copy of the same slots. */
+  /** The current replicas of the master's slots. */
   replicasOf(master: RedisServer): Promise<readonly RedisServer[]>;
-  /** The master of this moment in which a key lies. */
+  /** The current master of a key. */
   masterOf(key: string): Promise<RedisServer>;
-  /** Resolves when this one leads no more and every slot has a master that takes writes. */
+  /** Resolves when this server is no longer a master and every slot has a master that accepts writes. */
   untilMasterIsNot(before: RedisServer): Promise<void>;
-  /** Asks a replica to take the place of its master, without loss. Resolves when it has. */
+  /** Makes a replica the master, without loss. Resolves after the switch. */
   failover(replica: RedisServer): Promise<void>;
 }
 
@@ -36,12 +37,12 @@ interface KnownNode {
 
 const MASTERS = 3;
 
-/** Three masters, enough to notice every command that does not stay within one slot, with or without replicas. */
+/** Starts three masters, with or without replicas: enough to detect every command that leaves its slot. */
 export async function startRedisCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
   const { replicasPerMaster = 0, nodeTimeoutMs = 2_000, placeOf = () => undefined } = options;
   const args = [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica that was cut off for a while is still better than none.
+    // A replica that was cut off for a while is still better than no master.
     ...['--cluster-replica-validity-factor', '0'],
     ...(options.args ?? []),
   ];
@@ -49,7 +50,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
   const nodes = await startAll(
     numbers.map(number => {
       const place = placeOf(number);
-      return startRedis({ ...options, args, ...(place === undefined ? {} : { place }) });
+      return startRedis({ ...options, args, ...definedOnly({ place }) });
     }),
   );
   const stop = async () => {
@@ -86,7 +87,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
         (await node.ask('INFO', 'replication')).includes(`connected_slaves:${replicasPerMaster}`),
       );
     }
-    // What a master knows of its replicas, the others hear of later.
+    // The other nodes learn later what a master knows about its replicas.
     for (const node of nodes) {
       await untilSeen(async () => {
         const all = nodesIn(await node.ask('CLUSTER', 'NODES'), nodes);

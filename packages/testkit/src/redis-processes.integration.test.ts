@@ -1,4 +1,7 @@
-/** How servers begin and end: on a port that a program may have taken, together with their siblings, and never later than the tests. */
+/**
+ * Start and end of servers: on a port that another program may have taken, together with their siblings, and never after the
+ * tests.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +15,7 @@ import { endingWithParent, freePort, reservePort, startAll } from './processes.t
 import { startRedis, startRedisCluster, startRedisSentinel } from './redis.ts';
 import { runRedis } from './redis-server.ts';
 
-/** Process ids of the redis-servers that this process has started and that still run. */
+/** Process ids of running redis-servers that this process has started. */
 function serversOfOurs(): readonly number[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -39,7 +42,7 @@ async function listenOn(port: number): Promise<AsyncDisposable> {
 }
 
 describe('a port', () => {
-  test('is given to one test only, while it runs', async () => {
+  test('a port belongs to one test at a time', async () => {
     const ports = await Promise.all(Array.from({ length: 200 }, freePort));
     expect(new Set(ports).size).toBe(200);
     for (const port of ports) expect(port).toSatisfy((it: number) => it >= 12_000 && it < 22_000);
@@ -65,7 +68,7 @@ describe('a port', () => {
     expect(await redis.ask('PING')).toBe('PONG\n');
   });
 
-  test('that another Redis has taken meanwhile is not mistaken for that of the server', async () => {
+  test('a port that another Redis has taken is not mistaken for the server', async () => {
     await using other = await startRedis();
     const dir = await mkdtemp(join(tmpdir(), 'postern-redis-'));
     const start = runRedis({
@@ -79,7 +82,7 @@ describe('a port', () => {
     expect(existsSync(dir)).toBe(false);
   });
 
-  test('that is taken while its server restarts is waited for', async () => {
+  test('a restart waits for a port that another program has taken', async () => {
     await using redis = await startRedis();
     await redis.kill();
     const program = await listenOn(redis.port);
@@ -90,7 +93,7 @@ describe('a port', () => {
   });
 });
 
-describe('when one server fails to start, none of its siblings is left:', () => {
+describe('when one server fails to start, its siblings end:', () => {
   /** An address that no machine has. */
   const nowhere = { host: '203.0.113.1' };
   let before: readonly number[] = [];
@@ -115,7 +118,7 @@ describe('when one server fails to start, none of its siblings is left:', () => 
     expect(serversOfOurs()).toEqual(before);
   });
 
-  test('also one that is still starting at that moment', async () => {
+  test('a sibling that is still starting', async () => {
     let isDisposed = false;
     const late = async () => {
       await new Promise(resolve => setImmediate(resolve));
@@ -130,7 +133,7 @@ describe('when one server fails to start, none of its siblings is left:', () => 
   });
 });
 
-describe('no server outlives the process that started it,', () => {
+describe('no server outlives its parent process,', () => {
   const program = `
     const { startRedis } = await import(${JSON.stringify(new URL('./redis.ts', import.meta.url).href)});
     const servers = [await startRedis(), await startRedis()];
@@ -138,7 +141,7 @@ describe('no server outlives the process that started it,', () => {
     setInterval(() => {}, 1_000);
   `;
 
-  test.each(['SIGKILL', 'SIGTERM'] as const)('which ends by %s', async signal => {
+  test.each(['SIGKILL', 'SIGTERM'] as const)('which %s ends', async signal => {
     const parent = spawn(process.execPath, ['--input-type=module', '--eval', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -155,7 +158,7 @@ describe('no server outlives the process that started it,', () => {
     }
   });
 
-  test('a program whose parent has gone before it began does not begin', async () => {
+  test('a program whose parent has already ended does not start', async () => {
     const [command, args] = endingWithParent('echo', ['begun']);
     const notTheParent = args.map(word => (word === String(process.pid) ? '1' : word));
     const child = spawn(command, notTheParent, { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -164,7 +167,7 @@ describe('no server outlives the process that started it,', () => {
   });
 });
 
-/** A process that has ended stays as a zombie where nothing takes its exit status, as in a container without an init. */
+/** An ended process stays a zombie if no process reads its exit status, as in a container without an init. */
 function isRedis(pid: number): boolean {
   try {
     return /^\d+ \(redis-server\) (?!Z)/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

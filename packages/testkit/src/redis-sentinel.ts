@@ -1,6 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { definedOnly } from '@postern/elicitation';
 import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-access.ts';
 import {
   type RedisPlace,
@@ -16,32 +17,35 @@ import { startAll } from './start-all.ts';
 export interface RedisSentinelOptions extends Omit<RedisServerOptions, 'place'> {
   /** Default 2. */
   readonly replicas?: number;
-  /** Default 3. More than half of them must agree. */
+  /** Default 3. A majority must agree on a fail-over. */
   readonly sentinels?: number;
-  /** After so much silence the master counts as down. Default 1000. */
+  /** Silence after which the master counts as down. Default 1000. */
   readonly downAfterMs?: number;
-  /** Users of the Sentinels themselves; they need not be those of what is watched. Default: none, no password. */
+  /** Users of the Sentinels themselves, which may differ from those of the servers. Default: no users, no password. */
   readonly sentinelAccess?: RedisAccess;
-  /** By number of the node, the first master being 0. */
+  /** By node number; the first master is 0. */
   readonly placeOf?: (node: number) => RedisPlace | undefined;
   readonly placeOfSentinel?: (sentinel: number) => RedisPlace | undefined;
 }
 
 export interface RedisSentinel extends AsyncDisposable {
   readonly masterName: string;
-  /** The first master, then its replicas, whatever has become of them since. */
+  /** The first master, then its replicas, whatever their roles now. */
   readonly nodes: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
-  /** With the name and password of `sentinelAccess.user`, where they have users. */
+  /** With the user name and password of `sentinelAccess.user`, if the Sentinels have users. */
   readonly sentinelUrls: readonly string[];
-  /** The master of this moment, as the first Sentinel that answers knows it. */
+  /** The current master, as the first responding Sentinel knows it. */
   masterNow(): Promise<RedisServer>;
   replicasNow(): Promise<readonly RedisServer[]>;
-  /** Has the Sentinels put a replica in the place of a sound master. Resolves when they have; the old one follows about 10 s later. */
+  /**
+   * Makes the Sentinels replace a healthy master by a replica. Resolves after the switch; the old master follows about 10 s
+   * later.
+   */
   failover(): Promise<RedisServer>;
-  /** Resolves with the master once it is another than this one and takes writes. */
+  /** Resolves with the new master once it differs from this one and accepts writes. */
   untilMasterIsNot(before: RedisServer): Promise<RedisServer>;
-  /** Resolves when so many replicas are connected to the master of that moment. */
+  /** Resolves when this number of replicas is connected to the current master. */
   untilReplicas(count: number): Promise<void>;
 }
 
@@ -112,7 +116,7 @@ export async function startRedisSentinel(options: RedisSentinelOptions = {}): Pr
     },
     async failover() {
       const before = await masterNow();
-      // Refused while an earlier one comes to its end.
+      // Refused until an earlier fail-over has finished.
       await untilSeen(async () => (await askSentinels('SENTINEL', 'FAILOVER', MASTER_NAME)).startsWith('OK'));
       return untilMasterIsNot(before);
     },
@@ -128,10 +132,7 @@ function nodeOptions(
   follow: readonly string[],
 ): RedisServerOptions {
   return {
-    ...(appendonly === undefined ? {} : { appendonly }),
-    ...(tls === undefined ? {} : { tls }),
-    ...(access === undefined ? {} : { access }),
-    ...(place === undefined ? {} : { place }),
+    ...definedOnly({ appendonly, tls, access, place }),
     args: [...follow, ...args],
   };
 }
@@ -168,13 +169,13 @@ async function startSentinel(
   return runRedis({ args, dir, place, tls, access: sentinelAccess });
 }
 
-/** Among themselves. */
+/** Login of the Sentinels among themselves. */
 const signIn = ({ name, password }: RedisLogin) => [
   `sentinel sentinel-user ${name}`,
   `sentinel sentinel-pass ${password}`,
 ];
 
-/** Arguments of a command line as lines of a file. */
+/** Formats command-line arguments as lines of a file. */
 function asLines(args: readonly string[]): readonly string[] {
   return args.flatMap((word, at) => (word.startsWith('--') ? [`${word.slice(2)} ${args[at + 1] ?? ''}`] : []));
 }

@@ -12,7 +12,7 @@ import { aclFileOf, admin, type RedisAccess, type RedisLogin } from './redis-acc
 import type { RedisTls } from './redis-tls.ts';
 import { type ReservedPort, reservePort } from './reserved-port.ts';
 
-/** Where a node runs. A launcher such as `['ip', 'netns', 'exec', 'a']` puts it into a network namespace. */
+/** Where a node runs. A launcher such as `['ip', 'netns', 'exec', 'a']` runs it in a network namespace. */
 export interface RedisPlace {
   readonly host: string;
   readonly launcher?: readonly string[];
@@ -21,9 +21,9 @@ export interface RedisPlace {
 export interface RedisServerOptions {
   /** Default `yes`, with an fsync every second. */
   readonly appendonly?: 'yes' | 'no';
-  /** Further arguments of redis-server, such as `--maxmemory-policy`, `allkeys-lru`. They win over those from here. */
+  /** Further arguments of redis-server, such as `--maxmemory-policy`, `allkeys-lru`. They override the defaults. */
   readonly args?: readonly string[];
-  /** Nothing but TLS, and a certificate is asked for. */
+  /** TLS only, with client certificates. */
   readonly tls?: RedisTls;
   /** Default: no users, no password. */
   readonly access?: RedisAccess;
@@ -31,35 +31,35 @@ export interface RedisServerOptions {
   readonly place?: RedisPlace;
 }
 
-/** A redis-server of this machine with a directory of its own. Ends with `await using`. */
+/** A redis-server of this machine with a separate directory. Ends with `await using`. */
 export interface RedisServer extends AsyncDisposable {
-  /** With the name and password of `access.user`, where there are users. */
+  /** Contains the name and password of `access.user`, if set. */
   readonly url: string;
   readonly host: string;
   readonly port: number;
-  /** Of the process that runs now. */
+  /** Process id of the current process. */
   readonly pid: number | undefined;
-  /** Ends the process as a crash would; the data stays for `restart`. */
+  /** Kills the process (SIGKILL) and keeps its data for `restart`. */
   kill(): Promise<void>;
-  /** Ends the process as an operator would, with SIGTERM. */
+  /** Stops the process with SIGTERM. */
   stop(): Promise<void>;
-  /** Starts again on the same port with the same data. */
+  /** Restarts the server on the same port with the same data. */
   restart(): Promise<void>;
-  /** Freezes the process: it accepts connections and answers nothing. */
+  /** Freezes the process: it accepts connections but does not respond. */
   suspend(): void;
   resume(): void;
-  /** One command, as who may do everything; what redis-cli prints. Rejects when no answer comes within 2 seconds. */
+  /** Runs one command with full permissions and resolves with the output of redis-cli. Rejects after 2 seconds. */
   ask(...command: readonly string[]): Promise<string>;
 }
 
 const PATIENCE_MS = 30_000;
 const MOST_PORTS = 10;
 const MOST_LINES = 200;
-/** Where every look is a process of its own. */
+/** Poll interval, because every poll starts a process. */
 const CLI_PAUSE_MS = 100;
-/** Until a signal is sent once more. */
+/** Interval at which a signal is repeated. */
 const AGAIN_MS = 500;
-/** A test process that ends without disposing must not leave a server behind. */
+/** Stops the servers of a test process that ends without disposing them. */
 const running = new Set<() => void>();
 process.on('exit', () => {
   for (const killNow of running) killNow();
@@ -74,9 +74,9 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const args = (port: number) => [
     ...(tls === undefined ? ['--port', String(port)] : tlsArguments(port, tls)),
     ...['--bind', host, '--dir', dir, '--save', '', '--appendonly', options.appendonly ?? 'yes'],
-    // More than any test stores: without one, stores warn.
+    // More than any test stores. Stores warn about a Redis without a limit.
     ...['--maxmemory', '16gb'],
-    // A replica gets its copy at once, without waiting for further replicas.
+    // A replica gets its copy immediately, without waiting for further replicas.
     ...['--appendfsync', 'everysec', '--repl-diskless-sync-delay', '0'],
     ...(access === undefined ? [] : ['--aclfile', join(dir, 'users.acl'), ...replicaArguments(access.replica)]),
     ...(options.args ?? []),
@@ -86,7 +86,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 }
 
 export interface RedisRun {
-  /** Arguments of redis-server on that port. */
+  /** Returns the arguments of redis-server for this port. */
   readonly args: (port: number) => readonly string[] | Promise<readonly string[]>;
   readonly dir: string;
   readonly place: RedisPlace;
@@ -97,8 +97,8 @@ export interface RedisRun {
 }
 
 /**
- * Runs redis-server on a port of its own, and on another one when a program has taken that port meanwhile. The directory is removed
- * when the server is disposed of.
+ * Runs redis-server on a reserved port, or on another one if a program has taken the port meanwhile. Disposing the server removes
+ * its directory.
  */
 export async function runRedis(run: RedisRun): Promise<RedisServer> {
   try {
@@ -131,7 +131,7 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
   }
 
   async function restart(): Promise<void> {
-    // Another program may hold the port for a moment; clients know this one, so no other will do.
+    // Another program may hold the port for a moment. Clients know this port, so the server must wait for it.
     for (let waitedMs = 0; ; waitedMs += CLI_PAUSE_MS) {
       try {
         return await start();
@@ -148,7 +148,7 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = once(ending, 'exit');
     ending.kill(signal);
-    // A Redis that writes its first append-only file, as after a full copy from its master, refuses SIGTERM and goes on for good.
+    // A Redis that writes its first append-only file, as after a full copy from its master, ignores SIGTERM for good.
     const again = setInterval(() => ending.kill(signal), AGAIN_MS);
     await exited;
     clearInterval(again);
@@ -158,7 +158,7 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
     running.delete(killNow);
     await end('SIGKILL');
     reserved[Symbol.dispose]();
-    // A rewrite of the append-only file can outlive its parent for a moment.
+    // A rewrite of the append-only file can briefly outlive its parent.
     await rm(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
@@ -188,14 +188,14 @@ async function runOn(reserved: ReservedPort, { args, dir, place, tls, access }: 
   };
 }
 
-/** Another program listens on the port, or on that of the cluster bus. */
+/** Another program listens on the port or on the cluster bus port. */
 class PortTakenError extends Error {
   override name = 'PortTakenError';
 }
 
 /**
- * Resolves when this very process has loaded its data and takes commands: it says so in its output. A connection to the port would
- * not tell, because another Redis may have taken it.
+ * Resolves when this process has loaded its data and accepts commands, according to its output. A connection to the port would
+ * prove nothing, because another Redis may have taken the port.
  */
 async function untilReady(child: ChildProcess): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -206,7 +206,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
     const isTaken = /Address already in use|Failed listening on port/.test(said.join('\n'));
     reject(isTaken ? new PortTakenError(last) : new Error(`redis-server ended at its start.\n${last}`));
   });
-  // Read to the end of the process, so that its output never blocks it.
+  // Keeps reading the output until the process ends: a full pipe would block it.
   createInterface({ input: child.stdout ?? Readable.from([]) }).on('line', line => {
     if (said.length < MOST_LINES) said.push(line);
     if (/Ready to accept connections|Sentinel ID is/.test(line)) resolve();
@@ -219,7 +219,7 @@ async function untilReady(child: ChildProcess): Promise<void> {
   }
 }
 
-/** How a server is reached. */
+/** How clients connect to a server. */
 export interface RedisReach {
   readonly host: string;
   readonly port: number;
@@ -227,7 +227,7 @@ export interface RedisReach {
   readonly access: RedisAccess | undefined;
 }
 
-export function urlOf({ host, port, tls }: Pick<RedisReach, 'host' | 'port' | 'tls'>, login: RedisLogin | undefined) {
+function urlOf({ host, port, tls }: Pick<RedisReach, 'host' | 'port' | 'tls'>, login: RedisLogin | undefined) {
   const url = new URL(`${tls === undefined ? 'redis' : 'rediss'}://${host}:${port}`);
   if (login !== undefined) {
     url.username = login.name;
@@ -248,7 +248,7 @@ function replicaArguments(login: RedisLogin = admin): readonly string[] {
   return ['--masteruser', login.name, '--masterauth', login.password];
 }
 
-/** As who may do everything. */
+/** Runs redis-cli with full permissions. */
 export async function redisCli({ host, port, tls, access }: RedisReach, command: readonly string[]): Promise<string> {
   const { ca, cert, key } = tls ?? {};
   const secured = ca && cert && key ? ['--tls', '--cacert', ca.file, '--cert', cert.file, '--key', key.file] : [];
@@ -265,7 +265,7 @@ export async function redisCli({ host, port, tls, access }: RedisReach, command:
   return stdout;
 }
 
-/** For conditions that redis-cli is asked about. */
+/** Polls a condition that redis-cli reports. */
 export async function untilSeen(condition: () => Promise<boolean>): Promise<void> {
   for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += CLI_PAUSE_MS) {
     if (await condition()) return;

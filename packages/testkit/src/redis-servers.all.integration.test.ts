@@ -6,10 +6,10 @@ const access: RedisAccess = {
   user: { name: 'reader', password: 'reader-password' },
 };
 
-/** Electing a new master takes seconds, and more on a busy machine. */
+/** Electing a new master takes seconds, and longer on a busy machine. */
 const patient = { timeout: 120_000 };
 
-test('a server speaks TLS only, to those with a certificate', patient, async () => {
+test('a server accepts only TLS with a client certificate', patient, async () => {
   await using tls = await createRedisTls();
   await using redis = await startRedis({ tls, access });
   expect(redis.url).toMatch(/^rediss:\/\/reader:reader-password@127\.0\.0\.1:\d+$/);
@@ -20,19 +20,15 @@ test('a server speaks TLS only, to those with a certificate', patient, async () 
   expect(await redis.ask('PING')).toBe('PONG\n');
 });
 
-test(
-  'a server that refuses SIGTERM while it writes its first append-only file stops all the same',
-  patient,
-  async () => {
-    await using redis = await startRedis({ appendonly: 'no', args: ['--rdb-key-save-delay', '10000'] });
-    await redis.ask('EVAL', "for at = 1, 200 do redis.call('set', 'key' .. at, '') end", '0');
-    await redis.ask('CONFIG', 'SET', 'appendonly', 'yes');
-    await redis.stop();
-    await expect(redis.ask('PING')).rejects.toThrow();
-  },
-);
+test('stops a server that ignores SIGTERM while it writes its first append-only file', patient, async () => {
+  await using redis = await startRedis({ appendonly: 'no', args: ['--rdb-key-save-delay', '10000'] });
+  await redis.ask('EVAL', "for at = 1, 200 do redis.call('set', 'key' .. at, '') end", '0');
+  await redis.ask('CONFIG', 'SET', 'appendonly', 'yes');
+  await redis.stop();
+  await expect(redis.ask('PING')).rejects.toThrow();
+});
 
-test('Sentinels put a replica in the place of a sound master', patient, async () => {
+test('Sentinels replace a healthy master by a replica', patient, async () => {
   await using redis = await startRedisSentinel({ replicas: 1 });
   const before = await redis.masterNow();
   expect(before).toBe(redis.nodes[0]);
@@ -40,7 +36,7 @@ test('Sentinels put a replica in the place of a sound master', patient, async ()
   expect(await redis.failover()).toBe(redis.nodes[1]);
 });
 
-test('a cluster puts a replica in the place of a sound master', patient, async () => {
+test('a cluster replaces a healthy master by a replica', patient, async () => {
   await using cluster = await startRedisCluster({ replicasPerMaster: 1 });
   expect(cluster.nodes).toHaveLength(6);
   const master = await cluster.masterOf('{7f}');

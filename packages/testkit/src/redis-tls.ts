@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
-/** PEM text and the file it lies in. */
+/** PEM text, and the path of its file. */
 export interface PemFile {
   readonly pem: string;
   readonly file: string;
 }
 
-/** An authority of one test, and what it has signed. Gone with `await using`. */
+/** A certificate authority of one test and its certificates. `await using` deletes them. */
 export interface RedisTls extends AsyncDisposable {
   readonly ca: PemFile;
-  /** For `localhost` and the addresses it was made for: of a Redis, and of whoever connects to it. */
+  /** Certificate for `localhost` and the given addresses, for a Redis server and its clients. */
   readonly cert: PemFile;
   readonly key: PemFile;
-  /** Signed by the same authority, for a name that nobody here has. */
+  /** Signed by the same authority, for a wrong host name. */
   readonly misnamed: { readonly cert: PemFile; readonly key: PemFile };
 }
 

@@ -1,40 +1,40 @@
 import { createRespFrames, wordsOf } from './resp-frames.ts';
 
-/** What becomes of an answer: its connection breaks, or stays open and never carries anything back again. */
+/** How a response is lost: the connection breaks, or stays open without sending anything. */
 export type Loss = 'disconnect' | 'stall';
 
 /**
- * In the life of a request: it has come here and not gone on; it has gone on; its answer has come here and not gone on; its answer
- * has gone on.
+ * A moment of a request: the proxy received it; forwarded it; received its response; forwarded its response. At the first and the
+ * third moment, the proxy has not forwarded the data yet.
  */
 export type Moment = 'request_arrives' | 'request_passed' | 'answer_arrives' | 'answer_passed';
 
-/** `cut`: neither it nor anything after it gets through, and the connection breaks. `stall`: the same, and it stays open. */
+/** `cut` drops this data and all later data, and breaks the connection. `stall` drops the same data and keeps the connection open. */
 export type Fate = 'cut' | 'stall' | undefined;
 
 export interface PassingRequest {
   readonly data: Buffer;
-  /** The words of a Redis command; of anything else none. */
+  /** The words of a Redis command; empty for other data. */
   readonly words: readonly string[];
 }
 
 export interface WatchOrder {
   readonly moment: Moment;
   readonly matches: (request: PassingRequest) => boolean;
-  /** The how-manyth of them. Default the first. */
+  /** Which of the matching requests, counted from 1. Default 1. */
   readonly nth?: number;
-  /** Called at that very moment, before anything else happens on this connection. */
+  /** Called at that moment, before the connection handles more data. */
   readonly act: (request: PassingRequest) => Fate;
 }
 
-/** Follows the requests of one connection to their answers. */
+/** Matches the requests of one connection with their responses. */
 export interface RequestWatch {
   sent(data: Buffer, pass: (part: Buffer) => void): void;
   answered(data: Buffer, pass: (part: Buffer) => void): void;
 }
 
 export interface RequestWatchOptions {
-  /** In the order in which they were given. Those that are done take themselves out. */
+  /** In the order of registration. Completed orders remove themselves. */
   readonly orders: readonly WatchOrder[];
   readonly onAnswered: (request: PassingRequest) => void;
   readonly cut: () => void;
@@ -46,7 +46,7 @@ export function createRequestWatch(protocol: 'chunks' | 'resp', options: Request
   const commands = createRespFrames();
   const answers = createRespFrames();
   let isOver = false;
-  /** From a subscription on, what comes back answers nothing. */
+  /** After a subscription, incoming data is not a response. */
   let isSubscribed = false;
 
   function meets(moment: Moment, request: PassingRequest): void {
@@ -69,7 +69,7 @@ export function createRequestWatch(protocol: 'chunks' | 'resp', options: Request
     meets('request_passed', request);
   }
 
-  /** A request can come in several chunks; all there are by now belong to the answer. */
+  /** A request can arrive in several chunks. The response belongs to all of them. */
   function nextOpen(): PassingRequest | undefined {
     if (protocol === 'resp' || open.length < 2) return open.shift();
     return { data: Buffer.concat(open.splice(0).map(request => request.data)), words: [] };
@@ -81,7 +81,7 @@ export function createRequestWatch(protocol: 'chunks' | 'resp', options: Request
       pass(data);
       return;
     }
-    // Asked to send the script along: the answer comes to the next command.
+    // NOSCRIPT: the client sends the script, and the next response counts.
     const isAnswer = protocol === 'chunks' || !data.subarray(0, 9).equals(NO_SCRIPT);
     if (isAnswer) meets('answer_arrives', request);
     if (isOver) return;

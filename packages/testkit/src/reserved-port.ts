@@ -2,25 +2,25 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
-/** A port that no other test of this machine gets. Given back when it is disposed of, or when the process ends. */
+/** A port that no other test on this machine gets. Disposing it, or the end of the process, releases it. */
 export interface ReservedPort extends Disposable {
   readonly port: number;
 }
 
-/** A cluster node also listens on the port with this offset, its bus. */
-export const BUS_OFFSET = 10_000;
+/** Offset of the port of the cluster bus, on which a cluster node also listens. */
+const BUS_OFFSET = 10_000;
 
 /**
- * Below the range from which Linux takes the ports of outgoing connections (32768 and above), so that none of them takes a port while
- * its server restarts. The range of the buses begins where this one ends.
+ * Below the ephemeral ports of Linux (32768 and above), so that no outgoing connection takes a port while its server restarts. The
+ * ports of the cluster buses start after this range.
  */
 const FIRST = 12_000;
 const COUNT = BUS_OFFSET;
 const MOST_TRIES = 200;
 
 /**
- * Reserves a port of the loopback address on which, as on that of its cluster bus, no process listens. Tests of all processes
- * respect the reservation; another program may still take the port, so bind it with a retry where that matters.
+ * Reserves a free port of the loopback address, together with the port of its cluster bus. Tests in all processes respect the
+ * reservation. Another program may still take the port, so retry a bind where that matters.
  */
 export async function reservePort(): Promise<ReservedPort> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -35,12 +35,12 @@ export async function reservePort(): Promise<ReservedPort> {
   throw new Error('No port is free.');
 }
 
-/** A port as `reservePort` finds it, reserved until this process ends. */
+/** Returns a port of `reservePort`, reserved until this process ends. */
 export async function freePort(): Promise<number> {
   return (await reservePort()).port;
 }
 
-/** The name of an abstract socket belongs to one process and is given back by the kernel. Only Linux has them. */
+/** Only one process can own the name of an abstract socket, and the kernel releases it. Linux only. */
 function claimed(port: number): Promise<Server | undefined> {
   return process.platform === 'linux' ? listening(`\0postern-test-port-${port}`) : Promise.resolve(createServer());
 }
@@ -53,7 +53,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Undefined where the address is taken. */
+/** Returns undefined if the address is in use. */
 async function listening(address: string | { port: number; host: string }): Promise<Server | undefined> {
   const server = createServer(socket => socket.destroy());
   const { promise, resolve, reject } = Promise.withResolvers<void>();

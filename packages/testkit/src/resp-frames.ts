@@ -1,8 +1,8 @@
-/** Splits a stream of the Redis protocol (RESP2 and RESP3) into whole messages, however the network has cut it. */
+/** Splits a stream of the Redis protocol (RESP2 and RESP3) into messages, regardless of chunk boundaries. */
 export interface RespFrames {
-  /** Messages that are complete with this chunk. */
+  /** Returns the messages that this chunk completes. */
   take(chunk: Buffer): Buffer[];
-  /** What has come of the next one. */
+  /** The received part of the next message. */
   readonly rest: Buffer;
 }
 
@@ -29,7 +29,7 @@ export function createRespFrames(): RespFrames {
 const CR = 13;
 const LINE_END = 2;
 
-/** Where the message that begins at `at` ends; undefined while it is not all there. */
+/** Returns the end of the message that starts at `at`, or undefined while it is incomplete. */
 function endOf(data: Buffer, at: number): number | undefined {
   const lineEnd = data.indexOf(CR, at);
   if (lineEnd === -1 || lineEnd + LINE_END > data.byteLength) return undefined;
@@ -50,7 +50,7 @@ function endOf(data: Buffer, at: number): number | undefined {
     case '%':
       return endOfMany(data, next, size() * 2);
     case '|':
-      // Attributes stand before the value that they are about.
+      // Attributes precede the value that they describe.
       return endOfMany(data, next, size() * 2 + 1);
     default:
       return next;
@@ -68,7 +68,7 @@ function endOfMany(data: Buffer, begin: number, count: number): number | undefin
   return at;
 }
 
-/** The words of a command. Binary ones lose what is no UTF-8. */
+/** Returns the words of a command, decoded as UTF-8. Invalid bytes are replaced. */
 export function wordsOf(command: Buffer): string[] {
   if (command[0] !== 42) return command.toString('utf8').trim().split(' ');
   const words: string[] = [];

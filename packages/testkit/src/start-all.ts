@@ -1,4 +1,4 @@
-/** Starts all of them at once. When one fails, the others are disposed of, also those that are still starting, and its error is thrown. */
+/** Starts all resources concurrently. If one fails, disposes the others, even those still starting, and throws its error. */
 export async function startAll<T extends AsyncDisposable>(starts: readonly Promise<T>[]): Promise<readonly T[]> {
   const outcomes = await Promise.allSettled(starts);
   const started = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));

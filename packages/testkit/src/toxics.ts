@@ -1,35 +1,35 @@
-/** As in Toxiproxy: `upstream` is what whoever connects sends, `downstream` what comes back. */
+/** As in Toxiproxy: `upstream` is client to server, `downstream` server to client. */
 export type Direction = 'upstream' | 'downstream';
 
-/** Toxiproxy's toxics with their meaning; `down` is `FaultProxy.down`. */
+/** Toxiproxy's toxics, with the same meaning. `down` is `FaultProxy.down`. */
 export type Toxic = {
   readonly direction: Direction;
-  /** Share of the connections that it befalls. Default 1. */
+  /** Share of the connections that it affects. Default 1. */
   readonly toxicity?: number;
 } & (
   | { readonly type: 'latency'; readonly latencyMs: number; readonly jitterMs?: number }
   | { readonly type: 'bandwidth'; readonly bytesPerSecond: number }
-  /** The end of the connection is passed on late. */
+  /** Delays the end of the connection. */
   | { readonly type: 'slow_close'; readonly delayMs: number }
-  /** Nothing gets through any more; the connection ends after the time, or never where it is 0. */
+  /** Drops all data, and ends the connection after this time (0: never). */
   | { readonly type: 'timeout'; readonly timeoutMs: number }
-  /** The connection is reset (RST) after the time. */
+  /** Resets the connection (RST) after this time. */
   | { readonly type: 'reset_peer'; readonly timeoutMs: number }
-  /** Data arrives in small pieces. */
+  /** Splits data into small pieces. */
   | {
       readonly type: 'slicer';
       readonly averageBytes: number;
       readonly variationBytes?: number;
       readonly delayMs?: number;
     }
-  /** The connection ends after so many bytes. */
+  /** Ends the connection after this number of bytes. */
   | { readonly type: 'limit_data'; readonly bytes: number }
 );
 
 /** 0 to 1. */
 export type Chance = () => number;
 
-/** Sizes of the pieces in which a slicer lets so many bytes through. */
+/** Returns the sizes of the pieces into which a slicer splits this number of bytes. */
 export function slices(bytes: number, toxic: Extract<Toxic, { type: 'slicer' }>, chance: Chance): number[] {
   const variation = toxic.variationBytes ?? 0;
   const sizes: number[] = [];
@@ -42,7 +42,7 @@ export function slices(bytes: number, toxic: Extract<Toxic, { type: 'slicer' }>,
   return sizes;
 }
 
-/** Numbers of a small generator (mulberry32): quick, and the same for the same seed. */
+/** Returns a generator of random numbers (mulberry32), deterministic for a seed. */
 export function chanceBy(seed: number): Chance {
   let a = seed >>> 0;
   return () => {

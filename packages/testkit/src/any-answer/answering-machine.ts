@@ -5,29 +5,31 @@ import { type Damage, type HonestAnswer, type RawAnswer, whole } from './raw-ans
 
 export interface AnsweredRequest {
   readonly method: string;
-  /** With its query. */
+  /** Path with query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** Damaged answers in force; ends when disposed. */
+/** An active damage. Disposing it ends the damage. */
 export interface Order extends Disposable {
-  /** Requests that got a damaged answer. */
+  /** Number of requests that got a damaged response. */
   readonly count: number;
-  /** What each flood could send, by connection, in bytes; resolves once the clients have left. Sockets hold some of it. */
+  /**
+   * Number of bytes that each flood sent, by connection. Resolves once the clients have left. Includes bytes in socket buffers.
+   */
   floods(): Promise<readonly number[]>;
 }
 
 /**
- * A server on a raw socket that can answer anything, valid HTTP or not. By default it passes requests on to a server behind it
+ * A server on a raw socket that can send any response, valid HTTP or not. By default it forwards requests to a server behind it
  * and relays the response.
  */
 export interface AnsweringMachine extends AsyncDisposable {
   readonly port: number;
-  /** Damages the response to every matching request. The server behind has handled the request by then. */
+  /** Damages the response to every matching request. The server behind it has already handled the request. */
   answer(matches: (request: AnsweredRequest) => boolean, damage: Damage): Order;
-  /** Sets the server behind: its port, or a function that answers. Default: 200 with `{}`. */
+  /** Sets the server behind it: its port, or a function that responds. Default: 200 with `{}`. */
   behind(target: number | Behind): void;
   /** Requests so far. */
   readonly requests: readonly AnsweredRequest[];
@@ -38,7 +40,7 @@ export interface AnsweringMachine extends AsyncDisposable {
 type Behind = (request: AnsweredRequest) => HonestAnswer | Promise<HonestAnswer>;
 
 const DRIP_MS = 10;
-/** A flood ends with this many bytes, for clients that take everything. */
+/** Maximum size of a flood, for clients that read everything. */
 export const FLOOD_BYTES = 64 * 1024 * 1024;
 /** Connections to the servers behind. */
 const agent = new Agent({ keepAlive: true });
@@ -78,7 +80,7 @@ export async function startAnsweringMachine(): Promise<AnsweringMachine> {
   const listener = createServer(socket => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // Clients leave in the middle of answers that break the protocol.
+    // Clients disconnect during responses that violate the protocol.
     socket.on('error', () => socket.destroy());
     serve(socket).catch(() => socket.destroy());
   }).listen(0, '127.0.0.1');
@@ -113,7 +115,7 @@ export async function startAnsweringMachine(): Promise<AnsweringMachine> {
   };
 }
 
-/** Sends until the client leaves. @returns how many bytes the system took */
+/** Sends until the client disconnects. @returns the number of bytes that the system accepted */
 async function flood(socket: Socket, { bytes, piece = Buffer.from(' ') }: RawAnswer): Promise<number> {
   const left = new Promise<void>(resolve => socket.once('close', () => resolve()));
   if (bytes.length > 0) socket.write(bytes);
@@ -149,7 +151,7 @@ function send(socket: Socket, { bytes, after }: RawAnswer): void {
   }
 }
 
-/** The requests of one connection, as clients of this repository send them: with `content-length` or without a body. */
+/** Reads the requests of one connection in the formats of this repository's clients: with `content-length` or without a body. */
 async function* requestsOf(socket: Socket): AsyncGenerator<AnsweredRequest> {
   let rest = Buffer.alloc(0);
   for await (const chunk of socket as AsyncIterable<Buffer>) {

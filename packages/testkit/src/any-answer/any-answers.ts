@@ -5,15 +5,15 @@ const MEBIBYTE = 1024 * 1024;
 const jsonType = ['content-type', 'application/json'] as const;
 
 /**
- * Answers that have broken clients, by name. A client must refuse them all, except those whose name begins with `honest, `: these
- * are odd, and a client may take them for what they say.
- * @param canary text that stands wherever an answer has text of its own: it must not show up anywhere
+ * Responses that have broken clients, by name. A client must refuse them all, except those whose name begins with `honest, `.
+ * Those are unusual, and a client may accept them.
+ * @param canary text of every response with free text. It must not appear anywhere else.
  */
 export function anyAnswers(canary: string): Readonly<Record<string, Damage>> {
   return { ...bodies(canary), ...statuses(canary), ...headers(canary), ...framings(canary), ...connections(canary) };
 }
 
-/** Answers that end only with the client's deadline. */
+/** Responses that end only at the client's deadline. */
 export const endlessAnswers: Readonly<Record<string, Damage>> = {
   'no answer': () => ({ bytes: Buffer.alloc(0), after: 'silence' }),
   'half a body, then silence': ({ status, body }) => ({
@@ -29,7 +29,7 @@ const floodOf =
   (head: string, piece: string | Buffer): Damage =>
   () => ({ bytes: Buffer.from(head), after: 'flood', piece: Buffer.from(piece) });
 
-/** Answers of which a client must not take more than it could ever need, however fast they come. */
+/** Responses of which a client must read only a limited amount, however fast they arrive. */
 export const floods: Readonly<Record<string, Damage>> = {
   'a body of a stated terabyte': floodOf(
     'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000000000\r\n\r\n{"a":"',

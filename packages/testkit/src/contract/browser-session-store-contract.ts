@@ -19,7 +19,7 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       return { id: browserSessionIdOf(subject), subject, origin, displayName: 'Alice' };
     }
 
-    test('is read as it was created', async () => {
+    test('a session is read as it was created', async () => {
       for (const session of [
         signIn(),
         {
@@ -31,12 +31,12 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       ]) {
         const created = await stores.browserSessions.create(session, LIFETIME);
         const createdAt = stores.clock.now();
-        expect(created).toEqual({ ...session, layout: 1, createdAt, endsAt: createdAt + LIFETIME.absoluteMs });
+        expect(created).toEqual({ ...session, createdAt, endsAt: createdAt + LIFETIME.absoluteMs });
         expect(await stores.browserSessions.read(session.id)).toEqual(created);
       }
     });
 
-    test('is over when it was idle too long; reading does not count', async () => {
+    test('expires after the idle time; reading does not extend it', async () => {
       const { id } = await stores.browserSessions.create(signIn(), LIFETIME);
       stores.clock.advance(LIFETIME.idleMs - 1);
       expect(await stores.browserSessions.read(id)).toBeDefined();
@@ -46,14 +46,14 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       expect(await stores.browserSessions.read(id)).toBeUndefined();
     });
 
-    test('touching restarts the idle time, never beyond the absolute end', async () => {
+    test('touching restarts the idle time, up to the absolute expiry', async () => {
       const { id, endsAt } = await stores.browserSessions.create(signIn(), LIFETIME);
       for (let nth = 0; nth < 4; nth += 1) {
         stores.clock.advance(LIFETIME.idleMs - 10 * MINUTE);
         await stores.browserSessions.touch(id);
         expect(await stores.browserSessions.read(id)).toMatchObject({ endsAt });
       }
-      // Not the last millisecond: what Redis removes by itself, it removes on real time.
+      // Not the last millisecond: Redis expires keys on the real clock.
       stores.clock.set(endsAt - MINUTE);
       await stores.browserSessions.touch(id);
       expect(await stores.browserSessions.read(id)).toBeDefined();
@@ -61,14 +61,14 @@ export function describeBrowserSessionStore(name: string, makeStores: MakeStores
       expect(await stores.browserSessions.read(id)).toBeUndefined();
     });
 
-    test('is gone once ended; ending again is harmless', async () => {
+    test('an ended session is not found, and ending it again is harmless', async () => {
       const { id } = await stores.browserSessions.create(signIn(), LIFETIME);
       await stores.browserSessions.end(id);
       await stores.browserSessions.end(id);
       expect(await stores.browserSessions.read(id)).toBeUndefined();
     });
 
-    test('an unknown id reads as nothing', async () => {
+    test('returns undefined for an unknown id', async () => {
       expect(await stores.browserSessions.read(browserSessionIdOf(somebody()))).toBeUndefined();
     });
   });

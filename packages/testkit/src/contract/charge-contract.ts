@@ -16,7 +16,7 @@ import { cancel, created, decline, expire, MINUTE, type Move, moved, operation, 
 
 const refused: Move = { events: ['fail'], next: { status: 'failed', failure: 'processor_refused' } };
 
-/** ElicitationStore for what a person approves: requests kept as they are, approvals kept as given, and charging at any time. */
+/** ElicitationStore for approvals: requests stay unchanged, approvals stay as given, and a charge may end at any time. */
 export function describeCharge(name: string, makeStores: MakeStores): void {
   describe(`${name}: approving and charging`, () => {
     let stores: ContractStores;
@@ -33,7 +33,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
     const due = async ({ elicitationId }: Elicitation) =>
       (await stores.elicitations.due(shardIn(elicitationId), 1_000)).includes(elicitationId);
 
-    test.each(Object.keys(requests) as Sample[])('a request is kept as it is asked: %s', async sample => {
+    test.each(Object.keys(requests) as Sample[])('a request is stored unchanged: %s', async sample => {
       const elicitation = await pending(sample);
       expect(elicitation.request).toEqual(requests[sample]);
       expect(await read(elicitation)).toEqual(elicitation);
@@ -42,7 +42,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
       expect(event?.kind).toBe(requests[sample].kind);
     });
 
-    test('the generation that was turned away is kept', async () => {
+    test('keeps the rejected generation', async () => {
       const plain = askFor('lasting', somebody());
       const request = { ...requests.lasting, rejectedGeneration: 1_767_225_600_000_001 };
       const elicitation = await created(stores.elicitations, {
@@ -76,9 +76,9 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
       expect(await read(paid)).toEqual(paid);
     });
 
-    test('returning drops approval and charge, and the next approval begins anew', async () => {
+    test('returning drops approval and charge, and the next approval starts from scratch', async () => {
       const back = await at(approve, charge, notFinished);
-      expect(back).toMatchObject({ status: 'pending', trouble: 'payment_not_finished' });
+      expect(back).toMatchObject({ status: 'pending', retryReason: 'payment_not_finished' });
       for (const dropped of ['approval', 'charge', 'attempt']) expect(back).not.toHaveProperty(dropped);
       expect(await read(back)).toEqual(back);
       const again = await moved(stores.elicitations, back, approve);
@@ -120,7 +120,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
     }
 
     describe('time', () => {
-      test('approving is untimely from expiresAt on', async () => {
+      test('refuses an approval from expiresAt on', async () => {
         for (const [start, move] of [
           [await pending(), approve],
           [await pending('confirmation'), answer(await pending('confirmation'))],
@@ -138,7 +138,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         { what: 'decline', move: () => decline, status: 'declined' },
         { what: 'cancel', move: () => cancel, status: 'cancelled' },
       ];
-      test.each(settlements)('while charging, $what counts before and after its time', async ({ move, status }) => {
+      test.each(settlements)('while charging, $what counts before and after expiresAt', async ({ move, status }) => {
         const early = await at(approve);
         expect(await moved(stores.elicitations, early, move(early))).toMatchObject({ status });
         const late = await at(approve);
@@ -146,7 +146,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         expect(await moved(stores.elicitations, late, move(late))).toMatchObject({ status });
       });
 
-      test('while charging, it returns in time and expires late', async () => {
+      test('a retry while charging reopens the payment before expiresAt and expires it afterwards', async () => {
         const charging = await at(approve, charge);
         stores.clock.set(charging.expiresAt - 1);
         expect(await attempted(charging, expire)).toEqual({ result: 'untimely', current: charging });
@@ -159,10 +159,10 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
       });
     });
 
-    describe('the same ask', () => {
+    describe('a repeated request', () => {
       const again = async ({ subject }: Elicitation) => stores.elicitations.create(askFor('payment', subject));
 
-      test('meets what is charging, whatever the time: it may have been paid', async () => {
+      test('returns the charging elicitation even after expiresAt: it may have been paid', async () => {
         const charging = await at(approve);
         const met = { result: 'open', elicitationId: charging.elicitationId };
         expect(await again(charging)).toEqual(met);
@@ -175,14 +175,14 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         expect(await again(charging)).toEqual(met);
       });
 
-      test.each([refused, decline, cancel, expire])('is a new one after it was not paid: %j', async move => {
+      test.each([refused, decline, cancel, expire])('creates a new elicitation after an unpaid end: %j', async move => {
         const charging = await at(approve);
         stores.clock.set(charging.expiresAt);
         await moved(stores.elicitations, charging, move);
         expect(await again(charging)).toMatchObject({ result: 'created' });
       });
 
-      test('is a new one when it returned and its time is over', async () => {
+      test('creates a new elicitation once the returned one has expired', async () => {
         const back = await at(approve, notFinished);
         expect(await again(back)).toMatchObject({ result: 'open' });
         stores.clock.set(back.expiresAt);
@@ -190,8 +190,8 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
       });
     });
 
-    describe('what is charging and over', () => {
-      test('is due like any other, and not again before it was postponed to', async () => {
+    describe('charging past expiresAt', () => {
+      test('a charging elicitation is due like any other, and not again before the postponed time', async () => {
         const charging = await at(approve);
         stores.clock.set(charging.expiresAt - 1);
         expect(await due(charging)).toBe(false);
@@ -206,7 +206,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         expect(await due(charging)).toBe(true);
       });
 
-      test('is still there, and met, however often it was postponed', async () => {
+      test('a charging elicitation is kept, and returned for a repeated request, however often it was postponed', async () => {
         const charging = await at(approve);
         stores.clock.set(charging.expiresAt);
         for (let nth = 0; nth < 5; nth += 1) {
@@ -219,7 +219,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         expect(await due(charging)).toBe(false);
       });
 
-      test('postponing what has ended, or is unknown, brings nothing back', async () => {
+      test('postponing an ended or unknown elicitation restores nothing', async () => {
         const charging = await at(approve);
         stores.clock.set(charging.expiresAt);
         await moved(stores.elicitations, charging, expire);
@@ -232,7 +232,7 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
       });
     });
 
-    describe('many at once', () => {
+    describe('concurrent transitions', () => {
       const announced = async ({ elicitationId }: Elicitation) =>
         (await stores.events(shardIn(elicitationId))).filter(event => event.elicitationId === elicitationId);
 
@@ -246,24 +246,24 @@ export function describeCharge(name: string, makeStores: MakeStores): void {
         const [winner, ...others] = results.filter(({ result }) => result === 'applied');
         expect(others).toEqual([]);
         expect(results.filter(({ result }) => result === 'conflict')).toHaveLength(CROWD - 1);
-        if (winner?.result !== 'applied') throw new Error('Nobody has won.');
+        if (winner?.result !== 'applied') throw new Error('no transition was applied');
         expect(await read(current)).toEqual(winner.elicitation);
         expect(await announced(current)).toHaveLength(winner.elicitation.version);
         return winner.elicitation;
       }
 
-      test('of 50 approvals one is committed', async () => {
+      test('commits one of 50 concurrent approvals', async () => {
         await raced(await pending(), [approve]);
         const confirmation = await pending('confirmation');
         await raced(confirmation, [answer(confirmation)]);
       });
 
-      test('of paid, closed and refused one is committed', async () => {
+      test('commits one of concurrent paid, closed and refused', async () => {
         const charging = await at(approve, charge);
         await raced(charging, [answer(charging), notFinished, refused, decline]);
       });
 
-      test('of submits and expiry around the end, one', async () => {
+      test('commits one of concurrent submits and expiry around expiresAt', async () => {
         const form = await pending('form');
         stores.clock.set(form.expiresAt - 1);
         const results = await crowd(nth => {

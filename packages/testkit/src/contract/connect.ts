@@ -2,13 +2,13 @@ import type { Connection, ConnectionId, NewConnection, Subject } from '@postern/
 import type { ContractStores } from './contract-stores.ts';
 import { ask, complete, connectionFor, connectionIdFor, created, engage, moved, operation } from './samples.ts';
 
-/** Connects a person for an owner, replacing the connection that is there. */
+/** Connects a user for an owner, replacing the existing connection. */
 export async function connect(
   { elicitations, connections }: Pick<ContractStores, 'elicitations' | 'connections'>,
   subject: Subject,
   { owner = 'issue-tracker', ...change }: Partial<NewConnection> = {},
 ): Promise<Connection> {
-  // In the same shard, but nothing is connected there: the ask never meets the connection of an earlier call.
+  // In the same shard but unused, so that the request never finds the connection of an earlier call.
   const answeredBy = connectionIdFor(subject).replace(/.$/, last => (last === 'A' ? 'B' : 'A')) as ConnectionId;
   const request = ask(subject, { coalescingDigest: operation(), answeredBy });
   const active = await moved(elicitations, await created(elicitations, request), engage);

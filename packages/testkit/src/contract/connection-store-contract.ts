@@ -17,7 +17,7 @@ import {
   somebody,
 } from './samples.ts';
 
-/** ConnectionStore without its refreshes: what is stored, listed, used and removed. */
+/** ConnectionStore without refreshes: storing, listing, use and removal. */
 export function describeConnectionStore(name: string, makeStores: MakeStores): void {
   describe(`${name}: connections`, () => {
     let stores: ContractStores;
@@ -29,11 +29,11 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
     const connected = () => connect(stores, somebody());
     const read = ({ connectionId }: { connectionId: `cn_${string}` }) => stores.connections.read(connectionId);
 
-    test('an unknown connection reads as nothing', async () => {
+    test('returns undefined for an unknown connection', async () => {
       expect(await read({ connectionId: connectionIdFor(somebody()) })).toBeUndefined();
     });
 
-    test('a new token set is a new generation and keeps the time of the first', async () => {
+    test('a new token set gets a new generation and keeps the time of the first', async () => {
       const person = somebody();
       const { createdAt } = await connect(stores, person);
       stores.clock.advance(10_000);
@@ -42,19 +42,18 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         ...connectionFor(person, second.elicitationId),
         sealedTokens: 'newer',
         scopes: ['gist', 'repo'],
-        layout: 1,
         generation: 2,
         createdAt,
         updatedAt: stores.clock.now(),
       });
     });
 
-    test('connecting again ends loss, lease and troubles, and keeps who used it last', async () => {
+    test('connecting again ends loss, lease and failures, and keeps the last use', async () => {
       const person = somebody();
       const current = await connect(stores, person);
       const { connectionId } = current;
       const use = { mcpServerId: 'issue-tracker', tool: 'create_issue' };
-      await stores.connections.noteUse({ connectionId, use });
+      await stores.connections.recordUse({ connectionId, use });
       await stores.connections.beginRefresh({ current, holder: 'one', leaseMs: MINUTE });
       await stores.connections.postponeRefresh({ current, holder: 'one', delayMs: MINUTE });
       await stores.connections.markLost({ current, reason: 'rejected' });
@@ -62,8 +61,8 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       expect(again).not.toHaveProperty('lost');
       expect(again).toMatchObject({ generation: 2, lastUse: { ...use, at: stores.clock.now() } });
       const begun = await stores.connections.beginRefresh({ current: again, holder: 'two', leaseMs: MINUTE });
-      expect(begun).toEqual({ result: 'begun', connection: again, troubles: 0 });
-      // Over the lease of a third, too.
+      expect(begun).toEqual({ result: 'begun', connection: again, failures: 0 });
+      // Even with the lease of a third caller.
       const third = await connect(stores, person);
       expect(await stores.connections.beginRefresh({ current: third, holder: 'three', leaseMs: MINUTE })).toMatchObject(
         {
@@ -72,7 +71,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       );
     });
 
-    test('what is optional and absent stays absent', async () => {
+    test('leaves absent optional members absent', async () => {
       const person = somebody();
       const {
         account: _,
@@ -103,11 +102,11 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
     describe('use', () => {
       const use = { mcpServerId: 'issue-tracker', tool: 'create_issue' };
 
-      test('is remembered: the last one, by whom and with which tool', async () => {
+      test('recordUse stores the last use: its time, MCP server and tool', async () => {
         const connection = await connected();
         const { connectionId } = connection;
         const first = stores.clock.now();
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         expect(await read(connection)).toEqual({ ...connection, lastUse: { ...use, at: first } });
         stores.clock.advance(1);
         for (const other of [
@@ -115,28 +114,28 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
           { mcpServerId: 'issue-tracker' },
           { mcpServerId: 'calendar' },
         ]) {
-          await stores.connections.noteUse({ connectionId, use: other });
+          await stores.connections.recordUse({ connectionId, use: other });
           expect((await read(connection))?.lastUse).toEqual({ ...other, at: first + 1 });
         }
       });
 
-      test('the same use is written once a minute', async () => {
+      test('writes the same use at most once a minute', async () => {
         const connection = await connected();
         const { connectionId } = connection;
         const at = stores.clock.now();
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         stores.clock.advance(MINUTE - 1);
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         expect((await read(connection))?.lastUse?.at).toBe(at);
         stores.clock.advance(1);
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         expect((await read(connection))?.lastUse?.at).toBe(at + MINUTE);
       });
 
-      test('survives a refresh and the loss, and brings nothing back that is gone', async () => {
+      test('the last use survives a refresh and a loss, and restores no removed connection', async () => {
         const connection = await connected();
         const { connectionId } = connection;
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         const lastUse = { ...use, at: stores.clock.now() };
         const change = await stores.connections.finishRefresh({ current: connection, ...renewed() });
         expect(change).toMatchObject({ result: 'stored', connection: { lastUse } });
@@ -144,14 +143,14 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         await stores.connections.markLost({ current: change.connection, reason: 'refused' });
         expect(await read(connection)).toMatchObject({ lost: { reason: 'refused' }, lastUse });
         await stores.connections.remove({ connectionId });
-        await stores.connections.noteUse({ connectionId, use });
+        await stores.connections.recordUse({ connectionId, use });
         expect(await read(connection)).toBeUndefined();
         expect(await stores.connections.list(connection.subject)).toEqual([]);
       });
     });
 
     describe('removal', () => {
-      test('deletes it and tells what was there; a second one finds nothing', async () => {
+      test('a removal deletes and returns the connection; a second one finds nothing', async () => {
         const connection = await connected();
         const { connectionId } = connection;
         expect(await stores.connections.remove({ connectionId })).toEqual(connection);
@@ -160,7 +159,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await stores.revocations.claim(shardIn(connectionId), { limit: 100, leaseMs: MINUTE })).toEqual([]);
       });
 
-      test('leaves what the provider must be told, due at once', async () => {
+      test('a removal adds a revocation that is due immediately', async () => {
         const person = somebody();
         const connection = await connect(stores, person);
         const revocationId = newRevocationId(shardFor(person), systemEntropy);
@@ -171,7 +170,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(claimed).toEqual([{ ...left, createdAt: stores.clock.now(), attempts: 1 }]);
       });
 
-      test('takes the tokens as they stand, not as the caller knew them', async () => {
+      test('a removal revokes the stored tokens, not those that the caller read', async () => {
         const person = somebody();
         const connection = await connect(stores, person);
         await stores.connections.finishRefresh({ current: connection, ...renewed('newest') });
@@ -180,7 +179,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await stores.revocations.claimOne(revocationId, MINUTE)).toMatchObject({ sealedTokens: 'newest' });
       });
 
-      test('of what is not there leaves nothing', async () => {
+      test('removing an unknown connection adds no revocation', async () => {
         const person = somebody();
         const revocationId = newRevocationId(shardFor(person), systemEntropy);
         const connectionId = connectionIdFor(person);
@@ -188,7 +187,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await stores.revocations.claimOne(revocationId, MINUTE)).toBeUndefined();
       });
 
-      test('into the shard of somebody else is a mistake of the caller, and nothing is removed', async () => {
+      test('a removal with a revocation in another shard throws and removes nothing', async () => {
         const connection = await connected();
         const other = shardIn(connection.connectionId) === '00' ? '01' : '00';
         const revocationId = newRevocationId(other as typeof other & ReturnType<typeof shardFor>, systemEntropy);
@@ -196,7 +195,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await read(connection)).toEqual(connection);
       });
 
-      test('of many at once one gets the connection, and one revocation is left', async () => {
+      test('one of many concurrent removals returns the connection, and adds one revocation', async () => {
         const person = somebody();
         const connection = await connect(stores, person);
         const results = await crowd(() => {
@@ -207,7 +206,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         expect(await stores.revocations.claim(shardFor(person), { limit: CROWD, leaseMs: MINUTE })).toHaveLength(1);
       });
 
-      test('against a refresh that is stored at the same time: the newest tokens are revoked or never stored', async () => {
+      test('a removal concurrent with a refresh revokes the newest tokens or rejects them', async () => {
         await crowd(async nth => {
           const person = somebody();
           const current = await connect(stores, person);
@@ -224,10 +223,10 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
         });
       });
 
-      test('a connection made afterwards is a new one', async () => {
+      test('a later connection starts in generation 1', async () => {
         const person = somebody();
         const first = await connect(stores, person);
-        await stores.connections.noteUse({ ...first, use: { mcpServerId: 'issue-tracker' } });
+        await stores.connections.recordUse({ ...first, use: { mcpServerId: 'issue-tracker' } });
         await stores.connections.remove(first);
         stores.clock.advance(1);
         const second = await connect(stores, person);
@@ -240,7 +239,7 @@ export function describeConnectionStore(name: string, makeStores: MakeStores): v
       });
     });
 
-    test('a repeat of the completion brings back nothing that was removed since', async () => {
+    test('a repeated completion does not restore a connection that was removed since', async () => {
       const person = somebody();
       const active = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       const move = { current: active, operationId: operation(), ...complete(active) };

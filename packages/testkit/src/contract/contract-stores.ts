@@ -11,13 +11,12 @@ import type {
   OneTimeStore,
   PasskeyStore,
   PaymentStore,
-  RecordLayout,
   RevocationStore,
   Shard,
 } from '@postern/elicitation';
 import type { FakeClock } from '../fake-clock.ts';
 
-/** An implementation under test. One is shared by all tests of a suite, so each test takes a person of its own. */
+/** An implementation under test. All tests of a suite share it, so each test uses a separate user. */
 export interface ContractStores extends AsyncDisposable {
   readonly elicitations: ElicitationStore;
   readonly connections: ConnectionStore;
@@ -31,23 +30,21 @@ export interface ContractStores extends AsyncDisposable {
   readonly notifier: Notifier;
   readonly feeds: EventFeed;
   readonly outbox: EventOutbox;
-  /** Of the elicitations they write. Default `RECORD_LAYOUT`. */
-  readonly recordLayout?: RecordLayout;
-  /** The clock the stores measure on. */
+  /** The clock of the stores. */
   readonly clock: FakeClock;
-  /** What was announced about a shard, oldest first. */
+  /** The events of a shard, oldest first. */
   events(shard: Shard): Promise<readonly ElicitationEvent[]>;
 }
 
-/** What the feeds of an implementation under test keep. */
+/** Retention of the feeds of an implementation under test. */
 export const FEED_RETENTION = { events: 50, maxAgeMs: 7 * 24 * 3_600_000 } as const;
 
 export type MakeStores = () => Promise<ContractStores>;
 
-/** Enough callers at once for a race to show. */
+/** Enough concurrent callers to reveal a race. */
 export const CROWD = 50;
 
-/** The same call by many at once; the answers in no particular order. */
+/** Makes the same call concurrently and returns the results in no particular order. */
 export function crowd<T>(call: (nth: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: CROWD }, (_, nth) => call(nth)));
 }

@@ -1,4 +1,4 @@
-import { type Connection, eventOf, RECORD_LAYOUT, type Subject, shardIn } from '@postern/elicitation';
+import { type Connection, eventOf, type Subject, shardIn } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import {
@@ -17,7 +17,7 @@ import {
   TTL_MS,
 } from './samples.ts';
 
-/** ElicitationStore.create: one open elicitation per ask, whoever asks how often. */
+/** ElicitationStore.create: repeated requests share one open elicitation. */
 export function describeCreate(name: string, makeStores: MakeStores): void {
   describe(`${name}: create`, () => {
     let stores: ContractStores;
@@ -26,7 +26,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** The connection that answers the ask of a person. */
+    /** Returns the connection that answers the request of a user. */
     async function connected(person: Subject): Promise<Connection> {
       const connection = await stores.connections.read(connectionIdFor(person));
       if (connection === undefined) throw new Error('nothing is connected');
@@ -38,7 +38,6 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       const elicitation = await created(stores.elicitations, request);
       expect(elicitation).toEqual({
         ...request.elicitation,
-        layout: stores.recordLayout ?? RECORD_LAYOUT,
         version: 1,
         status: 'pending',
         createdAt: stores.clock.now(),
@@ -47,7 +46,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(elicitation.elicitationId)).toEqual(elicitation);
     });
 
-    test('keeps everything optional as it was given', async () => {
+    test('keeps all optional members', async () => {
       const plain = ask(somebody());
       const request = {
         ...plain,
@@ -69,7 +68,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(elicitation.elicitationId)).toEqual(elicitation);
     });
 
-    test('a repeat under the same operation finds the first, and announces nothing', async () => {
+    test('a repeat under the same operation returns the first elicitation, and announces nothing', async () => {
       const request = ask(somebody());
       const first = await created(stores.elicitations, request);
       expect(await stores.elicitations.create(request)).toEqual({ result: 'created', elicitation: first });
@@ -80,14 +79,14 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(ids).toEqual([eventOf(first).eventId, eventOf(engaged).eventId]);
     });
 
-    test('an id of another operation is refused', async () => {
+    test('refuses the id of another operation', async () => {
       const request = ask(somebody());
       await created(stores.elicitations, request);
       const other = { ...request, operationId: operation(), coalescingDigest: secretDigest() };
       await expect(stores.elicitations.create(other)).rejects.toMatchObject({ code: 'contention' });
     });
 
-    test('the same ask finds the open elicitation', async () => {
+    test('returns the open elicitation for a repeated request', async () => {
       const person = somebody();
       const first = await created(stores.elicitations, ask(person));
       expect(await stores.elicitations.create(ask(person))).toEqual({
@@ -98,14 +97,14 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'open' });
     });
 
-    test('another ask of the same person is on its own', async () => {
+    test('creates another elicitation for another request to the same user', async () => {
       const person = somebody();
       await created(stores.elicitations, ask(person));
       const other = await stores.elicitations.create(ask(person, { coalescingDigest: secretDigest() }));
       expect(other.result).toBe('created');
     });
 
-    test('an open elicitation that was seen and found useless is replaced, and its end frees nothing', async () => {
+    test('replaces an open elicitation that the caller rejects; its end does not free the request', async () => {
       const person = somebody();
       const first = await created(stores.elicitations, ask(person));
       const second = await created(stores.elicitations, ask(person, { seen: { openId: first.elicitationId } }));
@@ -115,14 +114,14 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(third)).toEqual({ result: 'open', elicitationId: second.elicitationId });
     });
 
-    test('an elicitation that ended is not open', async () => {
+    test('does not return an elicitation that has ended', async () => {
       const person = somebody();
       const first = await created(stores.elicitations, ask(person));
       await moved(stores.elicitations, first, cancel);
       expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'created' });
     });
 
-    test('an elicitation whose time is over is not open, even before it is ended', async () => {
+    test('does not return an expired elicitation, even before the sweep ends it', async () => {
       const person = somebody();
       await created(stores.elicitations, ask(person));
       stores.clock.advance(TTL_MS - 1);
@@ -131,28 +130,28 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'created' });
     });
 
-    test('a connection nobody has looked at is reported instead', async () => {
+    test('reports an existing connection that no record has reported yet, instead of creating a record', async () => {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
       const result = await stores.elicitations.create(ask(person));
-      expect(result).toEqual({ result: 'connected', connection: await connected(person) });
+      expect(result).toEqual({ result: 'existing_connection', connection: await connected(person) });
     });
 
-    test('a connection nobody has looked at comes before what is open', async () => {
+    test('reports an unreported connection rather than an open elicitation', async () => {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
       const seen = { answer: await connected(person) };
       const open = await created(stores.elicitations, ask(person, { seen }));
-      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'connected' });
+      expect(await stores.elicitations.create(ask(person))).toMatchObject({ result: 'existing_connection' });
       expect(await stores.elicitations.create(ask(person, { seen }))).toEqual({
         result: 'open',
         elicitationId: open.elicitationId,
       });
     });
 
-    test('a connection that was seen does not stand in the way until it changes', async () => {
+    test('ignores a connection that the caller has seen, until it changes', async () => {
       const person = somebody();
       const first = await moved(stores.elicitations, await created(stores.elicitations, ask(person)), engage);
       await moved(stores.elicitations, first, complete(first));
@@ -164,12 +163,12 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       );
       await moved(stores.elicitations, second, complete(second));
       expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({
-        result: 'connected',
+        result: 'existing_connection',
         connection: { generation: 2 },
       });
     });
 
-    test('a connection that was made anew since is not the one that was seen', async () => {
+    test('returns a connection that replaced the one that the caller has seen', async () => {
       const person = somebody();
       const make = async (change = {}) => {
         const active = await moved(
@@ -185,12 +184,12 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       stores.clock.advance(1_000);
       await make();
       expect(await stores.elicitations.create(ask(person, { seen }))).toMatchObject({
-        result: 'connected',
+        result: 'existing_connection',
         connection: { generation: 1 },
       });
     });
 
-    test('the limit of a subject holds for one MCP server and one window, and a refusal writes nothing', async () => {
+    test('limits a subject per MCP server and window, and a refusal writes nothing', async () => {
       const person = somebody();
       const limited = () =>
         ask(person, { coalescingDigest: secretDigest(), subjectLimit: { max: 2, windowMs: MINUTE } });
@@ -212,7 +211,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(refused)).toMatchObject({ result: 'created' });
     });
 
-    test('of many who ask the same at once, exactly one creates', async () => {
+    test('creates exactly one elicitation for many concurrent identical requests', async () => {
       const person = somebody();
       const results = await crowd(() => stores.elicitations.create(ask(person)));
       const winners = results.filter(result => result.result === 'created');
@@ -222,7 +221,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(new Set(openIds)).toEqual(new Set(winners.map(({ elicitation }) => elicitation.elicitationId)));
     });
 
-    test('many repeats at once of one operation create once', async () => {
+    test('creates once for many concurrent repeats of one operation', async () => {
       const request = ask(somebody());
       const results = await crowd(() => stores.elicitations.create(request));
       expect(new Set(results.map(result => result.result))).toEqual(new Set(['created']));
@@ -231,7 +230,7 @@ export function describeCreate(name: string, makeStores: MakeStores): void {
       expect(announced.filter(event => event.elicitationId === elicitationId)).toHaveLength(1);
     });
 
-    test('an unknown id reads as nothing', async () => {
+    test('returns undefined for an unknown id', async () => {
       expect(await stores.elicitations.read(ask(somebody()).elicitation.elicitationId)).toBeUndefined();
     });
   });

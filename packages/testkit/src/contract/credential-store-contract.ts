@@ -10,7 +10,7 @@ import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-s
 import { answer, askFor, credentialFor, credentialIdFor } from './kind-samples.ts';
 import { created, moved, operation, secretDigest, somebody } from './samples.ts';
 
-/** CredentialStore, and the commits that fill it: one value per owner, subject and name, as the person typed it last. */
+/** CredentialStore, and the commits that fill it: one set of values per owner, subject and name, as the user typed it last. */
 export function describeCredentialStore(name: string, makeStores: MakeStores): void {
   describe(`${name}: credentials`, () => {
     let stores: ContractStores;
@@ -19,7 +19,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** Asks anew, whatever is kept already. */
+    /** Creates a new elicitation, whatever is already stored. */
     const pending = (person: Subject) => {
       const { answeredBy: _, ...request } = askFor('lasting', person, { coalescingDigest: operation() });
       return created(stores.elicitations, request);
@@ -38,7 +38,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       return stored;
     }
 
-    test('what is typed is stored by the commit that completes, in generation 1', async () => {
+    test('the completing commit stores the credential, in generation 1', async () => {
       const elicitation = await pending(somebody());
       const completed = await moved(stores.elicitations, elicitation, answer(elicitation));
       const { credentialId } = credentialFor(elicitation);
@@ -51,30 +51,30 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       const now = stores.clock.now();
       expect(await stores.credentials.read(credentialId)).toEqual({
         ...credentialFor(elicitation),
-        ...{ layout: 1, generation: 1, createdAt: now, updatedAt: now },
+        ...{ generation: 1, createdAt: now, updatedAt: now },
       });
     });
 
-    test('an unknown one reads as nothing', async () => {
+    test('returns undefined for an unknown credential', async () => {
       expect(await stores.credentials.read(credentialIdFor(somebody()))).toBeUndefined();
     });
 
-    test('typing it again replaces everything but the time of the first and its last use', async () => {
+    test('typing a credential again replaces all members except createdAt and the last use', async () => {
       const person = somebody();
       const first = await kept(person);
       const use = { mcpServerId: 'issue-tracker', tool: 'deploy' };
-      await stores.credentials.noteUse({ credentialId: first.credentialId, use });
+      await stores.credentials.recordUse({ credentialId: first.credentialId, use });
       const usedAt = stores.clock.now();
       stores.clock.advance(10_000);
       const second = await kept(person, { sealedValues: 'newer', title: 'Key of Acme', fields: ['key'] });
       expect(second).toEqual({
         ...credentialFor(second),
         ...{ sealedValues: 'newer', title: 'Key of Acme', fields: ['key'], lastUse: { ...use, at: usedAt } },
-        ...{ layout: 1, generation: 2, createdAt: first.createdAt, updatedAt: stores.clock.now() },
+        ...{ generation: 2, createdAt: first.createdAt, updatedAt: stores.clock.now() },
       });
     });
 
-    test('a conflict stores nothing', async () => {
+    test('stores nothing on a conflict', async () => {
       const elicitation = await pending(somebody());
       const stale = { current: elicitation, operationId: operation(), ...answer(elicitation) };
       await moved(stores.elicitations, elicitation, { events: ['cancel'], next: { status: 'cancelled' } });
@@ -82,7 +82,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       expect(await stores.credentials.read(credentialFor(elicitation).credentialId)).toBeUndefined();
     });
 
-    test('what is typed too late is not stored', async () => {
+    test('does not store a credential that was typed after expiresAt', async () => {
       const elicitation = await pending(somebody());
       stores.clock.set(elicitation.expiresAt);
       const late = { current: elicitation, operationId: operation(), ...answer(elicitation) };
@@ -90,7 +90,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       expect(await stores.credentials.read(credentialFor(elicitation).credentialId)).toBeUndefined();
     });
 
-    test('a repeat of the completion stores nothing twice, and brings back nothing that was removed since', async () => {
+    test('a repeated completion stores nothing twice, and restores no removed credential', async () => {
       const elicitation = await pending(somebody());
       const move = { current: elicitation, operationId: operation(), ...answer(elicitation) };
       const first = await stores.elicitations.transition(move);
@@ -102,7 +102,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       expect(await stores.credentials.read(credentialId)).toBeUndefined();
     });
 
-    test('of many who complete at once, one stores what was typed', async () => {
+    test('stores the credential of one of many concurrent completions', async () => {
       const current = await pending(somebody());
       const results = await crowd(nth => {
         const putCredential = credentialFor(current, { sealedValues: `sealed-${nth}` });
@@ -119,7 +119,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       });
     });
 
-    test('lists those of a person, of every owner, oldest first', async () => {
+    test('lists the credentials of a person, of every owner, oldest first', async () => {
       const [person, other] = [somebody(), somebody()];
       expect(await stores.credentials.list(person)).toEqual([]);
       const credentialId = credentialIdOf({ owner: 'calendar', subject: person, name: 'acme-api' });
@@ -132,17 +132,17 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       expect(await stores.credentials.list(person)).toEqual([second]);
     });
 
-    test('removing answers with what was there, and then with nothing', async () => {
+    test('removing returns the credential, and undefined the second time', async () => {
       const credential = await kept(somebody());
       expect(await stores.credentials.remove(credential.credentialId)).toEqual(credential);
       expect(await stores.credentials.remove(credential.credentialId)).toBeUndefined();
       expect(await stores.credentials.read(credential.credentialId)).toBeUndefined();
     });
 
-    test('what is typed after removing begins anew', async () => {
+    test('a credential typed after the removal starts in generation 1', async () => {
       const person = somebody();
       const first = await kept(person);
-      await stores.credentials.noteUse({
+      await stores.credentials.recordUse({
         credentialId: first.credentialId,
         use: { mcpServerId: 'issue-tracker' },
       });
@@ -157,56 +157,62 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
       const use = { mcpServerId: 'issue-tracker', tool: 'deploy' };
       const lastUse = async ({ credentialId }: Credential) => (await stores.credentials.read(credentialId))?.lastUse;
 
-      test('the same is noted to the minute, another one at once', async () => {
+      test('writes the same use at most once a minute, and another use immediately', async () => {
         const credential = await kept(somebody());
         const { credentialId } = credential;
-        await stores.credentials.noteUse({ credentialId, use });
+        await stores.credentials.recordUse({ credentialId, use });
         const first = { ...use, at: stores.clock.now() };
         expect(await stores.credentials.read(credentialId)).toEqual({ ...credential, lastUse: first });
         stores.clock.advance(USE_NOTED_AGAIN_MS - 1);
-        await stores.credentials.noteUse({ credentialId, use });
+        await stores.credentials.recordUse({ credentialId, use });
         expect(await lastUse(credential)).toEqual(first);
-        await stores.credentials.noteUse({ credentialId, use: { mcpServerId: 'calendar' } });
+        await stores.credentials.recordUse({ credentialId, use: { mcpServerId: 'calendar' } });
         expect(await lastUse(credential)).toEqual({ mcpServerId: 'calendar', at: stores.clock.now() });
         stores.clock.advance(USE_NOTED_AGAIN_MS);
-        await stores.credentials.noteUse({ credentialId, use: { mcpServerId: 'calendar' } });
+        await stores.credentials.recordUse({ credentialId, use: { mcpServerId: 'calendar' } });
         expect(await lastUse(credential)).toEqual({ mcpServerId: 'calendar', at: stores.clock.now() });
       });
 
-      test('of what is gone leaves nothing', async () => {
+      test('recording the use of a removed credential writes nothing', async () => {
         const credential = await kept(somebody());
         await stores.credentials.remove(credential.credentialId);
-        await stores.credentials.noteUse({ credentialId: credential.credentialId, use });
+        await stores.credentials.recordUse({ credentialId: credential.credentialId, use });
         expect(await stores.credentials.read(credential.credentialId)).toBeUndefined();
         expect(await stores.credentials.list(credential.subject)).toEqual([]);
       });
     });
 
-    describe('an ask that a credential may answer', () => {
+    describe('a request that a credential may answer', () => {
       const ask = (person: Subject, change = {}) => stores.elicitations.create(askFor('lasting', person, change));
 
-      test('is told of one nobody has looked at, before anything that is open', async () => {
+      test('returns an unreported credential rather than an open elicitation', async () => {
         const person = somebody();
         const { elicitationId } = await pending(person);
         await created(stores.elicitations, askFor('lasting', person));
         const credential = await kept(person);
-        expect(await ask(person)).toEqual({ result: 'kept', credential });
+        expect(await ask(person)).toEqual({ result: 'existing_credential', credential });
         expect(await ask(person, { seen: { answer: credential } })).toMatchObject({ result: 'open' });
         expect(elicitationId).not.toBe(credential.elicitationId);
       });
 
-      test('is told again when other values were typed since, and when it was removed and typed anew', async () => {
+      test('returns the credential again after the user has changed it, or deleted and entered it again', async () => {
         const person = somebody();
         const first = await kept(person);
         const second = await kept(person);
-        expect(await ask(person, { seen: { answer: first } })).toEqual({ result: 'kept', credential: second });
+        expect(await ask(person, { seen: { answer: first } })).toEqual({
+          result: 'existing_credential',
+          credential: second,
+        });
         await stores.credentials.remove(first.credentialId);
         stores.clock.advance(1);
         const third = await kept(person);
-        expect(await ask(person, { seen: { answer: first } })).toEqual({ result: 'kept', credential: third });
+        expect(await ask(person, { seen: { answer: first } })).toEqual({
+          result: 'existing_credential',
+          credential: third,
+        });
       });
 
-      test('is not told of one of another name or person', async () => {
+      test('never returns a credential of another name or user', async () => {
         const person = somebody();
         await kept(somebody());
         await kept(person);
@@ -216,7 +222,7 @@ export function describeCredentialStore(name: string, makeStores: MakeStores): v
         });
       });
 
-      test('without such an answer is not told of any', async () => {
+      test('returns no credential without `answeredBy`', async () => {
         const person = somebody();
         await kept(person);
         const { answeredBy: _, ...request } = askFor('lasting', person);

@@ -41,7 +41,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** An MCP server that no other test has. */
+    /** The id of an MCP server that no other test uses. */
     const someServer = () => `s-${operation()}`;
     const carrier = (outbox: EventOutbox = stores.outbox) => new EventCarrier(outbox, { perShard: 3, perCarry: 2 });
 
@@ -50,7 +50,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       return moved(stores.elicitations, await created(stores.elicitations, request), ...moves);
     }
 
-    /** Until there is nothing more. */
+    /** Carries until nothing is left to carry. */
     async function carryAll(shard: Shard, by = carrier()): Promise<number> {
       let carried = 0;
       while (true) {
@@ -70,7 +70,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
     const versions = ({ elicitationId }: Elicitation, count: number) =>
       Array.from({ length: count }, (_, at) => `ev_${elicitationId.slice(3)}.${at + 1}`);
 
-    /** As they would stand in the outbox of one shard. */
+    /** Entries in the form of one shard's outbox. */
     function outboxEntries(mcpServerId: string, count: number, firstAt = 1): readonly OutboxEntry[] {
       const elicitationId = newElicitationId('7f' as Shard, systemEntropy);
       return Array.from({ length: count }, (_, at) => ({
@@ -83,7 +83,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       }));
     }
 
-    test('has every version of an elicitation once, in order', async () => {
+    test('contains every version of an elicitation once, in order', async () => {
       const mcpServerId = someServer();
       const subject = somebody();
       const elicitation = await announced(mcpServerId, subject, engage, retry, engage, decline);
@@ -101,7 +101,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       );
     });
 
-    test('holds what is of its MCP server and nothing else', async () => {
+    test('contains only events of its MCP server', async () => {
       const [one, other] = [someServer(), someServer()];
       const subject = somebody();
       const mine = await announced(one, subject, cancel);
@@ -112,7 +112,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await read(someServer())).toEqual([]);
     });
 
-    test('gets the same once, however often and by however many relays at once it is carried', async () => {
+    test('adds an event once, even if concurrent relays carry it repeatedly', async () => {
       const mcpServerId = someServer();
       const subject = somebody();
       const elicitation = await announced(mcpServerId, subject, engage, retry, engage, cancel);
@@ -123,7 +123,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
     });
 
     test.each(['before the feed', 'before the cursor', 'half way into the feed'])(
-      'a relay that is killed %s leaves nothing out and nothing twice',
+      'a relay that is killed %s neither loses nor repeats an event',
       async when => {
         const mcpServerId = someServer();
         const subject = somebody();
@@ -148,7 +148,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       },
     );
 
-    test('the next relay begins at the cursor, which never goes back', async () => {
+    test('the next relay starts at the cursor, which never moves back', async () => {
       const mcpServerId = someServer();
       const subject = somebody();
       const shard = shardOf(subject);
@@ -165,7 +165,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await carrier().carry([shard])).toEqual({ found: 0, carried: 0, gaps: [], more: [] });
     });
 
-    test('is read on after any position, as many at a time as are wanted', async () => {
+    test('reads from any position, up to the requested number of events', async () => {
       const mcpServerId = someServer();
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 7));
       const all = await read(mcpServerId);
@@ -181,7 +181,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(pages.flat()).toEqual(all);
     });
 
-    test('newest is where reading finds only what comes', async () => {
+    test('reading from the newest position returns only later events', async () => {
       const mcpServerId = someServer();
       expect(await stores.feeds.newest(mcpServerId)).toBe(FEED_START);
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 3));
@@ -192,7 +192,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await read(mcpServerId, newest)).toHaveLength(1);
     });
 
-    test('keeps about as many as it shall, and says when something is gone', async () => {
+    test('keeps about the configured number of events, and reports a gap', async () => {
       const mcpServerId = someServer();
       const entries = outboxEntries(mcpServerId, KEPT + 10);
       await stores.outbox.carry(mcpServerId, entries.slice(0, 1));
@@ -207,7 +207,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await read(mcpServerId, kept[0]?.position)).toHaveLength(KEPT - 1);
     });
 
-    test('whoever has read all that was dropped has missed nothing', async () => {
+    test('a reader that has read all trimmed events continues without a gap', async () => {
       const mcpServerId = someServer();
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 10));
       const newest = await stores.feeds.newest(mcpServerId);
@@ -215,7 +215,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await read(mcpServerId, newest)).toHaveLength(KEPT);
     });
 
-    test('keeps nothing beyond its age', async () => {
+    test('drops events beyond the maximum age', async () => {
       const mcpServerId = someServer();
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 2));
       const [first, second] = await read(mcpServerId);
@@ -226,14 +226,14 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await read(mcpServerId, second?.position)).toEqual([]);
       const limit = 1_000;
       expect(await stores.feeds.read(mcpServerId, { after: first?.position, limit })).toEqual({ result: 'gone' });
-      // Also when they were really removed.
+      // The result is the same after the old events are actually removed.
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 1, 3));
       expect(await read(mcpServerId)).toHaveLength(1);
       expect(await read(mcpServerId, second?.position)).toHaveLength(1);
       expect(await stores.feeds.read(mcpServerId, { after: first?.position, limit })).toEqual({ result: 'gone' });
     });
 
-    test('a position that it never came to is gone, because nothing is known about what was before', async () => {
+    test('reports a gap for a position that it never reached', async () => {
       const mcpServerId = someServer();
       const limit = 1_000;
       expect(await stores.feeds.read(mcpServerId, { after: '1-0', limit })).toEqual({ result: 'gone' });
@@ -242,7 +242,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(await stores.feeds.read(mcpServerId, { after, limit })).toEqual({ result: 'gone' });
     });
 
-    test('goes on in order when the clock was put back', async () => {
+    test('keeps the order after the clock was set back', async () => {
       const mcpServerId = someServer();
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 1));
       stores.clock.advance(-60_000);
@@ -251,7 +251,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect((await read(mcpServerId)).map(({ occurredAt }) => occurredAt)).toEqual([1, 2, 3]);
     });
 
-    test('wakes who watches it when something was added, and nobody else', async () => {
+    test('wakes only the watchers of the feed to which an event was added', async () => {
       const [mcpServerId, last] = [someServer(), someServer()];
       using watch = stores.feeds.watch(mcpServerId);
       const waiting = watch.next(FOREVER);
@@ -265,7 +265,7 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
         each.next(FOREVER, over.signal).then(() => over.signal.aborted || woken.push('in vain')),
       );
       using marker = stores.feeds.watch(last);
-      // A repeat adds nothing, so there is nothing to read again.
+      // A repeat adds nothing, so it wakes no watcher.
       await stores.outbox.carry(mcpServerId, outboxEntries(mcpServerId, 1));
       await stores.outbox.carry(last, outboxEntries(last, 1));
       await marker.next(FOREVER);
@@ -274,17 +274,17 @@ export function describeEventFeed(name: string, makeStores: MakeStores): void {
       expect(woken).toEqual([]);
     });
 
-    test('a commit is told to who listens, with its shard', async () => {
-      const told = new Set<Shard | undefined>();
+    test('reports each commit with its shard to its listeners', async () => {
+      const reported = new Set<Shard | undefined>();
       const { promise, resolve } = Promise.withResolvers<void>();
       const subject = somebody();
       using _listening = stores.outbox.onCommit(shard => {
-        told.add(shard);
+        reported.add(shard);
         if (shard === shardOf(subject)) resolve();
       });
       const { elicitationId } = await announced(someServer(), subject);
       await promise;
-      expect(told).toContain(shardIn(elicitationId));
+      expect(reported).toContain(shardIn(elicitationId));
     });
   });
 }

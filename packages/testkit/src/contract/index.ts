@@ -4,6 +4,7 @@ import { describeConnectionStore } from './connection-store-contract.ts';
 import type { MakeStores } from './contract-stores.ts';
 import { describeCreate } from './create-contract.ts';
 import { describeCredentialStore } from './credential-store-contract.ts';
+import { describeDailyLimit } from './daily-limit-contract.ts';
 import { describeEventFeed } from './event-feed-contract.ts';
 import { describeIdempotencyStore } from './idempotency-store-contract.ts';
 import { describeListOpen } from './list-open-contract.ts';
@@ -17,28 +18,17 @@ import { describeRefresh } from './refresh-contract.ts';
 import { describeRevocationStore } from './revocation-store-contract.ts';
 import { describeTransition } from './transition-contract.ts';
 
-export { type ContractStores, CROWD, crowd, FEED_RETENTION, type MakeStores } from './contract-stores.ts';
+export { type ContractStores, CROWD, FEED_RETENTION, type MakeStores } from './contract-stores.ts';
 export * as kindSamples from './kind-samples.ts';
 export { Ledger } from './ledger.ts';
 export * as samples from './samples.ts';
-export {
-  describeBrowserSessionStore,
-  describeConnectionStore,
-  describeCredentialStore,
-  describeEventFeed,
-  describeIdempotencyStore,
-  describeNotifier,
-  describeOneTimeStore,
-  describePasskeyStore,
-  describePaymentStore,
-  describeRefresh,
-  describeRevocationStore,
-};
+export { describeRefresh };
 
 export function describeElicitationStore(name: string, makeStores: MakeStores): void {
   describeCreate(name, makeStores);
   describeTransition(name, makeStores);
   describeCharge(name, makeStores);
+  describeDailyLimit(name, makeStores);
   describeRedeem(name, makeStores);
   describeListOpen(name, makeStores);
   describeQuota(name, makeStores);

@@ -16,7 +16,7 @@ import {
 } from '@postern/elicitation';
 import { ask, type Move } from './samples.ts';
 
-/** Requests of every kind that is asked once, and the moves that answer them. */
+/** Requests of every kind that is answered once, and the transitions that answer them. */
 export const requests = {
   payment: paymentRequest('stripe'),
   approval: paymentRequest('none'),
@@ -37,13 +37,13 @@ export const requests = {
   form: digested({
     kind: 'form',
     title: 'Where to?',
-    // What a store must keep as it is: an empty list is no object, and a number is no text.
+    // A store must keep these distinctions: an empty list is not an object, and a number is not a text.
     requestedSchema: { type: 'object', properties: { city: { type: 'string', maxLength: 40 } }, required: [] },
     secretFields: [],
   }),
 } as const satisfies Record<string, ElicitationRequest>;
 export type Sample = keyof typeof requests;
-/** Those that leave a result to be redeemed. */
+/** The kinds with a result to redeem. */
 export const redeemable = ['payment', 'approval', 'confirmation', 'once', 'form'] as const satisfies Sample[];
 
 function digested<R extends Parameters<typeof askDigest>[0]>(request: R): R & { readonly digest: string } {
@@ -74,7 +74,7 @@ function credentialRequest(retention: 'once' | 'lasting'): CredentialRequest {
   });
 }
 
-/** An ask of a kind, the same for the same person. */
+/** A request of a kind; equal for the same user. */
 export function askFor(sample: Sample, subject: Subject, change: Partial<CreateElicitation> = {}): CreateElicitation {
   const { answeredBy: _, ...plain } = ask(subject);
   return {
@@ -95,7 +95,7 @@ export const approval: Approval = {
 };
 export const chargeAt: Charge = { reference: 'cs_1', url: 'https://checkout.example.com/c/cs_1?a=b' };
 
-/** The person approves what a processor takes; from here on the payment is charging. */
+/** The user approves a payment at a processor. From now on the payment is charging. */
 export const approve: Move = { events: ['engage'], next: { status: 'active', attempt: 'attempt-1', approval } };
 export const charge: Move = {
   events: ['charge'],
@@ -103,7 +103,7 @@ export const charge: Move = {
 };
 export const notFinished: Move = {
   events: ['retry'],
-  next: { status: 'pending', trouble: 'payment_not_finished' },
+  next: { status: 'pending', retryReason: 'payment_not_finished' },
 };
 
 export const credentialIdFor = (subject: Subject, name = 'acme-api') =>
@@ -120,7 +120,7 @@ export function credentialFor(
   };
 }
 
-/** Completes with everything that the kind brings, from wherever it stands. */
+/** Completes with all effects of the kind, from any status. */
 export function answer(elicitation: Elicitation, sealed = 'sealed-result'): Move {
   const { request } = elicitation;
   const completing: Pick<Move, 'events'> =

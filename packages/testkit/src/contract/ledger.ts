@@ -11,12 +11,12 @@ const WRITERS = 8;
 const PAUSE_MS = 50;
 const MOST_TRIES = 2_400;
 
-/** Writes elicitations, remembers what the store has acknowledged, and looks for it later. */
+/** Writes elicitations, records what the store has acknowledged, and verifies it later. */
 export class Ledger {
   readonly #elicitations: ElicitationStore;
   readonly #versions: Map<ElicitationId, number>;
 
-  /** With the entries of another ledger, it looks for those as well. */
+  /** Given the entries of another ledger, verifies those as well. */
   constructor(elicitations: ElicitationStore, entries: Iterable<readonly [ElicitationId, number]> = []) {
     this.#elicitations = elicitations;
     this.#versions = new Map(entries);
@@ -27,12 +27,12 @@ export class Ledger {
     return [...this.#versions];
   }
 
-  /** Acknowledged elicitations. */
+  /** Number of acknowledged elicitations. */
   get written(): number {
     return this.#versions.size;
   }
 
-  /** Creates so many elicitations, and completes every second one. */
+  /** Creates this number of elicitations, and completes every second one. */
   async write(count: number): Promise<void> {
     let left = count;
     await Promise.all(
@@ -46,7 +46,7 @@ export class Ledger {
   }
 
   /**
-   * Writes without a pause until the work is done, which begins after so many acknowledgements. Steps that the store refuses meanwhile are
+   * Writes continuously until `work` is done. `work` starts after the given number of acknowledgements. Refused steps are
    * repeated.
    */
   async writeDuring(work: () => Promise<void>, after = 0): Promise<void> {
@@ -64,7 +64,7 @@ export class Ledger {
     }
   }
 
-  /** How many of the acknowledged elicitations the store has, in the acknowledged version or a later one. */
+  /** Number of acknowledged elicitations that the store still has, in the acknowledged version or a later one. */
   async found(): Promise<number> {
     let found = 0;
     for (const [id, version] of this.#versions) {
@@ -84,7 +84,7 @@ export class Ledger {
     if (active !== undefined) await this.#move(active, complete(active));
   }
 
-  /** Undefined where the store has lost the elicitation or an earlier move of it: `found` counts that. */
+  /** Undefined if the store has lost the elicitation or an earlier transition of it. `found` counts that. */
   async #move(current: Elicitation, move: Move): Promise<Elicitation | undefined> {
     const request = { current, operationId: operation(), ...move };
     const outcome = await patiently(() => this.#elicitations.transition(request));
@@ -98,7 +98,7 @@ export class Ledger {
   }
 }
 
-/** Repeats a step while the store is away; each of them may be repeated. */
+/** Repeats a step while the store is unavailable. Every step is idempotent. */
 async function patiently<T>(step: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -16,7 +16,7 @@ import {
   TTL_MS,
 } from './samples.ts';
 
-/** ElicitationStore.listOpen: what a person can still decide on, and nothing that is over. */
+/** ElicitationStore.listOpen: the elicitations that a user can still decide on. */
 export function describeListOpen(name: string, makeStores: MakeStores): void {
   describe(`${name}: open elicitations of a person`, () => {
     let stores: ContractStores;
@@ -25,12 +25,12 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** An ask of its own, whatever else the person was asked. */
+    /** A request that differs from all others of the user. */
     const another = (person: Subject, ttlMs = TTL_MS) => ask(person, { coalescingDigest: operation(), ttlMs });
     const make = (person: Subject, ttlMs?: number) => created(stores.elicitations, another(person, ttlMs));
     const list = (person: Subject) => stores.elicitations.listOpen(person);
 
-    test('lists those of one person, of every MCP server, oldest first, as they stand', async () => {
+    test('lists the elicitations of one person, of every MCP server, oldest first', async () => {
       const [person, other] = [somebody(), somebody()];
       expect(await list(person)).toEqual([]);
       const first = await make(person, 2 * TTL_MS);
@@ -43,7 +43,7 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await list(person)).toEqual([held, second]);
     });
 
-    test('what ended is not open', async () => {
+    test('omits ended elicitations', async () => {
       const person = somebody();
       const [cancelled, completed, kept] = [await make(person), await make(person), await make(person)];
       await moved(stores.elicitations, cancelled, cancel);
@@ -52,7 +52,7 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await list(person)).toEqual([kept]);
     });
 
-    test('what is over is not open, before and after it is ended', async () => {
+    test('omits expired elicitations, before and after the sweep ends them', async () => {
       const person = somebody();
       const brief = await make(person);
       const longer = await make(person, 2 * TTL_MS);
@@ -64,7 +64,7 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await list(person)).toEqual([longer]);
     });
 
-    test('what a move has brought nearer to its end is over sooner', async () => {
+    test('follows a transition that shortens the lifetime', async () => {
       const person = somebody();
       const active = await moved(stores.elicitations, await make(person), engage);
       const held = await moved(stores.elicitations, active, { ...hold, expiresWithinMs: 1_000 });
@@ -74,7 +74,7 @@ export function describeListOpen(name: string, makeStores: MakeStores): void {
       expect(await list(person)).toEqual([]);
     });
 
-    test('of very many, the hundred that are over last', async () => {
+    test('lists only the hundred that expire last', async () => {
       const person = somebody();
       const made = [];
       for (let nth = 0; nth < 103; nth += 1) made.push(await make(person, TTL_MS + ((nth * 7) % 103)));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContractStores, MakeStores } from './contract-stores.ts';
 import { ask, cancel, created, engage, moved, somebody } from './samples.ts';
 
-/** Long enough that a test which waits for it in vain fails by its own time limit. */
+/** Longer than the timeout of a test that waits in vain. */
 const FOREVER = 10 * 60_000;
 
 export function describeNotifier(name: string, makeStores: MakeStores): void {
@@ -15,7 +15,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
 
     const pending = () => created(stores.elicitations, ask(somebody()));
 
-    /** Waits as callers do: a wake-up is only a hint, so it reads again. */
+    /** Waits like a caller: a wake-up is only a hint, so it reads again. */
     async function untilStatus(
       watch: ReturnType<ContractStores['notifier']['watch']>,
       id: `el_${string}`,
@@ -24,7 +24,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
       while ((await stores.elicitations.read(id))?.status !== status) await watch.next(FOREVER);
     }
 
-    test('a move wakes who waits for it', async () => {
+    test('a transition wakes its waiter', async () => {
       const elicitation = await pending();
       using watch = stores.notifier.watch(elicitation.elicitationId);
       const waiting = untilStatus(watch, elicitation.elicitationId, 'cancelled');
@@ -32,7 +32,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
       await waiting;
     });
 
-    test('every waiter is woken, and each for every move', async () => {
+    test('wakes every waiter for every transition', async () => {
       const elicitation = await pending();
       using one = stores.notifier.watch(elicitation.elicitationId);
       using other = stores.notifier.watch(elicitation.elicitationId);
@@ -45,7 +45,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
       await waiting;
     });
 
-    test('a change between reading and waiting is not lost', async () => {
+    test('does not lose a change between reading and waiting', async () => {
       const elicitation = await pending();
       using watch = stores.notifier.watch(elicitation.elicitationId);
       expect(await stores.elicitations.read(elicitation.elicitationId)).toMatchObject({ status: 'pending' });
@@ -54,7 +54,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
       await untilStatus(watch, elicitation.elicitationId, 'cancelled');
     });
 
-    test('waiting ends by time and by abort', async () => {
+    test('a wait ends on timeout and on abort', async () => {
       using watch = stores.notifier.watch(ask(somebody()).elicitation.elicitationId);
       await watch.next(0);
       await watch.next(1);
@@ -65,7 +65,7 @@ export function describeNotifier(name: string, makeStores: MakeStores): void {
       await waiting;
     });
 
-    test('a watch that is given up ends its wait', async () => {
+    test('closing a watch ends its wait', async () => {
       const watch = stores.notifier.watch(ask(somebody()).elicitation.elicitationId);
       const waiting = watch.next(FOREVER);
       watch[Symbol.dispose]();

@@ -18,7 +18,7 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       return { shard: shardIn(elicitation.elicitationId), record };
     }
 
-    test('is read without being taken, then taken once', async () => {
+    test('reading does not consume a record, and it is consumed once', async () => {
       const { shard, record } = await put();
       expect(await stores.oneTime.read(shard, record.digest)).toEqual(record);
       expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'taken', record });
@@ -27,7 +27,7 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(await stores.oneTime.read(shard, record.digest)).toBeUndefined();
     });
 
-    test('an unknown digest is unknown, also in another shard', async () => {
+    test('reports an unknown digest as unknown, also in another shard', async () => {
       const { shard, record } = await put();
       const elsewhere = (shard === '00' ? '01' : '00') as Shard;
       expect(await stores.oneTime.consume(shard, secretDigest())).toEqual({ result: 'unknown' });
@@ -35,7 +35,7 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(await stores.oneTime.read(shard, secretDigest())).toBeUndefined();
     });
 
-    test('is over after its lifetime', async () => {
+    test('expires after its lifetime', async () => {
       const { shard, record } = await put(MINUTE);
       stores.clock.advance(MINUTE - 1);
       expect(await stores.oneTime.read(shard, record.digest)).toBeDefined();
@@ -44,7 +44,7 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'unknown' });
     });
 
-    test('is known to be spent for ten minutes at least', async () => {
+    test('a taken record is reported as spent for at least ten minutes', async () => {
       const { shard, record } = await put(MINUTE);
       await stores.oneTime.consume(shard, record.digest);
       stores.clock.advance(10 * MINUTE - 1);
@@ -53,21 +53,21 @@ export function describeOneTimeStore(name: string, makeStores: MakeStores): void
       expect(await stores.oneTime.consume(shard, record.digest)).toEqual({ result: 'unknown' });
     });
 
-    test('is known to be spent for the rest of a longer lifetime', async () => {
+    test('a taken record is reported as spent for the rest of a longer lifetime', async () => {
       const { shard, record } = await put(60 * MINUTE);
       await stores.oneTime.consume(shard, record.digest);
       stores.clock.advance(60 * MINUTE - 1);
       expect(await stores.oneTime.consume(shard, record.digest)).toMatchObject({ result: 'spent' });
     });
 
-    test('of many takers at once, exactly one gets it', async () => {
+    test('exactly one of many concurrent callers consumes a record', async () => {
       const { shard, record } = await put();
       const results = await crowd(() => stores.oneTime.consume(shard, record.digest));
       expect(results.filter(({ result }) => result === 'taken')).toEqual([{ result: 'taken', record }]);
       expect(results.filter(({ result }) => result === 'spent')).toHaveLength(CROWD - 1);
     });
 
-    test('of many claims at once, exactly one succeeds, and none afterwards', async () => {
+    test('exactly one of many concurrent claims succeeds, and none afterwards', async () => {
       const digest = secretDigest();
       const results = await crowd(() => stores.oneTime.claim(digest, 10 * MINUTE));
       expect(results.filter(Boolean)).toHaveLength(1);

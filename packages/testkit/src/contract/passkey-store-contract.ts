@@ -5,7 +5,7 @@ import { operation, somebody } from './samples.ts';
 
 const MAX = 10;
 
-/** PasskeyStore: a person's passkeys, and a signature counter that only grows. */
+/** PasskeyStore: a user's passkeys, and a signature counter that only grows. */
 export function describePasskeyStore(name: string, makeStores: MakeStores): void {
   describe(`${name}: passkeys`, () => {
     let stores: ContractStores;
@@ -28,7 +28,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       stores.passkeys.use({ subject: of.subject, passkeyId: of.passkeyId, signCount, backedUp });
     const stored = async (of: NewPasskey) => (await stores.passkeys.list(of.subject))[0];
 
-    test('lists those of one person as they were added, oldest first', async () => {
+    test('lists the passkeys of one person, oldest first', async () => {
       const person = somebody();
       expect(await stores.passkeys.list(person)).toEqual([]);
       const start = stores.clock.now();
@@ -37,23 +37,23 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       const second = await added({ signCount: 0, backedUp: true }, person);
       await added();
       expect(await stores.passkeys.list(person)).toEqual([
-        { ...first, layout: 1, createdAt: start },
-        { ...second, layout: 1, createdAt: start + 1 },
+        { ...first, createdAt: start },
+        { ...second, createdAt: start + 1 },
       ]);
     });
 
-    test('an id is added once and never written over', async () => {
+    test('adds an id once and never overwrites it', async () => {
       const person = somebody();
       const first = await added({}, person);
       const before = await stored(first);
       const other = passkey(person, { passkeyId: first.passkeyId, publicKey: 'another', signCount: 0 });
       expect(await stores.passkeys.add(other, MAX)).toBe('exists');
       expect(await stores.passkeys.list(person)).toEqual([before]);
-      // Also where there would be no room for another one.
+      // The same if there is no room for another passkey.
       expect(await stores.passkeys.add(other, 1)).toBe('exists');
     });
 
-    test('no more than there may be, until one is removed', async () => {
+    test('refuses a passkey beyond the maximum, until one is removed', async () => {
       const person = somebody();
       const first = await added({}, person);
       expect(await stores.passkeys.add(passkey(person), 1)).toBe('full');
@@ -64,7 +64,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(person)).toHaveLength(2);
     });
 
-    test('of many added at once there are no more than there may be', async () => {
+    test('never exceeds the maximum with many concurrent additions', async () => {
       const person = somebody();
       const results = await crowd(() => stores.passkeys.add(passkey(person), 3));
       expect(results.filter(result => result === 'added')).toHaveLength(3);
@@ -72,7 +72,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(person)).toHaveLength(3);
     });
 
-    test('adds a passkey that another one permits, while that one is there', async () => {
+    test('adds a passkey that another passkey authorized, while that one exists', async () => {
       const person = somebody();
       const first = await added({}, person);
       const second = passkey(person);
@@ -85,7 +85,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(person)).toEqual(before);
     });
 
-    test('a use notes counter, backup and time', async () => {
+    test('a use stores counter, backup state and time', async () => {
       const made = await added();
       const before = await stored(made);
       stores.clock.advance(5_000);
@@ -104,7 +104,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       { stored: 7, asserted: 0 },
       { stored: 10, asserted: 9 },
     ])(
-      'a counter of $stored does not grow to $asserted: stale, and nothing is written',
+      'rejects a counter of $asserted after $stored as stale, and writes nothing',
       async ({ stored: of, asserted }) => {
         const made = await added({ signCount: of });
         const before = await stored(made);
@@ -113,7 +113,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       },
     );
 
-    test('an authenticator without a counter is used again and again, until it shows one', async () => {
+    test('accepts an authenticator without a counter until it reports one', async () => {
       const made = await added({ signCount: 0 });
       expect(await use(made, 0)).toBe('used');
       stores.clock.advance(1);
@@ -123,27 +123,27 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await use(made, 0)).toBe('stale');
     });
 
-    test('a counter of 32 bits is kept exactly', async () => {
+    test('stores a counter of 32 bits exactly', async () => {
       const made = await added({ signCount: 0xffff_fffe });
       expect(await use(made, 0xffff_ffff)).toBe('used');
       expect(await stored(made)).toMatchObject({ signCount: 0xffff_ffff });
     });
 
-    test('of many assertions at once with one counter, one counts', async () => {
+    test('accepts one of many concurrent assertions with the same counter', async () => {
       const made = await added();
       const results = await crowd(() => use(made, 8));
       expect(results.filter(result => result === 'used')).toHaveLength(1);
       expect(results.filter(result => result === 'stale')).toHaveLength(CROWD - 1);
     });
 
-    test('of many assertions at once with counters of their own, the greatest is kept', async () => {
+    test('keeps the greatest counter of many concurrent assertions', async () => {
       const made = await added();
       const results = await crowd(nth => use(made, 8 + nth));
       expect(results).toContain('used');
       expect(await stored(made)).toMatchObject({ signCount: 8 + CROWD - 1 });
     });
 
-    test('one that is unknown, of somebody else or removed cannot be used', async () => {
+    test('refuses a passkey that is unknown, removed or of another person', async () => {
       const made = await added();
       const before = await stored(made);
       expect(await use(passkey(made.subject), 100)).toBe('unknown');
@@ -154,7 +154,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(made.subject)).toEqual([]);
     });
 
-    test('a reset removes all passkeys of one person and says how many', async () => {
+    test('a reset removes all passkeys of one person and returns their number', async () => {
       const person = somebody();
       const [first, other] = [await added({}, person), await added()];
       await added({}, person);
@@ -165,7 +165,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.list(other.subject)).toHaveLength(1);
     });
 
-    test('the first passkey after a reset counts later, and so does every passkey that it permits', async () => {
+    test('delays the first passkey after a reset, and every passkey that it authorized', async () => {
       const person = somebody();
       await added({}, person);
       expect(await stores.passkeys.countFrom(person)).toBeUndefined();
@@ -177,7 +177,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       stores.clock.advance(5_000);
       expect(await stores.passkeys.add(passkey(person), MAX, first.passkeyId)).toBe('added');
       expect(await stores.passkeys.countFrom(person)).toEqual({ at: from, isLimited: false });
-      // Nor does it help to remove it and to add another one.
+      // Removing the passkey and adding another one does not shorten the delay.
       await stores.passkeys.remove(person, first.passkeyId);
       await added({}, person);
       expect(await stores.passkeys.countFrom(person)).toEqual({ at: from, isLimited: false });
@@ -190,7 +190,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.countFrom(person)).toBeUndefined();
     });
 
-    test('of many passkeys added at once after a reset, none counts at once', async () => {
+    test('delays all of many passkeys that are added concurrently after a reset', async () => {
       const person = somebody();
       await added({}, person);
       await stores.passkeys.reset(person);
@@ -205,7 +205,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
     test.each([
       { first: 'limited', isLimited: true },
       { first: 'later', isLimited: false },
-    ] as const)('a first passkey ($first) and those that it permits count later', async ({ first, isLimited }) => {
+    ] as const)('a first passkey ($first) and those that it authorized count later', async ({ first, isLimited }) => {
       const person = somebody();
       const made = passkey(person);
       expect(await stores.passkeys.add(made, MAX, undefined, first)).toBe('added');
@@ -216,7 +216,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       expect(await stores.passkeys.countFrom(person)).toEqual(counts);
     });
 
-    test('removing a passkey that does not count yet and adding another one loosens nothing', async () => {
+    test('removing a delayed passkey and adding another one does not shorten the delay', async () => {
       const person = somebody();
       const made = passkey(person);
       await stores.passkeys.add(made, MAX, undefined, 'later');
@@ -227,14 +227,14 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
         at: stores.clock.now() + FIRST_DELAY_MS,
         isLimited: false,
       });
-      // Nor is a first passkey after a reset within the limit at once.
+      // A first passkey after a reset is not even within the limit for first passkeys.
       await stores.passkeys.reset(person);
       stores.clock.advance(2 * FIRST_DELAY_MS);
       await stores.passkeys.add(passkey(person), MAX, undefined, 'limited');
       expect(await stores.passkeys.countFrom(person)).toMatchObject({ isLimited: false });
     });
 
-    test('notes a change of the passkeys, and changes that no older passkey was used after as one', async () => {
+    test('records a change of the passkeys, and treats changes without a later use of an older passkey as one', async () => {
       const person = somebody();
       expect(await stores.passkeys.lastChange(person)).toBeUndefined();
       const start = stores.clock.now();
@@ -246,7 +246,7 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       const second = passkey(person);
       await stores.passkeys.add(second, MAX, first.passkeyId);
       stores.clock.advance(5_000);
-      // Neither was there before the first change.
+      // It did not exist before the first change.
       await use(first, 9);
       await use(second, 8);
       stores.clock.advance(5_000);
@@ -264,14 +264,14 @@ export function describePasskeyStore(name: string, makeStores: MakeStores): void
       await stores.passkeys.remove(person, third.passkeyId);
       expect(await stores.passkeys.lastChange(person)).toEqual({ since: later, at: later + 10_000 });
       stores.clock.advance(5_000);
-      // An older one: the person knows, and what comes next is another change.
+      // The use of an older passkey shows that the user knows, so the next change is a separate one.
       await use(second, 9);
       stores.clock.advance(5_000);
       await stores.passkeys.reset(person);
       expect(await stores.passkeys.lastChange(person)).toEqual({ since: later + 20_000, at: later + 20_000 });
     });
 
-    test('removing takes one of this person, once', async () => {
+    test('removes only a passkey of this person, once', async () => {
       const made = await added();
       const other = await added();
       expect(await stores.passkeys.remove(other.subject, made.passkeyId)).toBe(false);

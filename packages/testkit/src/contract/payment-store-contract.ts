@@ -4,7 +4,7 @@ import { type ContractStores, crowd, type MakeStores } from './contract-stores.t
 import { answer, approve, askFor, charge } from './kind-samples.ts';
 import { created, MINUTE, moved, operation, somebody } from './samples.ts';
 
-/** PaymentStore: what is remembered of a payment after its elicitation has gone. */
+/** PaymentStore: records of payments that outlive their elicitations. */
 export function describePaymentStore(name: string, makeStores: MakeStores): void {
   describe(`${name}: payments`, () => {
     let stores: ContractStores;
@@ -18,7 +18,7 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
     const noted = ({ elicitationId }: Elicitation, reference = 'pi_1') =>
       stores.payments.read(elicitationId, reference);
 
-    test('remembers the payment that counts, in the commit that completes its elicitation', async () => {
+    test('stores a completed payment in the commit that completes its elicitation', async () => {
       const current = await charging();
       expect(await noted(current)).toBeUndefined();
       await moved(stores.elicitations, current, answer(current));
@@ -26,7 +26,7 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await noted(current, 'pi_2')).toBeUndefined();
     });
 
-    test('remembers no payment of a move that came second', async () => {
+    test('stores no payment of a superseded transition', async () => {
       const current = await charging();
       await moved(stores.elicitations, current, { events: ['decline'], next: { status: 'declined' } });
       const late = { current, operationId: operation(), ...answer(current) };
@@ -34,13 +34,13 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await noted(current)).toBeUndefined();
     });
 
-    test('remembers no payment of a confirmation', async () => {
+    test('stores no payment of a confirmation', async () => {
       const current = await created(stores.elicitations, askFor('confirmation', somebody()));
       await moved(stores.elicitations, current, answer(current));
       expect(await noted(current, '')).toBeUndefined();
     });
 
-    test('lists a payment once its delay is over, longest first, until it is put off or dropped', async () => {
+    test('lists a payment after its delay, oldest first, until it is postponed or dropped', async () => {
       const person = somebody();
       const [first, second] = [askFor('payment', person).elicitation, askFor('payment', person).elicitation];
       const due = async () => {
@@ -64,12 +64,12 @@ export function describePaymentStore(name: string, makeStores: MakeStores): void
       expect(await due()).toEqual([first.elicitationId]);
     });
 
-    test('remembers a payment that was reported, and never instead of one that counts', async () => {
+    test('stores a reported payment, but never replaces a completed one', async () => {
       const current = await charging();
-      await crowd(() => stores.payments.noteReported(current.elicitationId, 'pi_other'));
+      await crowd(() => stores.payments.recordReported(current.elicitationId, 'pi_other'));
       expect(await noted(current, 'pi_other')).toBe('reported');
       await moved(stores.elicitations, current, answer(current));
-      await stores.payments.noteReported(current.elicitationId, 'pi_1');
+      await stores.payments.recordReported(current.elicitationId, 'pi_1');
       expect(await noted(current)).toBe('counted');
       expect(await noted(current, 'pi_other')).toBe('reported');
     });

@@ -1,10 +1,4 @@
-import {
-  type CreateElicitation,
-  type Elicitation,
-  SHARDS,
-  type StorageQuota,
-  shardOfDigest,
-} from '@postern/elicitation';
+import { type CreateElicitation, type Elicitation, SHARDS, type StorageQuota, shardOf } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, crowd, type MakeStores } from './contract-stores.ts';
 import { answer, approve, askFor } from './kind-samples.ts';
@@ -26,7 +20,7 @@ import {
 
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** As much for each shard: new asks take seven eighths of it. */
+/** The quota that gives each shard this share. New requests may use seven eighths of it. */
 const perShard = (share: StorageQuota): StorageQuota => ({
   records: share.records * SHARDS.length,
   bytes: share.bytes * SHARDS.length,
@@ -35,7 +29,7 @@ const FEW = perShard({ records: 16, bytes: 1e9 });
 const MOST_ASKS = 14;
 const overQuota = { result: 'over_quota', retryAfterMs: expect.any(Number) };
 
-/** The quota of an MCP server for everything that is stored for it until it expires. */
+/** The quota of an MCP server for all records until they expire. */
 export function describeQuota(name: string, makeStores: MakeStores): void {
   describe(`${name}: quota of an MCP server`, () => {
     let stores: ContractStores;
@@ -44,7 +38,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
     });
     afterAll(() => stores[Symbol.asyncDispose]());
 
-    /** An MCP server that nothing is stored for, and asks of one person: they lie in one shard. */
+    /** An MCP server without stored records, and requests for one user, which are in one shard. */
     function tenant(quota = FEW, person = somebody()) {
       const mcpServerId = `tenant-${operation()}`;
       const of = (request: CreateElicitation) =>
@@ -62,7 +56,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       stores.elicitations.transition({ current, operationId: operation(), ...move });
     const nextHour = (time: number) => Math.ceil(time / HOUR) * HOUR;
 
-    test('S73: refuses new asks at seven eighths of the share, writes nothing, and leaves other MCP servers alone', async () => {
+    test('S73: refuses new requests at seven eighths of the share, writes nothing, and does not affect other MCP servers', async () => {
       const { fill, next, person } = tenant();
       await fill();
       const refused = next();
@@ -72,7 +66,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       await tenant(FEW, person).make();
     });
 
-    test('S73: of many asks at once, as many are accepted as there is room for', async () => {
+    test('S73: accepts as many concurrent requests as fit the quota', async () => {
       const { next } = tenant();
       const results = await crowd(() => stores.elicitations.create(next()));
       expect(results.filter(({ result }) => result === 'created')).toHaveLength(MOST_ASKS);
@@ -90,7 +84,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       expect(accepted).toBeLessThanOrEqual(6);
     });
 
-    test('S73: counts what has ended until it is forgotten', async () => {
+    test('S73: counts ended elicitations until they are removed', async () => {
       const { fill, next } = tenant();
       for (const elicitation of await fill()) await moved(stores.elicitations, elicitation, cancel);
       stores.clock.advance(DAY - HOUR);
@@ -99,16 +93,16 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.create(next())).toMatchObject({ result: 'created' });
     });
 
-    test('counts an elicitation once, however often it moves', async () => {
+    test('counts an elicitation once, whatever the number of transitions', async () => {
       const { make, next } = tenant();
       let elicitation = await make();
-      const retry: Move = { events: ['retry'], next: { status: 'pending', trouble: 'provider_denied' } };
+      const retry: Move = { events: ['retry'], next: { status: 'pending', retryReason: 'provider_denied' } };
       for (let n = 0; n < 10; n += 1) elicitation = await moved(stores.elicitations, elicitation, engage, retry);
       for (let n = 1; n < MOST_ASKS; n += 1) await make();
       expect(await stores.elicitations.create(next())).toEqual(overQuota);
     });
 
-    test('S73: counts one-time records, refuses those that find no room, and commits every end', async () => {
+    test('S73: counts one-time records, refuses those beyond the quota, and commits every end', async () => {
       const { fill } = tenant();
       const asked = await fill();
       const begin = (current: Elicitation) => {
@@ -124,7 +118,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       }
     });
 
-    test('S73: refuses a result that finds no room, whose elicitation stays as it was', async () => {
+    test('S73: refuses a result beyond the quota, and leaves its elicitation unchanged', async () => {
       const { of, person } = tenant(perShard({ records: 1e9, bytes: 65_536 }));
       const active = await moved(
         stores.elicitations,
@@ -138,7 +132,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       expect(await attempted(active, answered)).toMatchObject({ result: 'applied' });
     });
 
-    test('S73: refuses a move that makes the record outgrow its charge where there is no room for it', async () => {
+    test('S73: refuses a transition whose larger record exceeds the quota', async () => {
       const { of, person } = tenant(perShard({ records: 1e9, bytes: 65_536 }));
       const pending = await created(stores.elicitations, of(askFor('confirmation', person)));
       const grown: Move = { events: ['engage'], next: { status: 'active', attempt: 'x'.repeat(65_536) } };
@@ -146,7 +140,7 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       expect(await attempted(pending, cancel)).toMatchObject({ result: 'applied' });
     });
 
-    test('S73: counts a payment for as long as nobody knows whether it was made', async () => {
+    test('S73: counts a payment while its outcome is unknown', async () => {
       const { of, person, next, make } = tenant(perShard({ records: 8, bytes: 1e9 }));
       const charging = await moved(
         stores.elicitations,
@@ -165,54 +159,46 @@ export function describeQuota(name: string, makeStores: MakeStores): void {
       for (let n = 0; n < 7; n += 1) await make();
     });
 
-    /** Keys of one shard. */
-    function idempotency(quota = FEW) {
-      const { mcpServerId } = tenant();
-      const shard = shardOfDigest(secretDigest());
-      const attempt = () => {
-        let digest = secretDigest();
-        while (shardOfDigest(digest) !== shard) digest = secretDigest();
-        return { mcpServerId, digest, fingerprint: 'body', reservation: operation(), leaseMs: MINUTE, quota };
-      };
-      const fill = async () => {
-        const made = Array.from({ length: MOST_ASKS }, attempt);
-        for (const each of made) expect(await stores.idempotency.begin(each)).toMatchObject({ result: 'begun' });
-        return made;
-      };
-      return { attempt, fill };
-    }
+    /** Stores a response under an idempotency key of the same user. */
+    const putBy = ({ mcpServerId, person }: ReturnType<typeof tenant>, quota = FEW, digest = secretDigest()) =>
+      stores.idempotency.put({
+        ...{ digest, fingerprint: 'body', response: 'answer', shard: shardOf(person), mcpServerId, quota },
+      });
+    const withKey = (request: CreateElicitation, digest = secretDigest()) => ({
+      ...request,
+      idempotencyKey: { digest, fingerprint: 'body' },
+    });
 
-    test('S73: counts the answers to idempotent requests until they are forgotten', async () => {
-      const { attempt, fill } = idempotency();
-      const made = await fill();
-      for (const each of made) await stores.idempotency.finish({ ...each, response: 'answer', retentionMs: DAY });
-      expect(await stores.idempotency.begin(attempt())).toEqual(overQuota);
-      for (const each of made)
-        expect(await stores.idempotency.begin(each)).toEqual({ result: 'replay', response: 'answer' });
+    test('S73: counts an idempotency key in addition to its elicitation', async () => {
+      const { next } = tenant();
+      for (let n = 0; n < MOST_ASKS / 2; n += 1) await created(stores.elicitations, withKey(next()));
+      const refused = withKey(next());
+      expect(await stores.elicitations.create(refused)).toEqual(overQuota);
+      stores.clock.advance(DAY + HOUR);
+      expect(await stores.elicitations.create(refused)).toMatchObject({ result: 'created' });
+    });
+
+    test('S73: refuses a request whose idempotency key exceeds the quota, and still replays repeats', async () => {
+      const { make, next } = tenant();
+      const first = withKey(next());
+      const elicitation = await created(stores.elicitations, first);
+      for (let n = 2; n < MOST_ASKS - 1; n += 1) await make();
+      expect(await stores.elicitations.create(withKey(next()))).toEqual(overQuota);
+      const again = withKey(next(), first.idempotencyKey.digest);
+      expect(await stores.elicitations.create(again)).toEqual({ result: 'repeated', elicitation });
+      await make();
+    });
+
+    test('S73: counts the responses to idempotent requests until they are removed', async () => {
+      const owner = tenant();
+      const digests = Array.from({ length: MOST_ASKS }, secretDigest);
+      for (const digest of digests) expect(await putBy(owner, FEW, digest)).toEqual({ result: 'stored' });
+      expect(await putBy(owner)).toEqual(overQuota);
+      for (const digest of digests) expect(await putBy(owner, FEW, digest)).toEqual({ result: 'exists' });
       stores.clock.advance(DAY - HOUR);
-      expect(await stores.idempotency.begin(attempt())).toEqual(overQuota);
+      expect(await putBy(owner)).toEqual(overQuota);
       stores.clock.advance(2 * HOUR);
-      expect(await stores.idempotency.begin(attempt())).toMatchObject({ result: 'begun' });
-    });
-
-    test('an abandoned key is counted no longer', async () => {
-      const { attempt, fill } = idempotency();
-      const [first] = await fill();
-      if (first === undefined) throw new Error('Expected a reservation.');
-      expect(await stores.idempotency.begin(attempt())).toEqual(overQuota);
-      await stores.idempotency.abandon(first);
-      expect(await stores.idempotency.begin(attempt())).toMatchObject({ result: 'begun' });
-    });
-
-    test('a reservation is counted for the longest answer, and the answer for what it is', async () => {
-      const { attempt } = idempotency(perShard({ records: 1e9, bytes: 16_384 }));
-      for (let n = 0; n < 6; n += 1) {
-        const each = attempt();
-        expect(await stores.idempotency.begin(each)).toMatchObject({ result: 'begun' });
-        await stores.idempotency.finish({ ...each, response: 'answer', retentionMs: DAY });
-      }
-      const results = await Promise.all(Array.from({ length: 4 }, () => stores.idempotency.begin(attempt())));
-      expect(results.filter(({ result }) => result === 'begun')).toHaveLength(2);
+      expect(await putBy(owner)).toEqual({ result: 'stored' });
     });
   });
 }

@@ -4,7 +4,10 @@ import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-s
 import { answer, approve, askFor, redeemable, type Sample } from './kind-samples.ts';
 import { ask, cancel, complete, created, engage, expire, moved, somebody, TTL_MS } from './samples.ts';
 
-/** ElicitationStore.redeem: a result is taken under one name. And which asks meet an elicitation whose result waits. */
+/**
+ * ElicitationStore.redeem: one idempotency key takes the result. Also, which repeated requests return an elicitation with an
+ * unredeemed result.
+ */
 export function describeRedeem(name: string, makeStores: MakeStores): void {
   describe(`${name}: redeem`, () => {
     let stores: ContractStores;
@@ -23,10 +26,10 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       stores.elicitations.redeem({ elicitationId, redemption });
     const read = ({ elicitationId }: Elicitation) => stores.elicitations.read(elicitationId);
 
-    /** What comes along, for the kinds whose result was typed. */
+    /** The sealed result, for kinds with typed values. */
     const sealedOf = (sample: Sample) => (sample === 'once' || sample === 'form' ? { sealed: 'sealed-result' } : {});
 
-    test.each(redeemable)('%s: the first name gets it, and repeats of it the same', async sample => {
+    test.each(redeemable)('%s: the first key gets the result, and so do its repeats', async sample => {
       const elicitation = await completed(sample);
       stores.clock.advance(1_000);
       const redeemed = { ...elicitation, redeemedAt: stores.clock.now() };
@@ -38,7 +41,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       expect(await read(elicitation)).toEqual(redeemed);
     });
 
-    test.each(redeemable)('%s: another name gets nothing', async sample => {
+    test.each(redeemable)('%s: another key gets nothing', async sample => {
       const elicitation = await completed(sample);
       await redeem(elicitation, 'one');
       const redeemed = await read(elicitation);
@@ -48,7 +51,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       expect(await redeem(elicitation, 'one')).toMatchObject({ result: 'redeemed', isFirst: false });
     });
 
-    test('is neither a move nor announced', async () => {
+    test('a redemption is no transition, and is not announced', async () => {
       const elicitation = await completed('confirmation');
       const shard = shardIn(elicitation.elicitationId);
       const before = await stores.events(shard);
@@ -57,25 +60,25 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       expect(await stores.events(shard)).toEqual(before);
     });
 
-    test.each(redeemable)('%s: nothing before its end', async sample => {
+    test.each(redeemable)('%s: nothing can be redeemed before completion', async sample => {
       const elicitation = await pending(sample);
       expect(await redeem(elicitation, 'one')).toEqual({ result: 'unredeemable', elicitation });
       const ended = await moved(stores.elicitations, elicitation, cancel);
       expect(await redeem(elicitation, 'one')).toEqual({ result: 'unredeemable', elicitation: ended });
     });
 
-    test('nothing while it is charging', async () => {
+    test('returns nothing while charging', async () => {
       const charging = await moved(stores.elicitations, await pending('payment'), approve);
       expect(await redeem(charging, 'one')).toEqual({ result: 'unredeemable', elicitation: charging });
     });
 
-    test('what was completed before its time is over is redeemed afterwards', async () => {
+    test('redeems after expiresAt an elicitation that was completed before', async () => {
       const elicitation = await completed('form');
       stores.clock.set(elicitation.expiresAt + TTL_MS);
       expect(await redeem(elicitation, 'one')).toMatchObject({ result: 'redeemed', sealed: 'sealed-result' });
     });
 
-    test('a connection and a lasting credential are no results', async () => {
+    test('redeems neither a connection nor a lasting credential', async () => {
       const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
       const connected = await moved(stores.elicitations, active, complete(active));
       for (const elicitation of [connected, await completed('lasting')]) {
@@ -84,13 +87,13 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       }
     });
 
-    test('an unknown one is missing', async () => {
+    test('reports an unknown elicitation as missing', async () => {
       const { elicitation } = askFor('form', somebody());
       const { elicitationId } = elicitation;
       expect(await stores.elicitations.redeem({ elicitationId, redemption: 'one' })).toEqual({ result: 'missing' });
     });
 
-    test('a repeat of the completion does not undo it', async () => {
+    test('a repeated completion does not undo a redemption', async () => {
       const elicitation = await pending('form');
       const move = { current: elicitation, operationId: 'completion', ...answer(elicitation) };
       await stores.elicitations.transition(move);
@@ -102,7 +105,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       expect(await redeem(elicitation, 'two')).toMatchObject({ result: 'spent' });
     });
 
-    test('of two names at once, and of many, one gets it', async () => {
+    test('one of many concurrent keys redeems the result', async () => {
       for (const names of [2, CROWD]) {
         const elicitation = await completed('form');
         const results = await crowd(nth => redeem(elicitation, `name-${nth % names}`));
@@ -115,7 +118,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       }
     });
 
-    describe('the same ask', () => {
+    describe('a repeated request', () => {
       const again = (sample: Sample, { subject, elicitationId }: Elicitation, seen = {}) => {
         const found = stores.elicitations.create(askFor(sample, subject, { seen }));
         return found.then(result =>
@@ -124,7 +127,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
       };
 
       test.each(redeemable)(
-        '%s: meets the one whose result waits, whatever the time, until it is redeemed',
+        '%s: returns the elicitation with an unredeemed result, even after expiresAt',
         async sample => {
           const elicitation = await completed(sample);
           expect(await again(sample, elicitation)).toBe(true);
@@ -135,12 +138,12 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
         },
       );
 
-      test('does not meet it where it was seen and found useless', async () => {
+      test('does not return an unredeemed elicitation that the caller rejects', async () => {
         const elicitation = await completed('form');
         expect(await again('form', elicitation, { openId: elicitation.elicitationId })).toBe('created');
       });
 
-      test('redeeming one that was replaced since frees nothing', async () => {
+      test('redeeming a replaced elicitation does not free the request', async () => {
         const first = await completed('form');
         const request = askFor('form', first.subject, { seen: { openId: first.elicitationId } });
         const second = await created(stores.elicitations, request);
@@ -148,7 +151,7 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
         expect(await again('form', second)).toBe(true);
       });
 
-      test.each(redeemable)('%s: after any other end is a new one', async sample => {
+      test.each(redeemable)('%s: creates a new elicitation after any other end', async sample => {
         const cancelled = await moved(stores.elicitations, await pending(sample), cancel);
         expect(await again(sample, cancelled)).toBe('created');
         const over = await pending(sample);
@@ -156,14 +159,14 @@ export function describeRedeem(name: string, makeStores: MakeStores): void {
         expect(await again(sample, await moved(stores.elicitations, over, expire))).toBe('created');
       });
 
-      test('a lasting credential that was typed does not stand in the way of asking for another', async () => {
+      test('a typed lasting credential does not prevent a request for another', async () => {
         const elicitation = await completed('lasting');
         expect(isTerminal(elicitation)).toBe(true);
         const credential = (await stores.credentials.list(elicitation.subject))[0];
         expect(await again('lasting', elicitation, { answer: credential })).toBe('created');
       });
 
-      test('of many asks around a redemption, each meets the old one or the one new one', async () => {
+      test('concurrent with a redemption, each request returns the old elicitation or the single new one', async () => {
         const elicitation = await completed('confirmation');
         const results = await crowd(nth =>
           nth === CROWD / 2

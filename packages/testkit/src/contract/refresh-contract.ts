@@ -12,7 +12,7 @@ import { connectionFor, connectionIdFor, MINUTE, operation, renewed, shardFor, s
 
 const LEASE_MS = 15_000;
 
-/** The refresh of a token set: one caller at a time, nothing that was issued gets lost, nothing old comes back. */
+/** The refresh of a token set: one caller at a time, no issued token is lost, and no old token is restored. */
 export function describeRefresh(name: string, makeStores: MakeStores): void {
   describe(`${name}: refresh`, () => {
     let stores: ContractStores;
@@ -36,7 +36,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       return change.connection;
     }
 
-    /** The same id, connected anew after it was removed. */
+    /** Reconnects the same id after its removal. */
     async function reconnected({ subject, connectionId }: Connection): Promise<Connection> {
       await stores.connections.remove({ connectionId });
       stores.clock.advance(1);
@@ -44,13 +44,13 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
     }
 
     describe('the lease', () => {
-      test('is given with the connection as it stands', async () => {
+      test('the lease is granted with the current connection', async () => {
         const connection = await connected();
-        expect(await begin(connection)).toEqual({ result: 'begun', connection, troubles: 0 });
+        expect(await begin(connection)).toEqual({ result: 'begun', connection, failures: 0 });
         expect(await read(connection)).toEqual(connection);
       });
 
-      test('of many at once one begins, and the others know when to come back', async () => {
+      test('the lease is granted to one of many concurrent callers, and the others learn when to retry', async () => {
         const connection = await connected();
         const results = await crowd(() => begin(connection));
         expect(results.filter(({ result }) => result === 'begun')).toHaveLength(1);
@@ -59,7 +59,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(others).toHaveLength(CROWD - 1);
       });
 
-      test('is for its holder to begin again, from now on', async () => {
+      test('the holder can take the lease again', async () => {
         const connection = await connected();
         await begin(connection, 'one');
         stores.clock.advance(LEASE_MS - 1);
@@ -68,7 +68,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await begin(connection, 'two')).toEqual({ result: 'held', retryAfterMs: LEASE_MS - 1 });
       });
 
-      test('is over on the clock of the store; of many who wait for that, one begins', async () => {
+      test('the lease expires on the clock of the store; one of many waiting callers then gets it', async () => {
         const connection = await connected();
         await begin(connection, 'one');
         stores.clock.advance(LEASE_MS - 1);
@@ -79,7 +79,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await begin(connection, 'one')).toMatchObject({ result: 'held' });
       });
 
-      test('is not given for what is there no more', async () => {
+      test('no lease is granted for a removed connection', async () => {
         const first = await connected();
         const second = await finished(first);
         expect(await begin(first)).toEqual({ result: 'superseded', connection: second });
@@ -88,14 +88,14 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await begin({ ...first, connectionId })).toEqual({ result: 'missing' });
       });
 
-      test('is not given for what is lost', async () => {
+      test('no lease is granted for a lost token set', async () => {
         const current = await connected();
         const lost = await stores.connections.markLost({ current, reason: 'refused' });
         expect(lost).toMatchObject({ result: 'stored' });
         expect(await begin(current)).toEqual({ ...lost, result: 'superseded' });
       });
 
-      test('is not given for an earlier connection of the same id and generation', async () => {
+      test('no lease is granted for an earlier connection of the same id and generation', async () => {
         const first = await connected();
         const second = await reconnected(first);
         expect(second.generation).toBe(first.generation);
@@ -103,7 +103,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await begin(second)).toMatchObject({ result: 'begun' });
       });
 
-      test('holders with any name are told apart', async () => {
+      test('the lease distinguishes holders with any name', async () => {
         const connection = await connected();
         for (const holder of ['a b', 'a', '1 a b', 'a b\n', '']) {
           expect(await begin(connection, holder)).toMatchObject({ result: 'begun' });
@@ -114,7 +114,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
     });
 
     describe('finishing', () => {
-      test('stores the next token set and ends the lease', async () => {
+      test('finishing stores the next token set and releases the lease', async () => {
         const connection = await connected();
         await begin(connection, 'one');
         stores.clock.advance(1_000);
@@ -130,10 +130,10 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
           connection: stored,
         });
         expect(await read(connection)).toEqual(stored);
-        expect(await begin(stored, 'two')).toMatchObject({ result: 'begun', troubles: 0 });
+        expect(await begin(stored, 'two')).toMatchObject({ result: 'begun', failures: 0 });
       });
 
-      test('keeps nothing of the old token set: an end that is not named again is none', async () => {
+      test('finishing keeps no member of the old token set, not even its expiry', async () => {
         const connection = await connected();
         expect(connection).toHaveProperty('accessTokenExpiresAt');
         const tokens = { sealedTokens: 'newer', scopes: [], refreshable: true };
@@ -143,7 +143,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(stored).toMatchObject({ scopes: [], account: connection.account });
       });
 
-      test('repeated under its operation changes nothing and succeeds, also when it is lost by then', async () => {
+      test('finishing again under its operation succeeds without a change, even after a loss', async () => {
         const current = await connected();
         const refresh = { current, ...renewed() };
         const first = await stores.connections.finishRefresh(refresh);
@@ -159,19 +159,19 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await stores.connections.finishRefresh(refresh)).toEqual({ result: 'superseded', connection: third });
       });
 
-      test('comes through after the lease ended, even if another has begun meanwhile', async () => {
+      test('finishing succeeds after the lease expired, even if another caller has started a refresh', async () => {
         const connection = await connected();
         await begin(connection, 'slow');
         stores.clock.advance(LEASE_MS);
         expect(await begin(connection, 'next')).toMatchObject({ result: 'begun' });
         const stored = await finished(connection, 'of the slow one');
         expect(await read(connection)).toEqual(stored);
-        // The next one is too late: its refresh token was not the newest.
+        // The next caller is too late: its refresh token was not the newest.
         expect(await finish(connection, 'of the next one')).toEqual({ result: 'superseded', connection: stored });
         expect(await read(connection)).toEqual(stored);
       });
 
-      test('of many at once one is stored', async () => {
+      test('finishing stores one of many concurrent token sets', async () => {
         const connection = await connected();
         const results = await crowd(nth => finish(connection, `tokens-${nth}`));
         const [stored, ...others] = results.filter(({ result }) => result === 'stored');
@@ -181,7 +181,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
           expect(result).toEqual({ ...stored, result: 'superseded' });
       });
 
-      test('brings nothing back that was removed', async () => {
+      test('finishing restores no removed connection', async () => {
         const connection = await connected();
         await stores.connections.remove(connection);
         expect(await finish(connection)).toEqual({ result: 'missing' });
@@ -189,14 +189,14 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await stores.connections.list(connection.subject)).toEqual([]);
       });
 
-      test('does not touch a later connection of the same id and generation', async () => {
+      test('finishing leaves a later connection of the same id and generation unchanged', async () => {
         const first = await connected();
         const second = await reconnected(first);
         expect(await finish(first)).toEqual({ result: 'missing' });
         expect(await read(first)).toEqual(second);
       });
 
-      test('does not touch what its person has connected meanwhile', async () => {
+      test('does not change a connection that the user has replaced meanwhile', async () => {
         const first = await connected();
         await begin(first);
         const second = await connect(stores, first.subject, { sealedTokens: 'by the person' });
@@ -205,12 +205,12 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       });
     });
 
-    describe('trouble at the provider', () => {
-      test('holds everybody off for a while, and is counted', async () => {
+    describe('a failure of the provider', () => {
+      test('a failure postpones the next refresh for all callers, and is counted', async () => {
         const connection = await connected();
-        for (const troubles of [1, 2, 3]) {
+        for (const failures of [1, 2, 3]) {
           const holder = operation();
-          expect(await begin(connection, holder)).toMatchObject({ result: 'begun', troubles: troubles - 1 });
+          expect(await begin(connection, holder)).toMatchObject({ result: 'begun', failures: failures - 1 });
           await postpone(connection, holder, MINUTE);
           expect(await begin(connection, holder)).toEqual({ result: 'postponed', retryAfterMs: MINUTE });
           stores.clock.advance(MINUTE - 1);
@@ -219,20 +219,20 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         }
         expect(await read(connection)).toEqual(connection);
         const results = await crowd(() => begin(connection));
-        expect(results.filter(({ result }) => result === 'begun')).toMatchObject([{ troubles: 3 }]);
+        expect(results.filter(({ result }) => result === 'begun')).toMatchObject([{ failures: 3 }]);
       });
 
-      test('is forgotten with the next token set', async () => {
+      test('the next token set clears the back-off', async () => {
         const connection = await connected();
         await begin(connection, 'one');
         await postpone(connection, 'one', MINUTE);
         const next = await finished(connection);
-        expect(await begin(next)).toEqual({ result: 'begun', connection: next, troubles: 0 });
+        expect(await begin(next)).toEqual({ result: 'begun', connection: next, failures: 0 });
       });
 
-      test('is reported by the last holder only, once, and also after its lease ended', async () => {
+      test('a failure is accepted only from the last holder, once, even after its lease expired', async () => {
         const connection = await connected();
-        await postpone(connection, 'nobody', MINUTE);
+        await postpone(connection, 'stranger', MINUTE);
         await begin(connection, 'one');
         await postpone(connection, 'another', MINUTE);
         expect(await begin(connection, 'two')).toMatchObject({ result: 'held' });
@@ -241,24 +241,24 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         await postpone(connection, 'one', 2 * MINUTE);
         expect(await begin(connection, 'two')).toEqual({ result: 'postponed', retryAfterMs: MINUTE });
         stores.clock.advance(MINUTE);
-        expect(await begin(connection, 'two')).toMatchObject({ result: 'begun', troubles: 1 });
+        expect(await begin(connection, 'two')).toMatchObject({ result: 'begun', failures: 1 });
         await postpone(connection, 'one', MINUTE);
         expect(await begin(connection, 'two')).toMatchObject({ result: 'begun' });
       });
 
-      test('of an earlier token set does not hold up a later one', async () => {
+      test('a failure with an earlier token set does not postpone the refresh of a later one', async () => {
         const first = await connected();
         await begin(first, 'one');
         const second = await finished(first);
         await begin(second, 'one');
         await postpone(first, 'one', MINUTE);
         await postpone({ ...second, createdAt: second.createdAt - 1 }, 'one', MINUTE);
-        expect(await begin(second, 'one')).toMatchObject({ result: 'begun', troubles: 0 });
+        expect(await begin(second, 'one')).toMatchObject({ result: 'begun', failures: 0 });
       });
     });
 
     describe('loss', () => {
-      test('marks this token set; repeating it changes nothing', async () => {
+      test('markLost marks this token set; a repeat changes nothing', async () => {
         const current = await connected();
         await begin(current);
         stores.clock.advance(1_000);
@@ -271,7 +271,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await stores.connections.list(current.subject)).toEqual([lost]);
       });
 
-      test('never marks another token set', async () => {
+      test('markLost never marks another token set', async () => {
         const first = await connected();
         const second = await finished(first);
         const superseded = await stores.connections.markLost({ current: first, reason: 'rejected' });
@@ -284,7 +284,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await stores.connections.markLost({ current: gone, reason: 'refused' })).toEqual({ result: 'missing' });
       });
 
-      test('is undone by tokens that come late: what was issued is kept', async () => {
+      test('tokens that arrive later undo the loss, because issued tokens are kept', async () => {
         const current = await connected();
         await stores.connections.markLost({ current, reason: 'refused' });
         const stored = await finished(current, 'newest');
@@ -292,7 +292,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         expect(await read(current)).toEqual(stored);
       });
 
-      test('against tokens that come at the same time: they are kept, whatever the order', async () => {
+      test('a loss concurrent with new tokens keeps the tokens in any order', async () => {
         await crowd(async nth => {
           const current = await connected();
           const lose = () => stores.connections.markLost({ current, reason: 'refused' });
@@ -310,7 +310,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       const FOREVER = 10 * MINUTE;
       const changes: { what: string; change: (current: Connection) => Promise<unknown> }[] = [
         { what: 'the next token set', change: current => finish(current) },
-        { what: 'trouble', change: current => postpone(current, 'one', MINUTE) },
+        { what: 'a failure', change: current => postpone(current, 'one', MINUTE) },
         { what: 'the loss', change: current => stores.connections.markLost({ current, reason: 'refused' }) },
         { what: 'the removal', change: current => stores.connections.remove(current) },
         {
@@ -322,11 +322,11 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
         },
         { what: 'connecting again', change: ({ subject }) => connect(stores, subject) },
       ];
-      test.each(changes)('are woken by $what', async ({ change }) => {
+      test.each(changes)('waiting callers are woken by $what', async ({ change }) => {
         const person = somebody();
         using watch = stores.notifier.watch(connectionIdFor(person));
         const current = await connect(stores, person);
-        // The one announcement there was; from here on only the change can end the wait.
+        // The only earlier wake-up. From here on only the change can end the wait.
         await watch.next(FOREVER);
         await begin(current, 'one');
         const waiting = watch.next(FOREVER);
@@ -335,7 +335,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       });
     });
 
-    test('a refresh of one connection leaves the others of the person alone', async () => {
+    test('a refresh does not change the other connections of the user', async () => {
       const first = await connected();
       const other = await connect(
         stores,
@@ -344,7 +344,7 @@ export function describeRefresh(name: string, makeStores: MakeStores): void {
       );
       await begin(first);
       await finished(first);
-      expect(await begin(other)).toEqual({ result: 'begun', connection: other, troubles: 0 });
+      expect(await begin(other)).toEqual({ result: 'begun', connection: other, failures: 0 });
     });
   });
 }

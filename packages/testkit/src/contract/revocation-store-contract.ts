@@ -29,13 +29,13 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       return revocation;
     }
 
-    /** Claims of this test only: others may have people in the same shard. */
+    /** Claims of this test only. Other tests may have users in the same shard. */
     async function claim(of: Subject, limit = 1_000) {
       const claimed = await stores.revocations.claim(shardFor(of), { limit, leaseMs: LEASE_MS });
       return claimed.filter(({ subject }) => subject.subject === of.subject);
     }
 
-    test('is due at once and claimed with everything that was given', async () => {
+    test('a revocation is due immediately and is claimed with all its members', async () => {
       const person = somebody();
       const revocation = await added(person, { resource: 'https://api.example.com' });
       const plain = await added(person);
@@ -48,7 +48,7 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       expect(claimed.find(({ revocationId }) => revocationId === plain.revocationId)).not.toHaveProperty('resource');
     });
 
-    test('adding it again changes nothing', async () => {
+    test('adding a revocation again changes nothing', async () => {
       const revocation = await added();
       await claim(revocation.subject);
       await stores.revocations.add({ ...revocation, sealedTokens: 'others' });
@@ -57,7 +57,7 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       expect(await claim(revocation.subject)).toMatchObject([{ sealedTokens: 'sealed-tokens', attempts: 2 }]);
     });
 
-    test('is claimed by one of many, each time its lease is over', async () => {
+    test('one of many concurrent callers claims a revocation each time its lease expires', async () => {
       const { subject } = await added();
       for (const attempts of [1, 2]) {
         const claims = (await crowd(() => claim(subject))).flat();
@@ -68,7 +68,7 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       }
     });
 
-    test('is claimed by its id by one of many, and by nobody else meanwhile', async () => {
+    test('only one of many concurrent callers claims a revocation by its id', async () => {
       const { subject, revocationId } = await added();
       const claims = await crowd(() => stores.revocations.claimOne(revocationId, LEASE_MS));
       expect(claims.filter(found => found !== undefined)).toMatchObject([{ revocationId, attempts: 1 }]);
@@ -78,9 +78,9 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       expect(await stores.revocations.claimOne(revocationId, LEASE_MS)).toBeUndefined();
     });
 
-    test('of those that are due, those that waited longest come first, and no more than asked for', async () => {
+    test('claims the oldest due revocations first, up to the limit', async () => {
       const person = somebody();
-      // Out of the way with what other tests have left in this shard.
+      // Claims revocations that other tests have left in this shard.
       await stores.revocations.claim(shardFor(person), { limit: 1_000, leaseMs: 60 * MINUTE });
       const first = await added(person);
       stores.clock.advance(1);
@@ -93,13 +93,13 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       const ids = async (limit: number) =>
         (await stores.revocations.claim(shard, { limit, leaseMs: LEASE_MS })).map(({ revocationId }) => revocationId);
       expect(await ids(1)).toEqual([second.revocationId]);
-      // What is claimed takes nobody's place.
+      // A claimed revocation does not count against the limit.
       expect(await ids(1)).toEqual([third.revocationId]);
       expect(await ids(10)).toEqual([first.revocationId]);
       expect(await ids(10)).toEqual([]);
     });
 
-    test('that is postponed is not due before; by its id it can be claimed all the same', async () => {
+    test('a postponed revocation is not due before its time, but can be claimed by its id', async () => {
       const { subject, revocationId } = await added();
       await claim(subject);
       await stores.revocations.postpone(revocationId, 10 * MINUTE);
@@ -111,7 +111,7 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       expect(await claim(subject)).toMatchObject([{ revocationId, attempts: 3 }]);
     });
 
-    test('that is finished is gone; finishing or postponing it again is harmless', async () => {
+    test('a finished revocation is removed; finishing or postponing it again is harmless', async () => {
       const { subject, revocationId } = await added();
       await claim(subject);
       await stores.revocations.finish(revocationId);
@@ -122,7 +122,7 @@ export function describeRevocationStore(name: string, makeStores: MakeStores): v
       expect(await stores.revocations.claimOne(revocationId, LEASE_MS)).toBeUndefined();
     });
 
-    test('an unknown one is nothing', async () => {
+    test('returns nothing for an unknown revocation', async () => {
       const { revocationId } = revocationOf();
       expect(await stores.revocations.claimOne(revocationId, LEASE_MS)).toBeUndefined();
       expect(await stores.revocations.claim(shardIn(revocationId), { limit: 0, leaseMs: LEASE_MS })).toEqual([]);

@@ -21,13 +21,13 @@ import {
 export const MINUTE = 60_000;
 export const TTL_MS = 10 * MINUTE;
 
-/** A quota that no suite reaches. */
+/** A quota that no suite exhausts. */
 export const AMPLE: StorageQuota = { records: 1e9, bytes: 1e12 };
 
 export const operation = () => newOperationId(systemEntropy);
 export const secretDigest = () => digestOf(operation());
 
-/** Somebody nobody else in the suite is. */
+/** Returns a subject that no other test uses. */
 export function somebody(): Subject {
   return { issuer: 'https://id.example.com', subject: `user-${operation()}` };
 }
@@ -35,11 +35,11 @@ export function somebody(): Subject {
 export const shardFor = shardOf;
 export const browserSessionIdOf = (subject: Subject) => newBrowserSessionId(shardOf(subject), systemEntropy);
 
-/** The connection that answers the ask of a person. */
+/** The connection that answers a user's request. */
 export const connectionIdFor = (subject: Subject) =>
   connectionIdOf({ owner: 'issue-tracker', subject, provider: 'github' });
 
-/** An ask of a person, with everything optional left out. */
+/** A request for a user, without optional members. */
 export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): CreateElicitation {
   return {
     elicitation: {
@@ -60,7 +60,7 @@ export function ask(subject: Subject, change: Partial<CreateElicitation> = {}): 
   };
 }
 
-/** The same ask of another MCP server. */
+/** The same request from another MCP server. */
 export function from(mcpServerId: string, request: CreateElicitation): CreateElicitation {
   return { ...request, elicitation: { ...request.elicitation, mcpServerId } };
 }
@@ -91,20 +91,20 @@ export function oneTimeFor(elicitationId: ElicitationId, digest = secretDigest()
   };
 }
 
-/** Creates an elicitation and insists on it. */
+/** Creates an elicitation, and throws if the store does not. */
 export async function created(elicitations: ElicitationStore, request: CreateElicitation): Promise<Elicitation> {
   const result = await elicitations.create(request);
   if (result.result !== 'created') throw new Error(`Expected an elicitation, got ${result.result}.`);
   return result.elicitation;
 }
 
-/** One move as its parts; `then` is a fresh operation unless it is named. */
+/** The members of one transition. `then` uses a new operation id unless one is given. */
 export type Move = Omit<TransitionElicitation, 'current' | 'operationId'>;
 
 export const engage: Move = { events: ['engage'], next: { status: 'active', attempt: 'attempt-1' } };
 export const decline: Move = { events: ['decline'], next: { status: 'declined' } };
 export const declineAtOnce: Move = { events: ['engage', 'decline'], next: { status: 'declined' } };
-export const retry: Move = { events: ['retry'], next: { status: 'pending', trouble: 'provider_denied' } };
+export const retry: Move = { events: ['retry'], next: { status: 'pending', retryReason: 'provider_denied' } };
 export const hold: Move = { events: ['hold'], next: { status: 'verifying', attempt: 'verification-1' } };
 export const widen: Move = { events: ['widen'], next: { status: 'pending', scopes: ['admin', 'repo'] } };
 export const cancel: Move = { events: ['cancel'], next: { status: 'cancelled' } };
@@ -121,7 +121,7 @@ export function complete(elicitation: Elicitation): Move {
   };
 }
 
-/** Makes moves one after another and insists on each. */
+/** Applies transitions one after another, and throws if one is not applied. */
 export async function moved(
   elicitations: ElicitationStore,
   start: Elicitation,
@@ -136,7 +136,7 @@ export async function moved(
   return current;
 }
 
-/** What a refresh brings, under an operation of its own. */
+/** The result of a refresh, under a new operation id. */
 export function renewed(sealedTokens = 'renewed', change: Partial<RefreshedTokens> = {}) {
   const tokens: RefreshedTokens = {
     ...{ sealedTokens, scopes: ['repo'], refreshable: true, accessTokenExpiresAt: Date.UTC(2031, 0, 1) },

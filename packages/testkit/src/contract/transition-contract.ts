@@ -1,4 +1,4 @@
-import { eventOf, shardIn, transitionEvents } from '@postern/elicitation';
+import { eventOf, shardIn, transitions } from '@postern/elicitation';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ContractStores, CROWD, crowd, type MakeStores } from './contract-stores.ts';
 import {
@@ -23,7 +23,7 @@ import {
   widen,
 } from './samples.ts';
 
-/** ElicitationStore.transition and due: one commit per version, in time, with all of its effects or none. */
+/** ElicitationStore.transition and due: one commit per version, in time, with all its effects or none. */
 export function describeTransition(name: string, makeStores: MakeStores): void {
   describe(`${name}: transition`, () => {
     let stores: ContractStores;
@@ -39,7 +39,11 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
 
     test.each<{ path: string; moves: Move[]; expected: object }>([
       { path: 'engage', moves: [engage], expected: { status: 'active', attempt: 'attempt-1' } },
-      { path: 'engage, retry', moves: [engage, retry], expected: { status: 'pending', trouble: 'provider_denied' } },
+      {
+        path: 'engage, retry',
+        moves: [engage, retry],
+        expected: { status: 'pending', retryReason: 'provider_denied' },
+      },
       { path: 'engage, retry, engage', moves: [engage, retry, engage], expected: { status: 'active' } },
       { path: 'engage, hold', moves: [engage, hold], expected: { status: 'verifying', attempt: 'verification-1' } },
       { path: 'engage, hold, fail', moves: [engage, hold, fail], expected: { status: 'failed' } },
@@ -63,13 +67,13 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(ids).toEqual(Array.from({ length: end.version }, (_, n) => eventOf({ ...end, version: n + 1 }).eventId));
     });
 
-    test('what belongs to one status only does not outlive it', async () => {
-      expect(await at(engage, retry, engage)).not.toHaveProperty('trouble');
+    test('drops members of a status when the status changes', async () => {
+      expect(await at(engage, retry, engage)).not.toHaveProperty('retryReason');
       expect(await at(engage, retry)).not.toHaveProperty('attempt');
       expect(await at(engage, cancel)).not.toHaveProperty('attempt');
     });
 
-    test('each event names its version, status and origin', async () => {
+    test('each event contains its version, status and origin', async () => {
       const elicitation = await at(engage, cancel);
       expect(await announced(elicitation.elicitationId)).toEqual(
         (['pending', 'active', 'cancelled'] as const).map((status, n) => ({
@@ -89,11 +93,11 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(completed).toMatchObject({ status: 'completed', outcome: { connectionId: connection.connectionId } });
       expect(await stores.elicitations.read(active.elicitationId)).toEqual(completed);
       const now = stores.clock.now();
-      const stored = { ...connection, layout: 1, generation: 1, createdAt: now, updatedAt: now };
+      const stored = { ...connection, generation: 1, createdAt: now, updatedAt: now };
       expect(await stores.connections.read(connection.connectionId)).toEqual(stored);
     });
 
-    test('a move decided on an older version is a conflict without any effect', async () => {
+    test('a transition from an older version is a conflict without effects', async () => {
       const first = await pending();
       const active = await moved(stores.elicitations, first, engage);
       const record = oneTimeFor(first.elicitationId);
@@ -111,7 +115,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await announced(first.elicitationId)).toHaveLength(2);
     });
 
-    test('a repeat of the last move under its operation succeeds and changes nothing', async () => {
+    test('a repeat of the last transition under its operation succeeds without a change', async () => {
       const active = await at(engage);
       const move = { current: active, operationId: operation(), ...complete(active) };
       const first = await stores.elicitations.transition(move);
@@ -122,30 +126,33 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.connections.read(connectionId)).toMatchObject({ generation: 1 });
     });
 
-    test('an elicitation that does not exist is missing', async () => {
+    test('reports an unknown elicitation as missing', async () => {
       const current = { ...(await pending()), elicitationId: ask(somebody()).elicitation.elicitationId };
       expect(await stores.elicitations.transition({ current, operationId: operation(), ...engage })).toEqual({
         result: 'missing',
       });
     });
 
-    test.each(transitionEvents)('nothing leads out of an end: %s', async event => {
-      const current = await at(cancel);
-      const move = { current, operationId: operation(), events: [event], next: { status: 'expired' } } as const;
-      await expect(stores.elicitations.transition(move)).rejects.toMatchObject({ code: 'illegal_transition' });
-      expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
-    });
+    test.each([...new Set(transitions.map(({ event }) => event))])(
+      'no event leads out of a terminal status: %s',
+      async event => {
+        const current = await at(cancel);
+        const move = { current, operationId: operation(), events: [event], next: { status: 'expired' } } as const;
+        await expect(stores.elicitations.transition(move)).rejects.toMatchObject({ code: 'illegal_transition' });
+        expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
+      },
+    );
 
-    test('scopes that come otherwise than by widening are refused', async () => {
+    test('refuses scopes in any event except widening', async () => {
       const current = await at(engage);
       const move = { current, operationId: operation(), ...retry, next: widen.next };
       await expect(stores.elicitations.transition(move)).rejects.toMatchObject({ code: 'illegal_transition' });
       expect(await stores.elicitations.read(current.elicitationId)).toEqual(current);
     });
 
-    test('coming back says why and what was missing, until the next attempt', async () => {
+    test('a retry stores its reason and the missing scopes until the next attempt', async () => {
       const active = await moved(stores.elicitations, await pending(), engage);
-      const next = { status: 'pending', trouble: 'fewer_scopes', missing: ['repo'] } as const;
+      const next = { status: 'pending', retryReason: 'fewer_scopes', missing: ['repo'] } as const;
       const back = await moved(stores.elicitations, active, { events: ['retry'], next });
       expect(back).toMatchObject(next);
       expect(await stores.elicitations.read(back.elicitationId)).toEqual(back);
@@ -154,7 +161,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(back.elicitationId)).toEqual(again);
     });
 
-    test('widening keeps everything else of what is asked but the name of the tool, and the trouble it is given', async () => {
+    test('widening keeps the rest of the request and the given retry reason, and drops the name of the tool', async () => {
       const plain = ask(somebody());
       const asked = { ...plain.elicitation.request, resource: 'https://api.example.com', expectedAccount: '583231' };
       const start = await created(stores.elicitations, {
@@ -166,18 +173,18 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
         },
       });
       const scopes = ['admin', 'gist', 'repo'];
-      const next = { status: 'pending', scopes, trouble: 'provider_denied' } as const;
+      const next = { status: 'pending', scopes, retryReason: 'provider_denied' } as const;
       const widened = await moved(stores.elicitations, start, { events: ['widen'], next });
       const requestedBy = { mcpClient: 'Example' };
       expect(widened).toEqual({
-        ...{ ...start, version: 2, trouble: 'provider_denied', requestedBy },
+        ...{ ...start, version: 2, retryReason: 'provider_denied', requestedBy },
         request: { ...asked, scopes },
       });
       expect(await stores.elicitations.read(start.elicitationId)).toEqual(widened);
       expect(await stores.elicitations.create(ask(start.subject))).toMatchObject({ result: 'open' });
     });
 
-    test('of many that widen one version, one is applied; a person who agrees comes before or after it', async () => {
+    test("applies one of many concurrent widenings of a version, before or after the user's consent", async () => {
       const current = await pending();
       const results = await crowd(nth =>
         stores.elicitations.transition({
@@ -194,7 +201,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await stores.elicitations.read(current.elicitationId)).toEqual(winner?.elicitation);
     });
 
-    test('events that lead elsewhere than the next status are refused', async () => {
+    test('refuses events that do not lead to the next status', async () => {
       const current = await pending();
       const move = { current, operationId: operation(), events: ['engage'], next: { status: 'completed' } } as never;
       await expect(stores.elicitations.transition(move)).rejects.toMatchObject({ code: 'illegal_transition' });
@@ -220,7 +227,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await moved(stores.elicitations, current, expire)).toMatchObject({ status: 'expired' });
     });
 
-    test('completing is untimely from expiresAt on, and leaves no connection', async () => {
+    test('refuses a completion from expiresAt on, and stores no connection', async () => {
       for (const current of [await at(engage), await at(engage, hold)]) {
         stores.clock.set(current.expiresAt);
         const late = { current, operationId: operation(), ...complete(current) };
@@ -238,7 +245,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await moved(stores.elicitations, late, fail)).toMatchObject({ status: 'failed' });
     });
 
-    test('of many moves from one version, exactly one is applied', async () => {
+    test('applies exactly one of many concurrent transitions from one version', async () => {
       const current = await at(engage);
       const moves = [complete(current), cancel, decline, fail, retry];
       const results = await crowd(nth =>
@@ -252,7 +259,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(await announced(current.elicitationId)).toHaveLength(3);
     });
 
-    test('a move can bring the end nearer, never further away', async () => {
+    test('a transition can shorten the lifetime, but never extend it', async () => {
       const active = await moved(stores.elicitations, await created(stores.elicitations, ask(somebody())), engage);
       const shard = shardIn(active.elicitationId);
       const isDue = async () => (await stores.elicitations.due(shard, 1_000)).includes(active.elicitationId);
@@ -270,7 +277,7 @@ export function describeTransition(name: string, makeStores: MakeStores): void {
       expect(longHeld.expiresAt).toBe(other.expiresAt);
     });
 
-    test('lists what is due: not ended, over, oldest first, no more than asked for', async () => {
+    test('lists expired elicitations that have not ended, oldest first, up to the limit', async () => {
       const person = somebody();
       const shard = shardIn(ask(person).elicitation.elicitationId);
       const make = (nth: number) =>

@@ -1,1 +1,1 @@
-export { createMemoryStores, type MemoryStores, type MemoryStoresOptions } from './memory-stores.ts';
+export { createMemoryStores } from './memory-stores.ts';

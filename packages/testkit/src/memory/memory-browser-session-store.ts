@@ -1,10 +1,9 @@
-import {
-  type BrowserSession,
-  type BrowserSessionId,
-  type BrowserSessionStore,
-  type Clock,
-  type NewBrowserSession,
-  RECORD_LAYOUT,
+import type {
+  BrowserSession,
+  BrowserSessionId,
+  BrowserSessionStore,
+  Clock,
+  NewBrowserSession,
 } from '@postern/elicitation';
 
 export class MemoryBrowserSessionStore implements BrowserSessionStore {
@@ -20,7 +19,7 @@ export class MemoryBrowserSessionStore implements BrowserSessionStore {
     lifetime: { readonly idleMs: number; readonly absoluteMs: number },
   ): Promise<BrowserSession> {
     const now = this.#now();
-    const created = { ...session, layout: RECORD_LAYOUT, createdAt: now, endsAt: now + lifetime.absoluteMs } as const;
+    const created = { ...session, createdAt: now, endsAt: now + lifetime.absoluteMs } as const;
     this.#rows.set(session.id, { session: created, idleMs: lifetime.idleMs, idleUntil: now + lifetime.idleMs });
     return created;
   }

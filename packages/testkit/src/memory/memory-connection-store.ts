@@ -5,11 +5,11 @@ import {
   type ConnectionId,
   type ConnectionStore,
   type ConnectionUse,
+  definedOnly,
   isSameSubject,
   isUseNoted,
   type LossReason,
   type NewConnection,
-  RECORD_LAYOUT,
   type RefreshedTokens,
   type RevocationId,
   type Subject,
@@ -23,7 +23,7 @@ import type { MemoryRevocationStore } from './memory-revocation-store.ts';
 interface Row {
   connection: Connection;
   lease?: { readonly holder: string; readonly endsAt: number };
-  trouble?: { readonly count: number; readonly endsAt: number };
+  backOff?: { readonly count: number; readonly endsAt: number };
   refreshedBy?: string;
 }
 
@@ -33,7 +33,7 @@ export interface MemoryConnectionStoreDeps {
   readonly revocations: MemoryRevocationStore;
 }
 
-/** The connection port in one process. Atomic because every verb runs without awaiting anything. */
+/** The connection port in one process. Atomic, because no verb awaits anything. */
 export class MemoryConnectionStore implements ConnectionStore {
   readonly #deps: MemoryConnectionStoreDeps;
   readonly #rows = new Map<ConnectionId, Row>();
@@ -46,12 +46,11 @@ export class MemoryConnectionStore implements ConnectionStore {
     return this.#rows.get(connectionId)?.connection;
   }
 
-  /** What the move that completes an elicitation brings. */
+  /** Called by the transition that completes an elicitation. */
   put(connection: NewConnection, now: number): void {
     const earlier = this.get(connection.connectionId);
     this.#store({
       ...connection,
-      layout: RECORD_LAYOUT,
       generation: (earlier?.generation ?? 0) + 1,
       ...(earlier?.lastUse === undefined ? {} : { lastUse: earlier.lastUse }),
       createdAt: earlier?.createdAt ?? now,
@@ -78,15 +77,15 @@ export class MemoryConnectionStore implements ConnectionStore {
     const now = this.#deps.now();
     const row = this.#row(p.current);
     if (row === undefined) return { result: 'missing' };
-    const { connection, lease, trouble } = row;
+    const { connection, lease, backOff } = row;
     if (connection.generation !== p.current.generation || connection.lost !== undefined)
       return { result: 'superseded', connection };
     if (lease !== undefined && lease.holder !== p.holder && lease.endsAt > now)
       return { result: 'held', retryAfterMs: lease.endsAt - now };
-    if (trouble !== undefined && trouble.endsAt > now)
-      return { result: 'postponed', retryAfterMs: trouble.endsAt - now };
+    if (backOff !== undefined && backOff.endsAt > now)
+      return { result: 'postponed', retryAfterMs: backOff.endsAt - now };
     row.lease = { holder: p.holder, endsAt: now + p.leaseMs };
-    return { result: 'begun', connection, troubles: trouble?.count ?? 0 };
+    return { result: 'begun', connection, failures: backOff?.count ?? 0 };
   }
 
   async finishRefresh(p: {
@@ -106,7 +105,7 @@ export class MemoryConnectionStore implements ConnectionStore {
       sealedTokens,
       scopes,
       refreshable,
-      ...(accessTokenExpiresAt === undefined ? {} : { accessTokenExpiresAt }),
+      ...definedOnly({ accessTokenExpiresAt }),
       updatedAt: this.#deps.now(),
     };
     this.#store(connection, p.operationId);
@@ -121,7 +120,7 @@ export class MemoryConnectionStore implements ConnectionStore {
     const row = this.#row(p.current);
     if (row?.connection.generation !== p.current.generation || row.lease?.holder !== p.holder) return;
     delete row.lease;
-    row.trouble = { count: (row.trouble?.count ?? 0) + 1, endsAt: this.#deps.now() + p.delayMs };
+    row.backOff = { count: (row.backOff?.count ?? 0) + 1, endsAt: this.#deps.now() + p.delayMs };
     this.#deps.notifier.wake(p.current.connectionId);
   }
 
@@ -136,7 +135,7 @@ export class MemoryConnectionStore implements ConnectionStore {
     return { result: 'stored', connection: lost };
   }
 
-  async noteUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
+  async recordUse(p: { readonly connectionId: ConnectionId; readonly use: ConnectionUse }): Promise<void> {
     const now = this.#deps.now();
     const row = this.#rows.get(p.connectionId);
     if (row === undefined || isUseNoted(row.connection, p.use, now)) return;
@@ -158,14 +157,14 @@ export class MemoryConnectionStore implements ConnectionStore {
     return connection;
   }
 
-  /** A token set, or its loss: leases and troubles of the one before are over. */
+  /** Stores a token set, or its loss, and drops the lease and the back-off of the previous one. */
   #store(connection: Connection, refreshedBy?: string | undefined): void {
     const { connectionId } = connection;
-    this.#rows.set(connectionId, { connection, ...(refreshedBy === undefined ? {} : { refreshedBy }) });
+    this.#rows.set(connectionId, { connection, ...definedOnly({ refreshedBy }) });
     this.#deps.notifier.wake(connectionId);
   }
 
-  /** Undefined also where the person has connected anew since. */
+  /** Also undefined if the user has reconnected since. */
   #row({ connectionId, createdAt }: TokenSetOf): Row | undefined {
     const row = this.#rows.get(connectionId);
     return row?.connection.createdAt === createdAt ? row : undefined;

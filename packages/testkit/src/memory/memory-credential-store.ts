@@ -6,11 +6,10 @@ import {
   isSameSubject,
   isUseNoted,
   type NewCredential,
-  RECORD_LAYOUT,
   type Subject,
 } from '@postern/elicitation';
 
-/** The credential port in one process. Atomic because every verb runs without awaiting anything. */
+/** The credential port in one process. Atomic, because no verb awaits anything. */
 export class MemoryCredentialStore implements CredentialStore {
   readonly #now: Clock;
   readonly #rows = new Map<CredentialId, Credential>();
@@ -23,12 +22,11 @@ export class MemoryCredentialStore implements CredentialStore {
     return this.#rows.get(credentialId);
   }
 
-  /** What the move that completes an elicitation brings. */
+  /** Called by the transition that completes an elicitation. */
   put(credential: NewCredential, now: number): void {
     const earlier = this.get(credential.credentialId);
     this.#rows.set(credential.credentialId, {
       ...credential,
-      layout: RECORD_LAYOUT,
       generation: (earlier?.generation ?? 0) + 1,
       ...(earlier?.lastUse === undefined ? {} : { lastUse: earlier.lastUse }),
       createdAt: earlier?.createdAt ?? now,
@@ -46,7 +44,7 @@ export class MemoryCredentialStore implements CredentialStore {
       .sort((a, b) => a.createdAt - b.createdAt || (a.credentialId < b.credentialId ? -1 : 1));
   }
 
-  async noteUse({ credentialId, use }: Parameters<CredentialStore['noteUse']>[0]): Promise<void> {
+  async recordUse({ credentialId, use }: Parameters<CredentialStore['recordUse']>[0]): Promise<void> {
     const now = this.#now();
     const credential = this.get(credentialId);
     if (credential === undefined || isUseNoted(credential, use, now)) return;

@@ -1,11 +1,11 @@
 import {
+  applyTransition,
   assertTransition,
   type Clock,
   type ConnectionId,
   type CreateElicitation,
   type CreateResult,
   type CredentialId,
-  committed,
   DomainError,
   type Elicitation,
   type ElicitationEvent,
@@ -19,7 +19,6 @@ import {
   isUnredeemed,
   type OverQuota,
   paymentIn,
-  RECORD_LAYOUT,
   type RedeemElicitation,
   type RedeemResult,
   type SeenAnswer,
@@ -33,6 +32,7 @@ import {
 import type { MemoryConnectionStore } from './memory-connection-store.ts';
 import type { MemoryCredentialStore } from './memory-credential-store.ts';
 import type { MemoryEventOutbox } from './memory-event-outbox.ts';
+import type { MemoryIdempotencyStore } from './memory-idempotency-store.ts';
 import type { Charge, MemoryLedger } from './memory-ledger.ts';
 import type { MemoryNotifier } from './memory-notifier.ts';
 import { type MemoryOneTimeStore, SPENT_MS } from './memory-one-time-store.ts';
@@ -44,7 +44,7 @@ interface Row {
   readonly createdBy: string;
   movedBy?: string;
   keepUntil: number;
-  /** When it is due, where that was put off. */
+  /** Due time, if it was postponed. */
   dueAt?: number;
   sealedResult?: string;
   redemption?: string;
@@ -61,22 +61,23 @@ export interface MemoryElicitationStoreDeps {
   readonly payments: MemoryPaymentStore;
   readonly outbox: MemoryEventOutbox;
   readonly ledger: MemoryLedger;
+  readonly idempotency: MemoryIdempotencyStore;
 }
 
-/** Beside the text of a record. The second also for what it grows by without asking. */
+/** Charged in addition to the text of a record. The second value also covers growth that is never refused. */
 const RECORD_BYTES = 1_280;
 const RESERVED_BYTES = 2_048;
 
-/** As many open elicitations of one person as are listed. */
+/** Maximum number of open elicitations listed for one user. */
 const LISTED = 100;
 
-/** The elicitation port in one process. Atomic because every verb runs without awaiting anything. */
+/** The elicitation port in one process. Atomic, because no verb awaits anything. */
 export class MemoryElicitationStore implements ElicitationStore {
-  /** Announced so far, oldest first. */
+  /** Events so far, oldest first. */
   readonly events: ElicitationEvent[] = [];
   readonly #deps: MemoryElicitationStoreDeps;
   readonly #rows = new Map<ElicitationId, Row>();
-  /** The newest elicitation of each ask. */
+  /** The newest elicitation of each request. */
   readonly #open = new Map<string, ElicitationId>();
   readonly #limits = new Map<string, { count: number; readonly endsAt: number }>();
 
@@ -86,8 +87,16 @@ export class MemoryElicitationStore implements ElicitationStore {
 
   async create(request: CreateElicitation): Promise<CreateResult> {
     const now = this.#deps.now();
-    const { elicitation, seen, coalescingDigest, subjectLimit } = request;
+    const { elicitation, seen, coalescingDigest, subjectLimit, idempotencyKey } = request;
     const { elicitationId } = elicitation;
+
+    const earlier = idempotencyKey && this.#deps.idempotency.find(idempotencyKey);
+    if (earlier) {
+      const { fingerprint, answer } = earlier;
+      if (fingerprint !== idempotencyKey.fingerprint) return { result: 'key_reused' };
+      if (typeof answer === 'string') return { result: 'replayed', response: answer };
+      return { result: answer.elicitationId === elicitationId ? 'created' : 'repeated', elicitation: answer };
+    }
 
     const made = this.#row(elicitationId);
     if (made) {
@@ -112,13 +121,13 @@ export class MemoryElicitationStore implements ElicitationStore {
     const expiresAt = now + request.ttlMs;
     const shard = shardIn(elicitationId);
     const endsAt = expiresAt + this.#deps.retentionMs;
-    const charge = { id: elicitationId, endsAt, bytes: sizeOf(elicitation) + RESERVED_BYTES };
-    const overQuota = this.#deps.ledger.admit(shard, elicitation.mcpServerId, charge, request.quota);
+    const charges: Charge[] = [{ id: elicitationId, endsAt, bytes: sizeOf(elicitation) + RESERVED_BYTES }];
+    if (idempotencyKey) charges.push(this.#deps.idempotency.chargeFor(idempotencyKey));
+    const overQuota = this.#deps.ledger.admit(shard, elicitation.mcpServerId, charges, request.quota);
     if (overQuota) return overQuota;
     this.#limits.set(limitKey, { count: window.count + 1, endsAt: window.endsAt });
     const created: Elicitation = {
       ...elicitation,
-      layout: RECORD_LAYOUT,
       version: 1,
       status: 'pending',
       createdAt: now,
@@ -131,6 +140,7 @@ export class MemoryElicitationStore implements ElicitationStore {
       keepUntil: endsAt,
     });
     this.#open.set(coalescingDigest, elicitationId);
+    if (idempotencyKey) this.#deps.idempotency.set(idempotencyKey, created);
     this.#announce(created);
     return { result: 'created', elicitation: created };
   }
@@ -154,7 +164,9 @@ export class MemoryElicitationStore implements ElicitationStore {
       return { result: 'untimely', current: stored };
 
     const expiresAt = Math.min(stored.expiresAt, now + (request.expiresWithinMs ?? Number.POSITIVE_INFINITY));
-    const moved = committed(request, { now, expiresAt });
+    const moved = applyTransition(request, { now, expiresAt });
+    const overLimit = this.#count(request);
+    if (overLimit) return overLimit;
     const overQuota = this.#charge(request, moved, now);
     if (overQuota) return overQuota;
     row.elicitation = moved;
@@ -217,18 +229,18 @@ export class MemoryElicitationStore implements ElicitationStore {
     return row && row.keepUntil > this.#deps.now() ? row : undefined;
   }
 
-  /** Reported before anything that is open, unless the caller has seen it. */
+  /** Reported before any open elicitation, unless the caller has seen it. */
   #answerOf({ answeredBy, seen }: CreateElicitation): CreateResult | undefined {
     if (answeredBy === undefined) return undefined;
     if (isConnectionId(answeredBy)) {
       const connection = this.#deps.connections.get(answeredBy);
-      return connection && !isSeen(connection, seen.answer) ? { result: 'connected', connection } : undefined;
+      return connection && !isSeen(connection, seen.answer) ? { result: 'existing_connection', connection } : undefined;
     }
     const credential = this.#deps.credentials.get(answeredBy);
-    return credential && !isSeen(credential, seen.answer) ? { result: 'kept', credential } : undefined;
+    return credential && !isSeen(credential, seen.answer) ? { result: 'existing_credential', credential } : undefined;
   }
 
-  /** What may have been paid is not forgotten before somebody has found out. */
+  /** The user may have paid, so the elicitation is kept until the payment status is known. */
   #keptUntil(elicitation: Elicitation, now: number): number {
     if (isCharging(elicitation)) return Number.POSITIVE_INFINITY;
     return (isTerminal(elicitation) ? now : Math.max(elicitation.expiresAt, now)) + this.#deps.retentionMs;
@@ -256,6 +268,21 @@ export class MemoryElicitationStore implements ElicitationStore {
     return ledger.charge(shard, mcpServerId, charges, Boolean(isAdding));
   }
 
+  /** Transitions of payments are never refused for the quota, so an amount counted here is committed. */
+  #count({ current, next, countWithin }: TransitionElicitation): TransitionResult | undefined {
+    const { elicitationId, request, mcpServerId, subject } = current;
+    if (request.kind !== 'payment') return undefined;
+    const { currency, minorUnits } = request.terms.amount;
+    const of = { mcpServerId, subject, currency };
+    if (countWithin !== undefined) {
+      const spent = this.#deps.payments.count(of, { elicitationId, minorUnits }, countWithin);
+      return spent === undefined ? undefined : { result: 'over_daily_limit', spent };
+    }
+    const isPaidOrMayBe = next.status === 'completed' || (next.status === 'active' && next.approval !== undefined);
+    if (isCharging(current) && !isPaidOrMayBe) this.#deps.payments.release(of, elicitationId);
+    return undefined;
+  }
+
   #announce(elicitation: Elicitation): void {
     const event = eventOf(elicitation);
     this.events.push(event);
@@ -274,7 +301,7 @@ function isConnectionId(id: ConnectionId | CredentialId): id is ConnectionId {
   return id.startsWith('cn_');
 }
 
-/** Whether the same ask meets this one instead of asking again. */
+/** Whether a repeated request returns this elicitation instead of a new one. */
 function isMet(elicitation: Elicitation, now: number): boolean {
   if (isTerminal(elicitation)) return isUnredeemed(elicitation);
   return elicitation.expiresAt > now || isCharging(elicitation);

@@ -24,7 +24,7 @@ interface Feed {
   readonly carried: Map<Shard, string>;
 }
 
-/** The feeds of all MCP servers in one process. Atomic because every verb runs without awaiting anything. */
+/** The feeds of all MCP servers in one process. Atomic, because no verb awaits anything. */
 export class MemoryEventFeed implements EventFeed {
   readonly #now: Clock;
   readonly #notifier: MemoryNotifier;
@@ -58,7 +58,7 @@ export class MemoryEventFeed implements EventFeed {
     return this.#notifier.watch(`feed:${mcpServerId}`);
   }
 
-  /** The other half of `MemoryEventOutbox.carry`. */
+  /** The second half of `MemoryEventOutbox.carry`. */
   add(mcpServerId: string, entries: readonly OutboxEntry[]): number {
     const feed = this.#feed(mcpServerId);
     const now = this.#now();

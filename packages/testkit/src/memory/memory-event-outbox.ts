@@ -10,7 +10,7 @@ import {
 } from '@postern/elicitation';
 import type { MemoryEventFeed } from './memory-event-feed.ts';
 
-/** The outboxes of all shards in one process. Nothing of them is ever dropped. */
+/** The outboxes of all shards in one process. They never drop an entry. */
 export class MemoryEventOutbox implements EventOutbox {
   readonly #now: Clock;
   readonly #feed: MemoryEventFeed;
@@ -24,7 +24,7 @@ export class MemoryEventOutbox implements EventOutbox {
     this.#feed = p.feed;
   }
 
-  /** Part of the commit. */
+  /** Called within the commit. */
   append(event: ElicitationEvent): void {
     const shard = shardIn(event.elicitationId);
     const occurredAt = this.#now();

@@ -3,13 +3,13 @@ import { type Clock, type OverQuota, type Shard, type StorageQuota, shareOf } fr
 const HOUR_MS = 3_600_000;
 
 export interface Charge {
-  /** Replaces what was charged under this id before. */
+  /** Replaces the earlier charge of this id. */
   readonly id: string;
   readonly endsAt: number;
   readonly bytes: number;
 }
 
-/** What is stored for each MCP server in each shard, until the hour after its expiry. Bytes are about those of Redis. */
+/** The records of each MCP server in each shard, until the hour after their expiry. Sizes approximate those of Redis. */
 export class MemoryLedger {
   readonly #now: Clock;
   readonly #charges = new Map<string, Map<string, Omit<Charge, 'id'>>>();
@@ -23,22 +23,18 @@ export class MemoryLedger {
     return this.#kept(shard, mcpServerId).get(id)?.bytes ?? 0;
   }
 
-  /** New records, within seven eighths of the share: the rest is for what people answer. All or nothing. */
-  admit(shard: Shard, mcpServerId: string, charge: Charge, quota: StorageQuota): OverQuota | undefined {
+  /** Charges new records, up to seven eighths of the share; the rest is for the users' answers. All or nothing. */
+  admit(shard: Shard, mcpServerId: string, charges: readonly Charge[], quota: StorageQuota): OverQuota | undefined {
     const share = shareOf(quota);
-    const refused = this.#charge(shard, mcpServerId, [charge], { share, eighths: 7 });
+    const refused = this.#charge(shard, mcpServerId, charges, { share, eighths: 7 });
     if (!refused) this.#shares.set(scopeOf(shard, mcpServerId), share);
     return refused;
   }
 
-  /** All or nothing, within the share that was told last where they may be refused. */
+  /** Applies all charges or none. If `mayRefuse`, they must fit the last known share. */
   charge(shard: Shard, mcpServerId: string, charges: readonly Charge[], mayRefuse: boolean): OverQuota | undefined {
     const share = mayRefuse ? this.#shares.get(scopeOf(shard, mcpServerId)) : undefined;
     return this.#charge(shard, mcpServerId, charges, share && { share, eighths: 8 });
-  }
-
-  release(shard: Shard, mcpServerId: string, id: string): void {
-    this.#kept(shard, mcpServerId).delete(id);
   }
 
   #charge(

@@ -1,6 +1,6 @@
 import type { Notifier, Watch } from '@postern/elicitation';
 
-/** Wakes whoever waits in this process. */
+/** Wakes the waiters of this process. */
 export class MemoryNotifier implements Notifier {
   readonly #watches = new Set<{ readonly id: string; readonly wake: () => void }>();
 

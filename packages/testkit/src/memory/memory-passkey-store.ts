@@ -9,14 +9,13 @@ import {
   type PasskeyChange,
   type PasskeyStore,
   type PasskeysCountFrom,
-  RECORD_LAYOUT,
   type Subject,
 } from '@postern/elicitation';
 
-/** The passkey port in one process. Atomic because every verb runs without awaiting anything. */
+/** The passkey port in one process. Atomic, because no verb awaits anything. */
 export class MemoryPasskeyStore implements PasskeyStore {
   readonly #now: Clock;
-  /** In the order in which they were added. */
+  /** In insertion order. */
   #rows: readonly Passkey[] = [];
   readonly #reset = new Set<string>();
   readonly #from = new Map<string, PasskeysCountFrom>();
@@ -49,7 +48,7 @@ export class MemoryPasskeyStore implements PasskeyStore {
       const isLimited = !isReset && !isWaiting && first === 'limited';
       this.#from.set(key, { at: this.#now() + FIRST_DELAY_MS, isLimited });
     }
-    this.#rows = [...this.#rows, { ...passkey, layout: RECORD_LAYOUT, createdAt: this.#now() }];
+    this.#rows = [...this.#rows, { ...passkey, createdAt: this.#now() }];
     return 'added';
   }
 
@@ -89,7 +88,7 @@ export class MemoryPasskeyStore implements PasskeyStore {
     return this.#changes.get(keyOf(subject));
   }
 
-  /** Before the change itself. */
+  /** Called before the change itself. */
   #noteChange(subject: Subject): void {
     const now = this.#now();
     const known = this.#changes.get(keyOf(subject));

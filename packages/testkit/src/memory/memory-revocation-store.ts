@@ -1,5 +1,6 @@
 import {
   type Clock,
+  definedOnly,
   type NewRevocation,
   type Revocation,
   type RevocationId,
@@ -14,7 +15,7 @@ interface Row {
   leaseEndsAt: number;
 }
 
-/** The revocation port in one process. Atomic because every verb runs without awaiting anything. */
+/** The revocation port in one process. Atomic, because no verb awaits anything. */
 export class MemoryRevocationStore implements RevocationStore {
   readonly #now: Clock;
   readonly #rows = new Map<RevocationId, Row>();
@@ -23,14 +24,13 @@ export class MemoryRevocationStore implements RevocationStore {
     this.#now = now;
   }
 
-  /** Takes what a revocation needs of what is given, which may be a whole connection. */
+  /** Keeps only the members that a revocation needs. The argument may be a whole connection. */
   put({ revocationId, owner, subject, provider, resource, account, elicitationId, sealedTokens }: NewRevocation): void {
     if (this.#rows.has(revocationId)) return;
     const createdAt = this.#now();
     const revocation = {
       ...{ revocationId, owner, subject, provider, elicitationId, sealedTokens, createdAt, attempts: 0 },
-      ...(resource === undefined ? {} : { resource }),
-      ...(account === undefined ? {} : { account }),
+      ...definedOnly({ resource, account }),
     };
     this.#rows.set(revocationId, { revocation, dueAt: createdAt, leaseEndsAt: 0 });
   }

@@ -19,13 +19,13 @@ export interface MemoryStoresOptions {
   readonly retentionMs?: number;
   /** Default 400 days, as in Redis. */
   readonly paymentRetentionMs?: number;
-  /** As in Redis, except that exactly so many events are kept. */
+  /** As in Redis, except that the number of kept events is exact. */
   readonly feed?: Partial<MemoryFeedRetention>;
 }
 
 const DAY_MS = 24 * 3_600_000;
 
-/** All ports in memory, for tests of the domain. What is about replicas or lost connections is tested on Redis. */
+/** All ports in memory, for tests of the domain. Replicas and lost connections are tested on Redis. */
 export function createMemoryStores({
   now,
   retentionMs = DAY_MS,
@@ -40,9 +40,11 @@ export function createMemoryStores({
   const feeds = new MemoryEventFeed({ now, notifier, retention: { events: 10_000, maxAgeMs: 7 * DAY_MS, ...feed } });
   const payments = new MemoryPaymentStore(now, paymentRetentionMs);
   const ledger = new MemoryLedger(now);
+  const idempotency = new MemoryIdempotencyStore(now, ledger);
   const outbox = new MemoryEventOutbox({ now, feed: feeds });
   const elicitations = new MemoryElicitationStore({
     ...{ now, retentionMs, paymentRetentionMs, notifier, connections, credentials, oneTime, payments, outbox, ledger },
+    idempotency,
   });
   return {
     elicitations,
@@ -53,7 +55,7 @@ export function createMemoryStores({
     revocations,
     oneTime,
     browserSessions: new MemoryBrowserSessionStore(now),
-    idempotency: new MemoryIdempotencyStore(now, ledger),
+    idempotency,
     notifier,
     feeds,
     outbox,
@@ -63,5 +65,3 @@ export function createMemoryStores({
     close: async (): Promise<void> => {},
   };
 }
-
-export type MemoryStores = ReturnType<typeof createMemoryStores>;

@@ -3,7 +3,7 @@ import type { AnswerFate } from './token-ledger.ts';
 
 const replaced = new WeakSet<ServerResponse>();
 
-/** Settles once it is known whether the real answer went out. */
+/** Settles with `sent` or `lost`, once the real response was sent or dropped. */
 export function settleWhenAnswered(response: ServerResponse, settle: (fate: AnswerFate) => void): void {
   if (response.closed) {
     settle('lost');
@@ -19,7 +19,7 @@ export function settleWhenAnswered(response: ServerResponse, settle: (fate: Answ
   });
 }
 
-/** A fault answers in place of the real answer. */
+/** Marks the real response as lost: a fault replaces it. */
 export function replaceAnswer(response: ServerResponse): void {
   replaced.add(response);
 }

@@ -19,7 +19,7 @@ const metadataOf = async (op: { issuer: string }) =>
   (await (await fetch(new URL('/.well-known/openid-configuration', op.issuer))).json()) as Record<string, unknown>;
 
 describe('iss in authorization responses (RFC 9207)', () => {
-  it('is there and advertised, or neither', async () => {
+  it('iss is both sent and advertised, or neither', async () => {
     await using op = await startProvider();
     const advertised = 'authorization_response_iss_parameter_supported';
     expect((await metadataOf(op))[advertised]).toBe(true);
@@ -36,7 +36,7 @@ describe('iss in authorization responses (RFC 9207)', () => {
 });
 
 describe('scopes and resources', () => {
-  it('the person may untick scopes, and the answer says what was granted', async () => {
+  it('the user may untick scopes, and the response names the granted ones', async () => {
     await using op = await startProvider();
     const { body, accessToken } = await connect(
       op,
@@ -74,12 +74,12 @@ describe('device flow (RFC 8628)', () => {
   };
   const device = { clients: [{ clientId: 'mcp-client', redirectUris: [] }], deviceFlow: true };
 
-  it('is off by default', async () => {
+  it('the device flow is off by default', async () => {
     await using op = await startProvider();
     expect(await metadataOf(op)).not.toHaveProperty('device_authorization_endpoint');
   });
 
-  it('waits for the person, who types the code and approves', async () => {
+  it('waits for the user, who types the code and approves', async () => {
     await using op = await startProvider(device);
     expect(await metadataOf(op)).toHaveProperty('device_authorization_endpoint', `${op.issuer}/device/auth`);
     const { deviceCode, userCode, verificationUri } = await start(op);
@@ -97,7 +97,7 @@ describe('device flow (RFC 8628)', () => {
     expect((await poll()).body).toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('hears a no, on the page with the code or on the page about consent', async () => {
+  it('reports a refusal on the code page or on the consent page', async () => {
     await using op = await startProvider(device);
     for (const denyAt of ['code', 'consent'] as const) {
       const { deviceCode, complete } = await start(op);
@@ -108,7 +108,7 @@ describe('device flow (RFC 8628)', () => {
     }
   });
 
-  it('can be told to slow the caller down', async () => {
+  it('answers slow_down if configured', async () => {
     await using op = await startProvider(device);
     const { deviceCode } = await start(op);
     op.fault({
@@ -121,7 +121,7 @@ describe('device flow (RFC 8628)', () => {
   });
 });
 
-describe('clients that come by themselves', () => {
+describe('self-registered clients', () => {
   const register = async (op: { issuer: string }, headers: Record<string, string> = {}) => {
     const response = await fetch(`${op.issuer}/reg`, {
       method: 'POST',
@@ -131,7 +131,7 @@ describe('clients that come by themselves', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
-  it('register (RFC 7591), and read, change and delete their registration (RFC 7592)', async () => {
+  it('clients register (RFC 7591), and read, change and delete their registration (RFC 7592)', async () => {
     await using op = await startProvider({ registration: 'open' });
     expect(await metadataOf(op)).toHaveProperty('registration_endpoint', `${op.issuer}/reg`);
     const { status, body } = await register(op);
@@ -150,7 +150,7 @@ describe('clients that come by themselves', () => {
     expect(op.requests('registration')[0]?.body).toContain(redirectUri);
   });
 
-  it('register with an initial access token alone, or not at all', async () => {
+  it('clients register only with an initial access token, or not at all', async () => {
     await using op = await startProvider({ registration: { initialAccessToken: 'from-the-operator' } });
     expect((await register(op, { authorization: 'Bearer guess' })).status).toBe(401);
     expect((await register(op)).status).toBe(401);
@@ -159,7 +159,7 @@ describe('clients that come by themselves', () => {
     expect((await fetch(`${closed.issuer}/reg`, { method: 'POST' })).status).toBe(404);
   });
 
-  it('name a document of theirs (Client ID Metadata Documents)', async () => {
+  it('clients identify themselves by a Client ID Metadata Document', async () => {
     const clientId = 'https://client.example/oauth/metadata.json';
     const fetched: string[] = [];
     await using op = await startProvider({

@@ -1,4 +1,4 @@
-/** Client id and secret from a `Basic` header, decoded as RFC 6749 section 2.3.1 says. */
+/** Returns client id and secret from a `Basic` header, decoded as in RFC 6749 section 2.3.1. */
 export function basicCredentials(
   authorization: string | readonly string[] | undefined,
 ): { user: string; password: string } | undefined {

@@ -22,7 +22,7 @@ const metadataOf = async (op: { issuer: string }) =>
   >;
 
 describe('pushed authorization requests', () => {
-  it('are off, offered or required', async () => {
+  it('pushed authorization requests are off, offered or required', async () => {
     await using off = await startProvider();
     expect(await metadataOf(off)).not.toHaveProperty('pushed_authorization_request_endpoint');
 
@@ -49,12 +49,12 @@ describe('pushed authorization requests', () => {
 });
 
 describe('DPoP', () => {
-  it('is not known unless offered', async () => {
+  it('DPoP is unknown unless offered', async () => {
     await using op = await startProvider();
     expect(await metadataOf(op)).not.toHaveProperty('dpop_signing_alg_values_supported');
   });
 
-  it('binds access tokens to the key, at the token endpoint and at the API', async () => {
+  it('DPoP binds access tokens to the key, at the token endpoint and at the API', async () => {
     const clients = [{ clientId: 'mcp-client', redirectUris: [redirectUri], dpopBound: true }];
     await using op = await startProvider({ dpop: 'offered', clients });
     const keys = await generateKeyPair('ES256');
@@ -86,7 +86,7 @@ describe('DPoP', () => {
     expect((await refresh(op, body['refresh_token'], {}, await proof())).status).toBe(200);
   });
 
-  it('can ask for a nonce, first and again', async () => {
+  it('DPoP can require a nonce, and later a new one', async () => {
     const clients = [{ clientId: 'mcp-client', redirectUris: [redirectUri], dpopBound: true }];
     await using op = await startProvider({ dpop: 'offered', dpopNonce: true, clients });
     const keys = await generateKeyPair('ES256');
@@ -113,7 +113,7 @@ describe('DPoP', () => {
 });
 
 describe('client authentication', () => {
-  it('private_key_jwt: assertions are logged, and their audience can be held to the issuer', async () => {
+  it('private_key_jwt: assertions are logged, and their audience can be restricted to the issuer', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'client-key', alg: 'ES256', use: 'sig' }] };
     await using op = await startProvider({
@@ -149,7 +149,7 @@ describe('client authentication', () => {
     ]);
   });
 
-  it('is the registered one alone: basic, post or none', async () => {
+  it('accepts only the registered method: basic, post or none', async () => {
     const clientSecret = 'a secret of the client';
     const basic = { authorization: `Basic ${btoa(`mcp-client:${encodeURIComponent(clientSecret)}`)}` };
     for (const [authentication, accepted] of [
@@ -169,7 +169,7 @@ describe('client authentication', () => {
     }
   });
 
-  it('notices secrets in queries', async () => {
+  it('detects secrets in queries', async () => {
     const clients = [{ clientId: 'mcp-client', clientSecret: 'a secret', redirectUris: [redirectUri] }];
     await using op = await startProvider({ clients: [...clients, { clientId: 'other', redirectUris: [redirectUri] }] });
     const callback = await driveAuthorization(authorizeUrl(op, { client_id: 'other' }), 'alice');
@@ -187,7 +187,7 @@ describe('client authentication', () => {
 });
 
 describe('revocation', () => {
-  it('is logged with what it was about, and ends the tokens', async () => {
+  it('a revocation is logged with its parameters, and ends the tokens', async () => {
     await using op = await startProvider();
     const { accessToken, refreshToken } = await connect(op);
     const grantId = op.tokens.grantOf(refreshToken)?.grantId;
@@ -214,7 +214,7 @@ describe('revocation', () => {
     expect((await askApi(op, second.accessToken)).status).toBe(401);
   });
 
-  it('can be missing', async () => {
+  it('revocation can be disabled', async () => {
     await using op = await startProvider({ revocation: 'off' });
     expect(await metadataOf(op)).not.toHaveProperty('revocation_endpoint');
     expect((await fetch(`${op.issuer}/token/revocation`, { method: 'POST' })).status).toBe(404);

@@ -5,9 +5,9 @@ interface Cookie {
   readonly path: string;
 }
 
-/** Cookies as one browser keeps them: per host (ports share them, as in browsers) and path, without lifetimes. */
+/** The cookies of one browser, by host and path. Ports of a host share them, and they never expire. */
 export interface CookieJar {
-  /** Value of a `Cookie` header, or undefined when there is none to send. */
+  /** Returns the value of the `Cookie` header, or undefined without cookies. */
   header(url: URL): string | undefined;
   store(url: URL, response: Response): void;
 }

@@ -8,11 +8,11 @@ export interface DeviceDriveOptions extends DriveOptions {
 }
 
 /**
- * Does what the person does in the device flow (RFC 8628 section 3.3): opens the page, types the code unless the address
- * has it, confirms it, signs in and consents, or cancels.
+ * Plays the user of the device flow (RFC 8628 section 3.3): opens the page, types the code unless the URL contains it, confirms
+ * it, signs in and consents, or cancels.
  *
  * @param verification `verification_uri` with the code to type, or `verification_uri_complete` alone
- * @returns `refused`: the provider does not know the code, or it is over or used.
+ * @returns `refused`: the code is unknown, expired or used.
  */
 export async function driveDevice(
   verification: { verificationUri: string; userCode?: string },
@@ -37,7 +37,7 @@ export async function driveDevice(
     const isConsent = page.includes('id="account"');
     return decide(page, user, { ...options, decision: decision === 'deny' && isConsent ? 'deny' : 'allow' });
   });
-  if (!('page' in end)) throw new Error('the provider sends the person elsewhere');
+  if (!('page' in end)) throw new Error('the provider redirects to another origin');
   if (end.page.includes('id="connected"')) return 'approved';
   return end.page.includes('AbortedError') ? 'denied' : 'refused';
 }

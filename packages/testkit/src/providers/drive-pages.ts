@@ -1,6 +1,6 @@
 import type { CookieJar } from './cookie-jar.ts';
 
-/** Where a walk through pages ended: at a URL of another origin, or on a page that asks for nothing more. */
+/** The end of a walk: a redirect to another origin, or a page without a form to submit. */
 export type WalkEnd = { readonly left: URL } | { readonly page: string };
 
 const maxHops = 20;
@@ -9,7 +9,7 @@ const maxHops = 20;
  * Follows redirects and sends forms like a browser, within one origin.
  *
  * @param answer what to send with the form of a page, or undefined to stop at that page
- * @throws {Error} when a page is not answered with 200, or the walk goes in circles.
+ * @throws {Error} if a page has a status other than 200, or after too many redirects
  */
 export async function walkPages(
   start: URL | string,
@@ -37,16 +37,17 @@ export async function walkPages(
       continue;
     }
     const page = await response.text();
-    if (response.status !== 200) throw new Error(`the provider answered ${response.status} at ${next.url.pathname}`);
+    if (response.status !== 200)
+      throw new Error(`the provider responded with ${response.status} at ${next.url.pathname}`);
     const action = /<form [^>]*action="([^"]+)"/.exec(page)?.[1];
     const form = action === undefined ? undefined : answer(page, next.url);
     if (action === undefined || form === undefined) return { page };
     next = { url: new URL(action, next.url), form };
   }
-  throw new Error('the provider redirects in circles');
+  throw new Error('too many redirects');
 }
 
-/** The hidden fields of a page, with their values. */
+/** Returns the hidden fields of a page with their values. */
 export function hiddenFields(page: string): [string, string][] {
   const fields = page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
   return [...fields].map(([, name = '', value = '']) => [name, value]);

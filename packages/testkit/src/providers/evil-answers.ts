@@ -1,6 +1,6 @@
 import type { EvilAnswer } from './evil-provider.ts';
 
-// Catalogues of answers that a client must refuse. Every entry is made from an honest answer by one change.
+// Catalogues of responses that a client must refuse. Every entry differs from an honest response by one change.
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -9,7 +9,7 @@ const html: EvilAnswer = {
   body: '<!doctype html><title>Maintenance</title><script>alert(1)</script>',
 };
 
-/** What can be wrong with the answer of a token endpoint, to a code or to a refresh token, given the honest one. */
+/** Malformed responses of a token endpoint, to a code or a refresh token, derived from the honest one. */
 export function malformedTokenAnswers(honest: Members) {
   const json = JSON.stringify(honest);
   const without = (...names: string[]) =>
@@ -36,15 +36,13 @@ export function malformedTokenAnswers(honest: Members) {
     'refresh_token of another kind': { body: { ...honest, refresh_token: 7 } },
     'scope of another kind': { body: { ...honest, scope: { admin: true } } },
     'error with 200': { body: { error: 'temporarily_unavailable', error_description: '<script>alert(1)</script>' } },
-    'error beside tokens': { body: { ...honest, error: 'server_error' } },
+    'error next to tokens': { body: { ...honest, error: 'server_error' } },
     'success with 500': { status: 500, body: honest },
     redirect: { status: 302, headers: { location: 'http://localhost:1/token' }, body: '' },
   } satisfies Record<string, EvilAnswer>;
 }
 
-export type MalformedTokenAnswer = keyof ReturnType<typeof malformedTokenAnswers>;
-
-/** Answers of a pushed authorization request endpoint (RFC 9126). */
+/** Hostile responses of a pushed authorization request endpoint (RFC 9126). */
 export const hostilePushedAnswers = {
   empty: { status: 201, body: '' },
   html,
@@ -59,7 +57,7 @@ export const hostilePushedAnswers = {
   redirect: { status: 307, headers: { location: 'http://localhost:1/request' }, body: '' },
 } satisfies Record<string, EvilAnswer>;
 
-/** Values of `request_uri` that are allowed, if odd: a client must encode them, and ask at its own endpoint alone. */
+/** Unusual but valid values of `request_uri`. A client must encode them, and use only its own endpoint. */
 export const trickyRequestUris = [
   'urn:a&redirect_uri=https://attacker.example/callback',
   'urn:a#fragment',
@@ -75,8 +73,8 @@ const device = {
   interval: 5,
 };
 
-/** Addresses to which nobody may be sent, for a provider whose own host is `localhost`. */
-export const hostileVerificationUris = {
+/** Hostile verification URIs, for a provider on `localhost`. */
+const hostileVerificationUris = {
   script: 'javascript:alert(document.domain)',
   data: 'data:text/html,<script>alert(1)</script>',
   file: 'file:///etc/passwd',
@@ -87,8 +85,8 @@ export const hostileVerificationUris = {
   'control characters': 'https://localhost/\u0000device',
 } as const;
 
-/** Codes that would show as something else than they are. */
-export const hostileUserCodes = {
+/** Codes that would be displayed as something else. */
+const hostileUserCodes = {
   empty: '',
   'line break': 'WDJB\nMJHT',
   null: 'WDJB\u0000MJHT',
@@ -99,7 +97,7 @@ export const hostileUserCodes = {
   long: 'W'.repeat(10_000),
 } as const;
 
-/** Answers of a device authorization endpoint (RFC 8628 section 3.2), given an honest verification URI. */
+/** Hostile responses of a device authorization endpoint (RFC 8628 section 3.2), for an honest verification URI. */
 export function hostileDeviceAnswers(verificationUri: string): Record<string, EvilAnswer> {
   const honest = { ...device, verification_uri: verificationUri };
   const entries: [string, EvilAnswer][] = [
@@ -126,7 +124,7 @@ export function hostileDeviceAnswers(verificationUri: string): Record<string, Ev
   return Object.fromEntries(entries);
 }
 
-/** Answers of a registration endpoint (RFC 7591 section 3.2), given the honest one. */
+/** Hostile responses of a registration endpoint (RFC 7591 section 3.2), derived from the honest one. */
 export function hostileRegistrationAnswers(honest: Members) {
   const answer = (changes: Members): EvilAnswer => ({ status: 201, body: { ...honest, ...changes } });
   return {
@@ -140,7 +138,7 @@ export function hostileRegistrationAnswers(honest: Members) {
     'client_id with a line break': answer({ client_id: 'a\r\nb' }),
     'client_id of 1 MiB': answer({ client_id: 'x'.repeat(1024 * 1024) }),
     'client_secret of another kind': answer({ client_secret: { value: 'x' } }),
-    'client_secret that is over': answer({ client_secret: 'evil-secret', client_secret_expires_at: 1 }),
+    'expired client_secret': answer({ client_secret: 'evil-secret', client_secret_expires_at: 1 }),
     'other redirect_uris': answer({ redirect_uris: ['https://attacker.example/callback'] }),
     'another authentication': answer({ token_endpoint_auth_method: 'tls_client_auth' }),
     'error with 201': { status: 201, body: { error: 'invalid_client_metadata', error_description: '<b>no</b>' } },
@@ -159,7 +157,7 @@ function pushed(requestUri: unknown): EvilAnswer {
   return { status: 201, body: { request_uri: requestUri, expires_in: 60 } };
 }
 
-/** JSON that would be honest, were it not for its size. Made while it is sent. */
+/** JSON that is honest except for its size. Generated while it is sent. */
 function* chunksOf(honest: Members, mebibytes: number): Generator<Uint8Array> {
   const encoder = new TextEncoder();
   yield encoder.encode(`${JSON.stringify(honest).slice(0, -1)},"padding":"`);

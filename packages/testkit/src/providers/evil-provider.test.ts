@@ -20,7 +20,7 @@ const ask = async (evil: EvilProvider, path: string, body: string | URLSearchPar
 };
 
 describe('evil provider', () => {
-  it('answers codes and refreshes honestly, unless told otherwise for the next requests', async () => {
+  it('gives valid token responses, except to the next requests that a test overrides', async () => {
     await using evil = await start();
     const refresh = { grant_type: 'refresh_token', refresh_token: 'r' };
     expect((await post(tokenUrl(evil), refresh)).body).toEqual(honestRefresh());
@@ -34,7 +34,7 @@ describe('evil provider', () => {
     expect((await post(tokenUrl(evil), refresh)).body).toEqual(honestRefresh());
   });
 
-  it('offers endpoints only when told so', async () => {
+  it('offers optional endpoints only if the test enables them', async () => {
     await using evil = await start();
     expect(evil.metadata).not.toHaveProperty('pushed_authorization_request_endpoint');
     evil.offer('pushed_authorization_request_endpoint', 'revocation_endpoint');
@@ -46,7 +46,7 @@ describe('evil provider', () => {
     expect(evil.requests('revocation')[0]?.form).toEqual({ token: 't' });
   });
 
-  it('takes pushed authorization requests over', async () => {
+  it('redeems the request_uri of a pushed authorization request', async () => {
     await using evil = await start();
     const pushed = await post(`${evil.issuer}/request`, authorizationParameters);
     expect(pushed.status).toBe(201);
@@ -57,7 +57,7 @@ describe('evil provider', () => {
     expect(evil.lastAuthorization.get('code_challenge')).toBe(authorizationParameters.code_challenge);
   });
 
-  it('registers what it is asked to, and logs it', async () => {
+  it('registers the requested client, and logs the request', async () => {
     await using evil = await start();
     const { status, text } = await ask(evil, '/reg', JSON.stringify({ client_name: 'Postern' }));
     expect([status, JSON.parse(text)]).toEqual([201, { client_name: 'Postern', client_id: 'mcp-client' }]);
@@ -74,7 +74,7 @@ describe('evil provider', () => {
 describe('catalogues of answers', () => {
   const honest = honestRefresh();
 
-  it('say what they promise at the token endpoint', async () => {
+  it('the catalogues contain the responses that their names promise at the token endpoint', async () => {
     await using evil = await start();
     const catalogue = malformedTokenAnswers(honest);
     const texts = new Map<string, string>();

@@ -5,7 +5,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, 
 import { listenHttp } from './http-listener.ts';
 import { type LoggedRequest, type ProviderEndpoint, RequestLog } from './request-log.ts';
 
-/** An answer, any answer: an object is sent as JSON, a text as it is, an iterable in chunks as they are taken. */
+/** Any response. Sends an object as JSON, a text unchanged, and an iterable in chunks. */
 export interface EvilAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -18,35 +18,35 @@ export type OptionalEndpoint =
   | 'registration_endpoint'
   | 'revocation_endpoint';
 
-/** A provider that does what the test tells it, starting from honest answers. Assign the members to change them. */
+/** A provider with honest responses, until the test assigns a member. */
 export interface EvilProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly port: number;
-  /** TCP connections accepted so far. */
+  /** Number of TCP connections accepted so far. */
   readonly connections: number;
   /** Metadata document, under both well-known paths. */
   metadata: Record<string, unknown>;
-  /** Answer at the well-known paths; default: `metadata`. */
+  /** Response at the well-known paths; default: `metadata`. */
   metadataAnswer: () => EvilAnswer;
-  /** Parameters of the redirect back, given those of the authorization request. `undefined` values are left out. */
+  /** Parameters of the redirect, from those of the authorization request. Omits `undefined` values. */
   authorizationResponse: (request: URLSearchParams) => Record<string, string | undefined>;
   tokenAnswer: (form: URLSearchParams) => EvilAnswer | Promise<EvilAnswer>;
   userinfoAnswer: () => EvilAnswer;
   jwksAnswer: () => EvilAnswer;
-  /** Default: takes the request over, so that `request_uri` stands for it at the authorization endpoint (RFC 9126). */
+  /** Default: stores the request, so that the authorization endpoint accepts its `request_uri` (RFC 9126). */
   pushedAuthorizationAnswer: (form: URLSearchParams) => EvilAnswer;
-  /** Default: a user code and this provider's own verification URI (RFC 8628). */
+  /** Default: a user code and this provider's verification URI (RFC 8628). */
   deviceAuthorizationAnswer: (form: URLSearchParams) => EvilAnswer;
-  /** Given the request, parsed. Default: registers what was asked as the client of the options (RFC 7591). */
+  /** Gets the parsed request. Default: registers the requested metadata as the client of the options (RFC 7591). */
   registrationAnswer: (request: unknown) => EvilAnswer;
   revocationAnswer: (form: URLSearchParams) => EvilAnswer;
   /** URLs of the endpoints that are not in the metadata unless offered. */
   readonly optionalEndpoints: Readonly<Record<OptionalEndpoint, string>>;
   /** Puts optional endpoints into the metadata. */
   offer(...endpoints: OptionalEndpoint[]): void;
-  /** The next answer at this endpoint, before what the members say; called again, the one after it. */
+  /** Queues a response of this endpoint, which takes precedence over the members. */
   answerNext(endpoint: ProviderEndpoint, answer: EvilAnswer): void;
-  /** Claims of the ID token in the honest token answer. */
+  /** Claims of the ID token in the honest token response. */
   idTokenClaims: (nonce: string | undefined) => JWTPayload;
   /** Parameters of the last authorization request. */
   readonly lastAuthorization: URLSearchParams;
@@ -61,7 +61,7 @@ export interface EvilProvider extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** The honest token answer, with some of its members replaced; `undefined` leaves a member out. */
+/** Returns the honest token response with some members replaced; `undefined` removes a member. */
 export async function honestTokens(
   provider: EvilProvider,
   changes: Record<string, unknown> = {},
@@ -76,7 +76,7 @@ export async function honestTokens(
   };
 }
 
-/** The honest answer to a refresh, with some of its members replaced; `undefined` leaves a member out. */
+/** Returns the honest response to a refresh with some members replaced; `undefined` removes a member. */
 export function honestRefresh(changes: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     access_token: 'evil-access-token-refreshed',
@@ -247,7 +247,7 @@ async function readText(request: IncomingMessage): Promise<string> {
 
 async function send(response: ServerResponse, { status = 200, headers, body }: EvilAnswer): Promise<void> {
   const isInChunks = typeof body === 'object' && Symbol.iterator in body && !Array.isArray(body);
-  // A caller may give up on an endless answer: its connection is of no use to the next request.
+  // A client may disconnect during an endless response, so the connection cannot be reused.
   const connection = isInChunks ? { connection: 'close' } : {};
   response.writeHead(status, { 'content-type': 'application/json', ...connection, ...headers });
   if (typeof body === 'string') response.end(body);

@@ -4,7 +4,7 @@ import { type DriveOptions, driveAuthorization } from './drive-authorization.ts'
 import { startOpenIdProvider, type TestProvider } from './open-id-provider.ts';
 import type { OpenIdProviderOptions } from './open-id-provider-options.ts';
 
-// A client written out by hand: the tests of the provider are about what goes over the wire.
+// A handwritten client, because the tests of the provider check the wire format.
 
 export const redirectUri = 'http://127.0.0.1:3/callback';
 export const resource = 'https://mcp.example/issues';

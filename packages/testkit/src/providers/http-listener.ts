@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 
 export interface HttpListener extends AsyncDisposable {
   readonly port: number;
-  /** TCP connections accepted so far. */
+  /** Number of TCP connections accepted so far. */
   readonly connections: number;
   close(): Promise<void>;
 }
 
-/** An HTTP server on one loopback address. Closing it breaks open connections off. */
+/** Starts an HTTP server on one loopback address. Closing it aborts open connections. */
 export async function listenHttp(
   handle: RequestListener,
   p: { port?: number; address?: string } = {},

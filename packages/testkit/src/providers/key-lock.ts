@@ -1,4 +1,4 @@
-/** Lets those with the same key in one after another. */
+/** Runs tasks with the same key one after another. */
 export class KeyLock {
   readonly #tails = new Map<string, Promise<void>>();
 

@@ -32,7 +32,7 @@ const codeForm = (callback: URL, changes = {}) => ({
 describe('a provider like GitHub', () => {
   const parse = ({ text }: { text: string }) => Object.fromEntries(new URLSearchParams(text));
 
-  it('answers forms, with commas and without a lifetime', async () => {
+  it('responds with forms, comma-separated scopes and no lifetime', async () => {
     await using odd = await start({ style: 'github' });
     odd.grantScopes = requested => requested.filter(scope => scope !== 'read:user');
     const callback = await authorize(odd, { scope: 'repo gist read:user' });
@@ -46,7 +46,7 @@ describe('a provider like GitHub', () => {
     expect((await askApi({ issuer: odd.origin }, accessToken)).body).toMatchObject({ scopes: ['repo', 'gist'] });
   });
 
-  it('says no with status 200', async () => {
+  it('reports errors with status 200', async () => {
     await using odd = await start({ style: 'github' });
     const fail = async (changes: Record<string, string>) => {
       const callback = await authorize(odd, { scope: 'repo' });
@@ -64,7 +64,7 @@ describe('a provider like GitHub', () => {
     expect(parse(await send(odd.endpoints.token, codeForm(callback)))['error']).toBe('bad_verification_code');
   });
 
-  it('lets the client end everything, with its secret and JSON', async () => {
+  it('lets the client revoke all grants with its secret and JSON', async () => {
     await using odd = await start({ style: 'github' });
     const connect = async () =>
       parse(await send(odd.endpoints.token, codeForm(await authorize(odd, { scope: 'repo' }))))['access_token'];
@@ -78,7 +78,7 @@ describe('a provider like GitHub', () => {
     expect(odd.requests('revocation').map(({ status }) => status)).toEqual([401, 204, 422]);
   });
 
-  it('goes back to registered addresses alone, and says when the person did not agree', async () => {
+  it('redirects only to registered URIs, and reports a refusal of the user', async () => {
     await using odd = await start({ style: 'github' });
     await expect(authorize(odd, { redirect_uri: 'http://127.0.0.1:4/elsewhere' })).rejects.toThrow(Error);
     odd.decision = 'deny';
@@ -106,7 +106,7 @@ describe('a provider like Slack', () => {
     expect((await post(odd.endpoints.account, {}, authorization)).body).toMatchObject({ ok: false });
   });
 
-  it('rotates when tokens have a lifetime, and answers a refresh outside of the user', async () => {
+  it('rotates refresh tokens if tokens expire, and returns refreshed tokens outside authed_user', async () => {
     await using odd = await start({ style: 'slack', accessTokenTtlSeconds: 43_200 });
     const callback = await authorize(odd, { user_scope: 'chat:write' });
     const { body } = await post(odd.endpoints.token, codeForm(callback));
@@ -127,7 +127,7 @@ describe('a provider like Slack', () => {
 });
 
 describe('a provider like Salesforce', () => {
-  it('says nothing about the lifetime, and refreshes with the same refresh token', async () => {
+  it('omits the lifetime, and keeps the refresh token', async () => {
     await using odd = await start({ style: 'salesforce' });
     const callback = await authorize(odd, { scope: 'api refresh_token' });
     const form = { ...codeForm(callback), grant_type: 'authorization_code' };

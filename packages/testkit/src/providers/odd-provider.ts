@@ -14,31 +14,31 @@ export interface OddProviderOptions {
   readonly clientSecret: string;
   readonly redirectUris: readonly string[];
   readonly port?: number;
-  /** Lifetime of access tokens in seconds (`slack`: said in the answer and with a refresh token). Default: none. */
+  /** Lifetime of access tokens in seconds (`slack`: in the response, with a refresh token). Default: none. */
   readonly accessTokenTtlSeconds?: number;
 }
 
 /**
- * A provider that speaks OAuth with an accent. The person is always signed in and agrees at once, so that
- * `driveAuthorization` goes straight through; codes, PKCE (when used), `state` and secrets are real.
+ * A provider with non-standard OAuth. The user is always signed in and consents immediately, so `driveAuthorization` needs no
+ * page. The provider checks codes, PKCE (if used), `state` and secrets.
  */
 export interface OddProvider extends AsyncDisposable {
   readonly origin: string;
   readonly port: number;
-  /** Absolute URLs; that of the revocation contains the client id. */
+  /** Absolute URLs. The revocation URL contains the client id. */
   readonly endpoints: {
     readonly authorization: string;
     readonly token: string;
     readonly revocation: string;
     readonly account: string;
   };
-  /** Whoever is signed in. */
+  /** The signed-in account. */
   account: OddAccount;
-  /** What the person decides. Default `allow`. */
+  /** The decision of the user. Default `allow`. */
   decision: 'allow' | 'deny';
-  /** Scopes that are granted, given those asked for. Default: all of them. */
+  /** Returns the granted scopes for the requested ones. Default: all of them. */
   grantScopes: (requested: readonly string[]) => readonly string[];
-  /** `slack`: a refresh answers inside `authed_user`, as the first answer does. Default false, as at Slack. */
+  /** `slack`: a refresh responds inside `authed_user`, as the code exchange does. Default false, as at Slack. */
   nestedRefresh: boolean;
   readonly tokens: TokenLedger;
   requests(endpoint?: ProviderEndpoint): readonly LoggedRequest[];
@@ -46,7 +46,7 @@ export interface OddProvider extends AsyncDisposable {
   clearFaults(): void;
   /** Ends one access token; the refresh token stays. */
   endAccessToken(accessToken: string): void;
-  /** Ends a grant, as the person can in their settings. */
+  /** Ends a grant, as a user can in the account settings. */
   endGrant(grantId: string): void;
   close(): Promise<void>;
 }
@@ -174,7 +174,7 @@ export async function startOddProvider(options: OddProviderOptions): Promise<Odd
   function authorize(query: URLSearchParams): string {
     const redirectUri = query.get('redirect_uri');
     if (query.get('client_id') !== options.clientId || !options.redirectUris.includes(redirectUri ?? '')) {
-      // Never back to an address that is not registered.
+      // Never redirects to an unregistered URI.
       return `${origin}/error`;
     }
     const back = new URL(redirectUri ?? '');

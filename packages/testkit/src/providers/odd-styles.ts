@@ -8,7 +8,7 @@ export interface OddAccount {
   readonly name: string;
 }
 
-/** What a token request came to. */
+/** The result of a token request. */
 export type OddResult =
   | {
       readonly accessToken: string;
@@ -25,7 +25,7 @@ export interface OddAnswer {
   readonly body: object | URLSearchParams | undefined;
 }
 
-/** How one family of providers says things. */
+/** The wire format of one family of providers. */
 export interface OddStyle {
   readonly paths: {
     readonly authorization: string;
@@ -34,9 +34,9 @@ export interface OddStyle {
     readonly account: string;
   };
   readonly revocationMethod: 'DELETE' | 'POST';
-  /** Who may revoke: the client with its secret, or the bearer of the token. */
+  /** Authentication of a revocation: the client's secret, or the token itself. */
   readonly revocationBy: 'client' | 'bearer' | 'token';
-  /** Revocation ends everything the person has granted to the client. */
+  /** A revocation ends all grants of the user to the client. */
   readonly revokesEverything: boolean;
   readonly accessTokenPrefix: string;
   readonly refreshes: boolean;
@@ -49,7 +49,7 @@ export interface OddStyle {
 
 const split = (text: string | null): string[] => (text ?? '').split(/[ ,]+/).filter(scope => scope !== '');
 
-/** Forms instead of JSON, errors with status 200, scopes between commas, tokens without an end. */
+/** Forms instead of JSON, errors with status 200, comma-separated scopes, tokens without expiry. */
 const github: OddStyle = {
   paths: {
     authorization: '/login/oauth/authorize',
@@ -90,7 +90,7 @@ const github: OddStyle = {
     token ? { status: 200, body: account } : { status: 401, body: { message: 'Bad credentials' } },
 };
 
-/** A user token inside another object, `ok` instead of a status, rotation that answers outside that object. */
+/** A user token inside another object, `ok` instead of a status, and rotated tokens outside that object. */
 const slack: OddStyle = {
   paths: {
     authorization: '/oauth/v2/authorize',
@@ -141,7 +141,7 @@ const slack: OddStyle = {
   }),
 };
 
-/** Says nothing about lifetimes, though access tokens do end; keeps the refresh token. */
+/** Access tokens expire, but responses have no lifetime. The refresh token is static. */
 const salesforce: OddStyle = {
   paths: {
     authorization: '/services/oauth2/authorize',

@@ -1,11 +1,11 @@
-import { Provider } from 'oidc-provider';
+import { type Brand, createOpenIdServer, type OpenIdUser, Provider } from '@postern/openid-server';
+import { devicePages } from './device-pages.ts';
 import { type HttpListener, listenHttp } from './http-listener.ts';
-import { createMemoryAdapter } from './memory-adapter.ts';
-import { configuration, pairwiseSubject } from './open-id-configuration.ts';
+import { createObservedAdapter } from './observed-adapter.ts';
+import { configurationOf, pairwiseSubject } from './open-id-configuration.ts';
 import { type OpenIdProviderOptions, type ProviderSwitches, switchesOf } from './open-id-provider-options.ts';
 import { aroundProvider } from './provider-endpoints.ts';
 import { FaultList, type ProviderFault } from './provider-fault.ts';
-import { createInteractions } from './provider-interactions.ts';
 import {
   assertionsIn,
   type LoggedAssertion,
@@ -15,7 +15,7 @@ import {
   secretsInQueries,
 } from './provider-log.ts';
 import { type LoggedRequest, type ProviderEndpoint, RequestLog } from './request-log.ts';
-import { defaultUsers, type TestUser } from './test-user.ts';
+import { accountOf, defaultUsers } from './test-account.ts';
 import { TokenEndpoint, type TokenHook } from './token-endpoint.ts';
 import { TokenLedger } from './token-ledger.ts';
 
@@ -33,31 +33,31 @@ export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly origin: string;
   readonly port: number;
-  readonly users: readonly TestUser[];
-  /** Assign the members to change the behaviour from now on. */
+  readonly users: readonly OpenIdUser[];
+  /** Assign the members to change the behaviour of later requests. */
   readonly switches: ProviderSwitches;
   /** Requests so far, oldest first; all, or those of one endpoint. */
   requests(endpoint?: ProviderEndpoint): readonly LoggedRequest[];
   clearRequests(): void;
   fault(fault: ProviderFault): void;
   clearFaults(): void;
-  /** Awaited after a refresh was carried out and before its answer is sent. The other requests go on meanwhile. */
+  /** Awaited between a refresh and its response. Other requests continue meanwhile. */
   onRefresh(hook: TokenHook | undefined): void;
-  /** The same for the exchange of a code or device code. */
+  /** Awaited between the exchange of a code or device code and its response. */
   onExchange(hook: TokenHook | undefined): void;
-  /** What has been issued, in order, without the values. */
+  /** All issued tokens and codes in order, without their values. */
   readonly issued: readonly IssuedToken[];
-  /** Grants, refreshes and what each token is worth now. */
+  /** Grants, refreshes and the status of each token. */
   readonly tokens: TokenLedger;
   /** Client assertions in the requests so far. */
   assertions(): readonly LoggedAssertion[];
   /** Revocation requests so far (RFC 7009). */
   revocations(): readonly LoggedRevocation[];
-  /** Secrets in the queries of the requests so far; empty for a client that behaves. */
+  /** Secrets in the queries of the requests so far; empty for a correct client. */
   secretsInQueries(): readonly SecretInQuery[];
-  /** Ends a grant and its tokens, as the person can in the settings of their account. */
+  /** Ends a grant and its tokens, as a user can in the account settings. */
   endGrant(grantId: string): Promise<void>;
-  /** Ends one access token before its time; its grant stays. */
+  /** Invalidates one access token and keeps its grant. */
   endAccessToken(accessToken: string): Promise<void>;
   /** `sub` of an account as this client sees it. */
   subjectOf(sub: string, clientId: string): string;
@@ -81,29 +81,35 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
   const tokens = new TokenLedger();
   const tokenEndpoint = new TokenEndpoint({ ledger: tokens, switches });
 
-  // The issuer contains the port, and the provider is made from the issuer: listen first, answer when it is there.
+  // The issuer contains the port, so the listener starts first. It responds with 503 until the provider exists.
   let answer: ((...p: Parameters<Parameters<typeof listenHttp>[0]>) => void) | undefined;
   const listener: HttpListener = await listenHttp(
     (request, response) => (answer ? answer(request, response) : response.writeHead(503).end()),
     options.port === undefined ? {} : { port: options.port },
   );
   const issuer = `http://${options.host ?? 'localhost'}:${options.publicPort ?? listener.port}`;
-  const adapter = createMemoryAdapter({
-    onGrantRevoked: grantId => tokens.revokeGrant(grantId),
-    isInGrace: refreshToken => tokenEndpoint.isInGrace(refreshToken),
-  });
-  const provider = new Provider(
-    issuer,
-    await configuration({
-      ...{ options, switches, users, adapter },
-      port: listener.port,
+  const brand: Brand = {
+    name: options.name ?? 'Test Provider',
+    tagline: 'for tests',
+    accent: '#454b54',
+    scopeTexts: {},
+  };
+  const accounts = users.map(accountOf);
+  const provider = await createOpenIdServer({
+    ...{ issuer, brand, users: accounts },
+    skipsConsent: () => options.consent === 'skip',
+    configuration: configurationOf({
+      ...{ options, switches, accounts, devicePages: devicePages(brand) },
+      adapter: createObservedAdapter({
+        onGrantRevoked: grantId => tokens.revokeGrant(grantId),
+        keepsGrant: () => !switches.revocationCascades && Provider.ctx?.oidc.route === 'revocation',
+        onAccessTokenEnded: accessToken => tokens.endAccessToken(accessToken),
+        isInGrace: refreshToken => tokenEndpoint.isInGrace(refreshToken),
+      }),
       rotates: refreshToken => tokenEndpoint.rotates(refreshToken),
     }),
-  );
-  const interactions = createInteractions({ provider, name: options.name ?? 'Test Provider', users });
-  provider.use(
-    aroundProvider({ provider, issuer, switches, log, faults, ledger: tokens, tokenEndpoint, interactions }),
-  );
+    around: provider => aroundProvider({ provider, issuer, switches, log, faults, ledger: tokens, tokenEndpoint }),
+  });
 
   const note = (kind: IssuedToken['kind']) => (token: TokenModel) => {
     const { accountId = '', clientId = '', scope = '', grantId = '' } = token;
@@ -144,9 +150,7 @@ export async function startOpenIdProvider(options: OpenIdProviderOptions): Promi
       await provider.Grant.adapter.destroy(grantId);
     },
     async endAccessToken(accessToken) {
-      const token = tokens.accessToken(accessToken);
-      if (!token) throw new Error('this provider has not issued such an access token');
-      token.revoked = true;
+      if (!tokens.accessToken(accessToken)) throw new Error('this provider has not issued such an access token');
       await provider.AccessToken.adapter.destroy(accessToken);
     },
     subjectOf: (sub, clientId) => (options.pairwise ? pairwiseSubject(sub, clientId) : sub),

@@ -10,8 +10,8 @@ export interface ResourceAnswer {
 }
 
 /**
- * The API of a test provider, at `/api/me`: 200 with whose token it is and what it may do, else 401 with a challenge
- * (RFC 6750, RFC 9449). Access tokens that are bound to a key need a proof.
+ * The API of a test provider, at `/api/me`: 200 with account and scopes for a valid token, otherwise 401 with a challenge
+ * (RFC 6750, RFC 9449). Access tokens bound to a key need a proof.
  */
 export class ProtectedResource {
   readonly #ledger: TokenLedger;

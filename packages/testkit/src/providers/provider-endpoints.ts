@@ -1,18 +1,16 @@
-import type { Provider } from 'oidc-provider';
+import type { Middleware, Provider } from '@postern/openid-server';
 import { replaceAnswer } from './answer-fate.ts';
 import type { ProviderSwitches } from './open-id-provider-options.ts';
 import { ProtectedResource } from './protected-resource.ts';
 import type { FaultList, ProviderFault } from './provider-fault.ts';
-import type { createInteractions } from './provider-interactions.ts';
 import { peekBody } from './request-body.ts';
 import type { ProviderEndpoint, RequestLog } from './request-log.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 import type { TokenLedger } from './token-ledger.ts';
 
-type Middleware = Parameters<Provider['use']>[0];
 type Context = Parameters<Middleware>[0];
 
-/** What a test provider does around oidc-provider: log, faults, pages, switches, API. */
+/** Adds test features to an OpenID provider: request log, faults, switches, a protected API. */
 export function aroundProvider(p: {
   provider: Provider;
   issuer: string;
@@ -21,9 +19,8 @@ export function aroundProvider(p: {
   faults: FaultList;
   ledger: TokenLedger;
   tokenEndpoint: TokenEndpoint;
-  interactions: ReturnType<typeof createInteractions>;
 }): Middleware {
-  const { provider, issuer, switches, log, faults, ledger, tokenEndpoint, interactions } = p;
+  const { provider, issuer, switches, log, faults, ledger, tokenEndpoint } = p;
   const api = new ProtectedResource({ ledger, switches });
 
   return async (context, next) => {
@@ -34,17 +31,12 @@ export function aroundProvider(p: {
       entry.body = await peekBody(context.req);
       if (context.is('urlencoded')) entry.form = Object.fromEntries(new URLSearchParams(entry.body));
     }
-    const target = { endpoint, grantType: entry.form['grant_type'] };
+    const target = { endpoint, grantType: entry.form['grant_type'], tokenTypeHint: entry.form['token_type_hint'] };
 
     const early = faults.takeBefore(target);
     if (early && early.drop !== 'after') {
       strike(context, early);
       if (early.status !== undefined) entry.status = early.status;
-      return;
-    }
-    if (endpoint === 'interaction') {
-      context.respond = false;
-      await (context.method === 'POST' ? interactions.submit : interactions.show)(context.req, context.res);
       return;
     }
     if (endpoint === 'api') {
@@ -89,6 +81,9 @@ function strike(context: Context, { hang, drop, status, headers = {}, body = '' 
 
 function flipSwitches(context: Context, endpoint: ProviderEndpoint, issuer: string, switches: ProviderSwitches): void {
   if (!switches.dpopNonce && endpoint !== 'api') context.remove('dpop-nonce');
+  if (endpoint === 'metadata' && switches.protectedResources !== undefined && typeof context.body === 'object') {
+    context.body = { ...context.body, protected_resources: switches.protectedResources };
+  }
   if (switches.issParameter) return;
   if (endpoint === 'metadata' && typeof context.body === 'object' && context.body !== null) {
     const { authorization_response_iss_parameter_supported: _, ...metadata } = context.body as Record<string, unknown>;

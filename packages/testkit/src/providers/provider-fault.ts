@@ -1,34 +1,36 @@
 import type { ProviderEndpoint } from './request-log.ts';
 
-/** Trouble at one endpoint. */
+/** A fault at one endpoint. */
 export interface ProviderFault {
   readonly endpoint: ProviderEndpoint;
-  /** Meets only requests with this `grant_type`. */
+  /** Affects only requests with this `grant_type`. */
   readonly grantType?: string;
-  /** How many requests it meets; default every one, until `clearFaults`. */
+  /** Affects only requests with this `token_type_hint`. */
+  readonly tokenTypeHint?: 'access_token' | 'refresh_token';
+  /** Number of requests that it affects. Default: all, until `clearFaults`. */
   readonly times?: number;
-  /** Answer with this status instead of the real answer. */
+  /** Replaces the response by one with this status. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Never answer. */
+  /** Sends no response. */
   readonly hang?: boolean;
   /**
-   * For `status` and `hang`: instead of handling the request (default), or after it has been handled with success, so
-   * that the answer alone is lost. Requests that are refused anyway, such as the first one of a DPoP nonce challenge,
-   * are not met in the second case.
+   * For `status` and `hang`. `before` (default): the provider does not handle the request. `after`: the provider handles it and
+   * only the response is lost; refused requests, such as the first one of a DPoP nonce challenge, are not affected.
    */
   readonly when?: 'before' | 'after';
-  /** Break the connection off: before the request is handled, or after it was (whatever came of it). */
+  /** Breaks the connection before or after the provider handles the request, successful or not. */
   readonly drop?: 'before' | 'after';
 }
 
 export interface FaultTarget {
   readonly endpoint: ProviderEndpoint;
   readonly grantType?: string | undefined;
+  readonly tokenTypeHint?: string | undefined;
 }
 
-/** The faults of one provider that are still to happen. */
+/** The pending faults of one provider. */
 export class FaultList {
   readonly #faults: { readonly fault: ProviderFault; left: number }[] = [];
 
@@ -40,12 +42,12 @@ export class FaultList {
     this.#faults.length = 0;
   }
 
-  /** The fault that meets this request when it comes in, if any. */
+  /** Returns the fault, if any, that affects this request when it arrives. */
   takeBefore(target: FaultTarget): ProviderFault | undefined {
     return this.#take(target, ({ when }) => when !== 'after');
   }
 
-  /** The fault that meets the answer of this request, which was handled with success. */
+  /** Returns the fault, if any, that affects the response of this successful request. */
   takeAfter(target: FaultTarget): ProviderFault | undefined {
     return this.#take(target, ({ when }) => when === 'after');
   }
@@ -56,6 +58,7 @@ export class FaultList {
         left > 0 &&
         fault.endpoint === target.endpoint &&
         (fault.grantType === undefined || fault.grantType === target.grantType) &&
+        (fault.tokenTypeHint === undefined || fault.tokenTypeHint === target.tokenTypeHint) &&
         isIts(fault),
     );
     if (entry) entry.left -= 1;

@@ -3,7 +3,7 @@ import { driveAuthorization } from './drive-authorization.ts';
 import { authorizeUrl, connect, exchange, refresh, startProvider } from './flow.test-support.ts';
 
 describe('faults of a provider', () => {
-  it('before a refresh: nothing is rotated, and the refresh token still works', async () => {
+  it('a fault before a refresh rotates nothing, and the refresh token still works', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     op.fault({
@@ -18,7 +18,7 @@ describe('faults of a provider', () => {
     expect((await refresh(op, refreshToken)).status).toBe(200);
   });
 
-  it('after a refresh: the answer is lost, and the refresh token was consumed', async () => {
+  it('a fault after a refresh loses the response, and the refresh token is consumed', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     op.fault({ endpoint: 'token', status: 503, when: 'after', times: 1 });
@@ -27,7 +27,7 @@ describe('faults of a provider', () => {
     expect(await refresh(op, refreshToken)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
   });
 
-  it('after a refresh: within the grace the lost successors are answered again', async () => {
+  it('after a fault, a retry within the grace returns the lost successors', async () => {
     await using op = await startProvider({ refreshTokens: 'rotate-grace' });
     const { refreshToken } = await connect(op);
     op.fault({ endpoint: 'token', drop: 'after', times: 1 });
@@ -38,7 +38,7 @@ describe('faults of a provider', () => {
     expect(op.tokens.grants()).toMatchObject([{ rotations: 1, refreshes: [{ answer: 'lost' }], graceAnswers: 1 }]);
   });
 
-  it('does not answer, before or after, until the caller gives up', async () => {
+  it('a hang, before or after the request is handled, lasts until the caller gives up', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     const giveUp = async () => {
@@ -65,7 +65,7 @@ describe('faults of a provider', () => {
     expect((await refresh(op, refreshToken)).status).toBe(400);
   });
 
-  it('after: meets answers of success alone', async () => {
+  it('a fault with `after` affects only successful responses', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     op.fault({ endpoint: 'token', status: 500, when: 'after', times: 1 });
@@ -73,7 +73,7 @@ describe('faults of a provider', () => {
     expect((await refresh(op, refreshToken)).status).toBe(500);
   });
 
-  it('waits for a hook between the rotation and the answer, and for others not', async () => {
+  it('awaits a hook between the rotation and the response, without delaying other requests', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     const reached = Promise.withResolvers<string>();
@@ -88,7 +88,7 @@ describe('faults of a provider', () => {
     });
     const grantId = await reached.promise;
     expect(op.tokens.grant(grantId)).toMatchObject({ rotations: 1, refreshes: [{ answer: 'pending' }] });
-    // A whole authorization goes by meanwhile, and the same refresh token is refused as consumed.
+    // A whole authorization completes meanwhile, and the same refresh token is refused as consumed.
     await connect(op);
     expect((await refresh(op, refreshToken)).status).toBe(400);
     expect(isAnswered).toBe(false);
@@ -97,7 +97,7 @@ describe('faults of a provider', () => {
     op.onRefresh(undefined);
   });
 
-  it('waits for a hook between the exchange of a code and the answer', async () => {
+  it('awaits a hook between the exchange of a code and the response', async () => {
     await using op = await startProvider();
     const seen: unknown[] = [];
     op.onExchange(event => {

@@ -3,7 +3,7 @@ import { basicCredentials } from './basic-credentials.ts';
 import type { LoggedRequest, ProviderEndpoint } from './request-log.ts';
 import { type TokenLedger, tokenDigest } from './token-ledger.ts';
 
-/** A client assertion (RFC 7523) as received; whether it was accepted shows in the status. */
+/** A client assertion (RFC 7523) as received. The status shows whether it was accepted. */
 export interface LoggedAssertion {
   readonly endpoint: ProviderEndpoint;
   readonly aud: string | readonly string[] | undefined;
@@ -25,7 +25,7 @@ export interface LoggedRevocation {
   readonly status: number | undefined;
 }
 
-/** A secret in the query of a request, where logs and histories keep it. */
+/** A secret in the query of a request, where logs and browser histories would record it. */
 export interface SecretInQuery {
   readonly endpoint: ProviderEndpoint;
   readonly parameter: string;

@@ -3,7 +3,7 @@ import { askApi, connect, refresh, startProvider } from './flow.test-support.ts'
 import { tokenDigest } from './token-ledger.ts';
 
 describe('refresh tokens', () => {
-  it('rotate-strict: a consumed refresh token ends the grant and every token of it', async () => {
+  it('rotate-strict: a consumed refresh token ends the grant and all its tokens', async () => {
     await using op = await startProvider();
     const first = await connect(op);
     const second = await refresh(op, first.refreshToken);
@@ -37,7 +37,7 @@ describe('refresh tokens', () => {
     ]);
   });
 
-  it('rotate-strict: of many refreshes at once exactly one rotates, and the others are reuse', async () => {
+  it('rotate-strict: exactly one of many concurrent refreshes rotates, and the others count as reuse', async () => {
     await using op = await startProvider();
     const { refreshToken } = await connect(op);
     const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(op, refreshToken)));
@@ -45,7 +45,7 @@ describe('refresh tokens', () => {
     expect(op.tokens.grants()).toMatchObject([{ status: 'revoked', rotations: 1, refreshes: [{ generation: 1 }] }]);
   });
 
-  it('rotate-grace: the same successors answer, so often and so long; then it is reuse', async () => {
+  it('rotate-grace: a retry returns the same successors within the grace, then counts as reuse', async () => {
     await using op = await startProvider({ refreshTokens: 'rotate-grace', refreshGrace: { uses: 2, seconds: 60 } });
     const { refreshToken } = await connect(op);
     const [second, again] = await Promise.all([refresh(op, refreshToken), refresh(op, refreshToken)]);
@@ -63,7 +63,7 @@ describe('refresh tokens', () => {
     expect(op.tokens.grants()).toMatchObject([{ rotations: 2, reuses: 1, status: 'revoked' }]);
   });
 
-  it('rotate-grace: the grace is over after its seconds', async () => {
+  it('rotate-grace: the grace ends after its seconds', async () => {
     await using op = await startProvider({ refreshTokens: 'rotate-grace', refreshGrace: { uses: 9, seconds: 30 } });
     const { refreshToken } = await connect(op);
     await refresh(op, refreshToken);
@@ -77,7 +77,7 @@ describe('refresh tokens', () => {
     }
   });
 
-  it('static: it stays valid, silently or repeated', async () => {
+  it('static: the refresh token stays valid, omitted or repeated in the response', async () => {
     await using op = await startProvider({ refreshTokens: 'static' });
     const { refreshToken } = await connect(op);
     expect((await refresh(op, refreshToken)).body).not.toHaveProperty('refresh_token');
@@ -87,14 +87,14 @@ describe('refresh tokens', () => {
     expect(grant).toMatchObject({ rotations: 0, reuses: 0, refreshes: [{ generation: 1 }, { generation: 2 }] });
   });
 
-  it('no-refresh: none is issued', async () => {
+  it('no-refresh: the provider issues no refresh token', async () => {
     await using op = await startProvider({ refreshTokens: 'no-refresh' });
     const { body } = await connect(op);
     expect(body).toHaveProperty('access_token');
     expect(body).not.toHaveProperty('refresh_token');
   });
 
-  it('a refresh ends the access token that it replaces, when told so', async () => {
+  it('a refresh ends the previous access token if configured', async () => {
     await using op = await startProvider({ refreshEndsAccessToken: true, profileInIdToken: false });
     const first = await connect(op);
     const second = await refresh(op, first.refreshToken);
@@ -108,7 +108,7 @@ describe('refresh tokens', () => {
 });
 
 describe('access tokens', () => {
-  it('live as long as told from now on', async () => {
+  it('access tokens use a changed lifetime from then on', async () => {
     await using op = await startProvider({ accessTokenTtlSeconds: 7 });
     const { accessToken, refreshToken, body } = await connect(op);
     expect(body['expires_in']).toBe(7);
@@ -123,7 +123,7 @@ describe('access tokens', () => {
     }
   });
 
-  it('end before their time, alone or with their grant', async () => {
+  it('access tokens can end early, alone or with their grant', async () => {
     await using op = await startProvider();
     const { accessToken, refreshToken } = await connect(op);
     await op.endAccessToken(accessToken);
@@ -143,7 +143,7 @@ describe('access tokens', () => {
     expect(op.tokens.statusOf('never issued')).toBe('unknown');
   });
 
-  it('can be answered in any shape', async () => {
+  it('token responses can be rewritten', async () => {
     await using op = await startProvider({
       rewriteTokenAnswer: ({ expires_in: _, ...rest }) => ({ ...rest, extra: 1 }),
     });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
-/** Reads the body of a request and leaves the request as if nobody had, for a handler that reads the stream itself. */
+/** Reads the body of a request and restores the stream, for a handler that reads it itself. */
 export async function peekBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);

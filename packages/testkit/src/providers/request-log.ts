@@ -1,4 +1,4 @@
-/** Endpoints of a test provider, as tests name them. `api` is a protected resource, not part of the protocol. */
+/** Names of the endpoints of a test provider. `api` is a protected resource. */
 export type ProviderEndpoint =
   | 'api'
   | 'authorization'
@@ -20,15 +20,15 @@ export interface LoggedRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Parameters of the form in the body, once it has been read; empty if it never was. */
+  /** Parameters of the form in the body; empty until the body is read. */
   form: Readonly<Record<string, string>>;
-  /** The body as sent to an endpoint that is called by software, not by browsers. */
+  /** The body of a request to an endpoint that browsers do not call. */
   body?: string;
-  /** Status of the answer, once there is one. */
+  /** Status of the response, once sent. */
   status?: number;
 }
 
-/** Everything that was asked of a provider, so that a test can say what was not asked. */
+/** Records all requests to a provider. */
 export class RequestLog {
   readonly #requests: LoggedRequest[] = [];
 

@@ -4,7 +4,7 @@ import { switchesOf } from './open-id-provider-options.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 import { TokenLedger } from './token-ledger.ts';
 
-it('handles refreshes with the same refresh token one after another, and others at once', async () => {
+it('handles refreshes with the same refresh token one after another, and others concurrently', async () => {
   const endpoint = new TokenEndpoint({ ledger: new TokenLedger(), switches: switchesOf({ clients: [] }) });
   await using op = await startProvider();
   const entered: string[] = [];

@@ -1,22 +1,22 @@
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { KoaContextWithOIDC, Provider } from '@postern/openid-server';
 import { settleWhenAnswered } from './answer-fate.ts';
 import { KeyLock } from './key-lock.ts';
 import type { ProviderSwitches } from './open-id-provider-options.ts';
 import { type TokenLedger, tokenDigest } from './token-ledger.ts';
 
-/** A token request that was carried out and whose answer waits to be sent. */
+/** A successful token request whose response is not sent yet. */
 export interface TokenEvent {
   readonly grantType: string;
   readonly grantId: string;
   readonly clientId: string;
 }
 
-/** Awaited after the tokens were issued (or rotated) and before the answer is sent. */
+/** Awaited after the tokens were issued or rotated and before the response is sent. */
 export type TokenHook = (event: TokenEvent) => Promise<void> | void;
 
 type Answer = Record<string, unknown>;
 
-/** Watches the token endpoint of a provider: takes down what is issued, and grants grace to consumed refresh tokens. */
+/** Wraps the token endpoint of a provider: records issued tokens, and gives consumed refresh tokens their grace. */
 export class TokenEndpoint {
   readonly hooks: { refresh?: TokenHook | undefined; exchange?: TokenHook | undefined } = {};
   readonly #ledger: TokenLedger;
@@ -29,7 +29,7 @@ export class TokenEndpoint {
     this.#switches = p.switches;
   }
 
-  /** Whether this refresh token was consumed and may still be used. */
+  /** Whether this refresh token was consumed but still works. */
   isInGrace(refreshToken: string): boolean {
     const successor = this.#successors.get(tokenDigest(refreshToken));
     return (
@@ -45,8 +45,8 @@ export class TokenEndpoint {
   }
 
   /**
-   * Lets the provider handle a token request. One at a time for each refresh token, so that of two refreshes at once
-   * exactly one rotates, as at a provider with a transactional store.
+   * Lets the provider handle a token request, one at a time per refresh token: exactly one of two concurrent refreshes rotates, as
+   * at a provider with a transactional store.
    */
   handle(form: URLSearchParams, context: object, provider: Provider, next: () => Promise<unknown>): Promise<void> {
     const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : null;
@@ -59,7 +59,7 @@ export class TokenEndpoint {
     return refreshToken === null ? work() : this.#locks.run(refreshToken, work);
   }
 
-  /** Awaits the hook that the test has set for this kind of request. */
+  /** Awaits the test's hook for this kind of request. */
   async beforeAnswer(context: object, grantType: string): Promise<void> {
     const { oidc } = context as KoaContextWithOIDC;
     const hook = grantType === 'refresh_token' ? this.hooks.refresh : this.hooks.exchange;

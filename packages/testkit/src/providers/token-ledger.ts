@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** By which a ledger names a token. */
+/** Returns the digest by which the ledger identifies a token. */
 export function tokenDigest(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }
 
-/** What came of an answer: still to be sent, handed to the network, or never. */
+/** Whether a response is not sent yet, was sent, or was lost. */
 export type AnswerFate = 'pending' | 'sent' | 'lost';
 
-/** A code (or device code) that was exchanged. */
+/** The exchange of a code or device code. */
 export interface ExchangeEntry {
   readonly grantType: string;
   readonly accessToken: string;
@@ -17,7 +17,7 @@ export interface ExchangeEntry {
   readonly answer: AnswerFate;
 }
 
-/** A refresh that was carried out, whether or not anybody received the answer. Tokens are named by their digest. */
+/** A refresh that the provider carried out, even if its response was lost. Identifies tokens by their digest. */
 export interface RefreshEntry {
   /** 1 for the first refresh after the exchange. */
   readonly generation: number;
@@ -36,24 +36,24 @@ export interface GrantLog {
   readonly status: 'live' | 'revoked';
   readonly exchanges: readonly ExchangeEntry[];
   readonly refreshes: readonly RefreshEntry[];
-  /** Refreshes that gave another refresh token. */
+  /** Number of refreshes that returned another refresh token. */
   readonly rotations: number;
-  /** Answers repeated for a refresh token in its grace; they are not among the refreshes. */
+  /** Number of repeated responses to a refresh token in its grace. Not counted as refreshes. */
   readonly graceAnswers: number;
-  /** Refused attempts with a refresh token that had been consumed. */
+  /** Number of refused refreshes with a consumed refresh token. */
   readonly reuses: number;
 }
 
 /**
- * `current`: good, and the newest that grew from its exchange. `superseded`: still accepted, but a refresh has given a
- * newer one (whose answer may have been lost). The others are not accepted.
+ * `current`: valid, and the newest since its exchange. `superseded`: valid, but a refresh has issued a newer one, whose response
+ * may have been lost. Tokens with any other status are rejected.
  */
 export type AccessTokenStatus = 'current' | 'superseded' | 'expired' | 'revoked' | 'unknown';
 
 export interface AccessTokenRecord {
   readonly value: string;
   readonly grantId: string;
-  /** Exchange that it grew from. */
+  /** Number of the exchange from which it descends. */
   readonly chain: number;
   readonly accountId: string;
   readonly clientId: string;
@@ -93,14 +93,14 @@ type MutableGrant = Mutable<Omit<GrantLog, 'exchanges' | 'refreshes'>> & {
   refreshes: Mutable<RefreshEntry>[];
 };
 
-/** What a provider has issued, and what became of it. Kept beside the provider, so also for JWT access tokens. */
+/** Records all issued tokens and their status. Independent of the provider's storage, so it covers JWT access tokens too. */
 export class TokenLedger {
   readonly #grants = new Map<string, MutableGrant>();
   readonly #accessTokens = new Map<string, AccessTokenRecord>();
   readonly #refreshTokens = new Map<string, { grantId: string; chain: number; generation: number }>();
   #chains = 0;
 
-  /** All grants that led to tokens, oldest first; of one client, or all. */
+  /** Returns all grants with tokens, oldest first; of one client, if given. */
   grants(clientId?: string): readonly GrantLog[] {
     return [...this.#grants.values()].filter(grant => clientId === undefined || grant.clientId === clientId);
   }
@@ -109,7 +109,7 @@ export class TokenLedger {
     return this.#grants.get(grantId);
   }
 
-  /** The grant that an access or refresh token belongs to. */
+  /** Returns the grant of an access or refresh token. */
   grantOf(token: string): GrantLog | undefined {
     const digest = tokenDigest(token);
     const grantId = (this.#accessTokens.get(digest) ?? this.#refreshTokens.get(digest))?.grantId;
@@ -140,7 +140,7 @@ export class TokenLedger {
     return this.#refreshTokens.has(digest) ? 'refresh_token' : 'unknown';
   }
 
-  /** Takes down issued tokens. Gives back the access tokens that they supersede, and a way to note the answer's fate. */
+  /** Records issued tokens. Returns the access tokens that they supersede, and a function that records the fate of the response. */
   record(issued: IssuedTokens): { superseded: AccessTokenRecord[]; settle(fate: AnswerFate): void } {
     const grant = this.#grantFor(issued);
     grant.status = 'live';
@@ -191,7 +191,7 @@ export class TokenLedger {
     if (grant) grant.graceAnswers += 1;
   }
 
-  /** A refresh was refused: counted when the refresh token had been rotated away before. */
+  /** Counts a refused refresh as a reuse if its refresh token had been rotated. */
   recordRefusal(refreshToken: string): void {
     const grant = this.#mutableGrantOf(refreshToken);
     const digest = tokenDigest(refreshToken);
@@ -204,6 +204,11 @@ export class TokenLedger {
     const grant = this.#grants.get(grantId);
     if (grant) grant.status = 'revoked';
     for (const token of this.#accessTokens.values()) if (token.grantId === grantId) token.revoked = true;
+  }
+
+  endAccessToken(accessToken: string): void {
+    const token = this.#accessTokens.get(tokenDigest(accessToken));
+    if (token) token.revoked = true;
   }
 
   #nextChain(): number {

@@ -4,25 +4,40 @@ import { invalidRequest, missing } from './stripe-api-error.ts';
 import type { StripeEvent, StripeEventType, StripePaymentIntent, StripeSession } from './stripe-objects.ts';
 import type { SessionRequest } from './stripe-session-request.ts';
 
-/** The money that was taken for one Checkout Session. */
+/** The payment that was taken for one Checkout Session. */
 export interface StripeCharge {
   readonly checkoutSessionId: string;
-  /** From the metadata; empty when there is none. */
+  /** From the metadata; empty if absent. */
   readonly elicitationId: string;
   readonly paymentIntentId: string;
   readonly amount: number;
   readonly currency: string;
 }
 
+/**
+ * Result of an attempt to pay that leaves the session open.
+ *
+ * - `declined`: by the bank; the user may try another card.
+ * - `requires_action`: the bank needs the user, for example for 3-D Secure.
+ * - `in_progress`: Stripe is taking the payment, and expires no such session.
+ */
+export type PayAttempt = 'declined' | 'requires_action' | 'in_progress';
+
+const attempts = {
+  declined: { status: 'requires_payment_method', event: 'payment_intent.payment_failed' },
+  requires_action: { status: 'requires_action', event: 'payment_intent.requires_action' },
+  in_progress: { status: 'processing', event: 'payment_intent.processing' },
+} as const;
+
 export interface PayOptions {
-  /** `later`: the person has done their part; the money comes or does not come with `settleLater`. Default `now`. */
+  /** `later`: the user has finished, and `settleLater` decides whether the payment succeeds. Default `now`. */
   readonly settles?: 'now' | 'later';
-  /** What is taken, when it is not what was asked for: the fault that a caller must notice. In Stripe's units. */
+  /** Taken amount, if it differs from the requested one: a fault that a caller must detect. In Stripe's units. */
   readonly amount?: number;
   readonly currency?: string;
 }
 
-/** Checkout Sessions, their payment intents, the money taken and the events of it. */
+/** Checkout Sessions with their payment intents, charges and events. */
 export class CheckoutSessions {
   readonly #now: Clock;
   readonly #origin: () => string;
@@ -33,6 +48,7 @@ export class CheckoutSessions {
   readonly events: StripeEvent[] = [];
   readonly charges: StripeCharge[] = [];
 
+  /** @param p.origin origin of the payment page */
   constructor(p: { now: Clock; livemode: boolean; origin: () => string; onEvent: (event: StripeEvent) => void }) {
     this.#now = p.now;
     this.#origin = p.origin;
@@ -41,10 +57,11 @@ export class CheckoutSessions {
   }
 
   create(request: SessionRequest): StripeSession {
-    const id = `cs_${this.#livemode ? 'live' : 'test'}_${randomBytes(24).toString('hex')}`;
+    const id = this.#livemode ? `cs_live_b1${alphanumerics(56)}` : `cs_test_a1${alphanumerics(56)}`;
     const session: StripeSession = {
       ...{ id, object: 'checkout.session', mode: 'payment', status: 'open', payment_status: 'unpaid' },
-      url: `${this.#origin()}/c/pay/${id}`,
+      // The page needs the fragment after `#`: a link without it does not work.
+      url: `${this.#origin()}/c/pay/${id}#fid${encodeURIComponent(randomBytes(300).toString('base64'))}`,
       ...{ amount_subtotal: request.total, amount_total: request.total, currency: request.currency },
       client_reference_id: request.clientReferenceId,
       ...{ created: this.#seconds(), expires_at: request.expiresAt, livemode: this.#livemode, locale: request.locale },
@@ -76,30 +93,40 @@ export class CheckoutSessions {
     return [...this.#sessions.keys()].map(id => this.get(id));
   }
 
-  /** @throws StripeApiError 404; 400 unless it is open */
+  /** @throws StripeApiError 404; 400 unless it is open and no payment is in progress */
   expire(id: string): StripeSession {
     const session = this.get(id);
     if (session.status !== 'open') {
-      throw invalidRequest('Only Checkout Sessions with a status in ["open"] can be expired.');
+      throw invalidRequest(
+        `Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of \`${session.status}\`.`,
+      );
+    }
+    // Stripe documents this error without a code.
+    if (this.#intents.get(session.payment_intent ?? '')?.status === 'processing') {
+      throw invalidRequest("This Checkout Session isn't in an expireable state.");
     }
     this.#close(session);
     return session;
   }
 
-  /** The person pays. @returns what came of it; only `paid` and `processing` changed anything */
+  /** The user tries to pay, without success so far. */
+  attempt(id: string, result: PayAttempt): void {
+    const { session, request } = this.#entry(id);
+    if (session.status !== 'open') throw new Error('this session is not open');
+    const intent = this.#confirm(session, request.intent);
+    intent.status = attempts[result].status;
+    intent.last_payment_error =
+      result === 'declined' ? { type: 'card_error', code: 'card_declined', decline_code: 'generic_decline' } : null;
+    this.#happen(attempts[result].event, intent);
+  }
+
+  /** The user pays. @returns the result; only `paid` and `processing` changed anything */
   pay(id: string, options: PayOptions = {}): 'paid' | 'processing' | 'not_open' {
     const { session, request } = this.#entry(id);
     if (session.status !== 'open') return 'not_open';
-    const intent: StripePaymentIntent = {
-      ...{ id: `pi_${randomBytes(12).toString('hex')}`, object: 'payment_intent', status: 'processing' },
-      ...{ amount: options.amount ?? session.amount_total, amount_received: 0 },
-      ...{ currency: options.currency ?? session.currency, created: this.#seconds(), livemode: this.#livemode },
-      ...request.intent,
-    };
-    this.#intents.set(intent.id, intent);
+    const intent = this.#confirm(session, request.intent, options);
     session.status = 'complete';
     session.url = null;
-    session.payment_intent = intent.id;
     session.amount_total = intent.amount;
     session.currency = intent.currency;
     if (options.settles !== 'later') this.#take(session, intent);
@@ -107,17 +134,18 @@ export class CheckoutSessions {
     return options.settles === 'later' ? 'processing' : 'paid';
   }
 
-  /** What came of a payment that settles later. */
+  /** The result of a payment that settles later. */
   settleLater(id: string, result: 'succeeded' | 'failed'): void {
     const session = this.get(id);
     const intent = this.#intents.get(session.payment_intent ?? '');
-    if (intent?.status !== 'processing') throw new Error('this session has no payment under way');
+    const isUnderWay = session.status === 'complete' && intent?.status === 'processing';
+    if (!isUnderWay) throw new Error('this session has no payment under way');
     if (result === 'succeeded') this.#take(session, intent);
     else intent.status = 'requires_payment_method';
     this.#happen(`checkout.session.async_payment_${result}`, session);
   }
 
-  /** An event about anything else. */
+  /** Emits an event about an unrelated object. */
   happenElsewhere(type: StripeEventType, object: Readonly<Record<string, unknown>>): StripeEvent {
     return this.#happen(type, object);
   }
@@ -130,6 +158,20 @@ export class CheckoutSessions {
     return entry;
   }
 
+  /** There is no PaymentIntent before the user's first attempt to pay. */
+  #confirm(session: StripeSession, about: SessionRequest['intent'], options: PayOptions = {}): StripePaymentIntent {
+    const known = this.#intents.get(session.payment_intent ?? '');
+    const intent: StripePaymentIntent = {
+      ...{ id: known?.id ?? `pi_${randomBytes(12).toString('hex')}`, object: 'payment_intent', status: 'processing' },
+      ...{ amount: options.amount ?? session.amount_total, amount_received: 0, last_payment_error: null },
+      ...{ currency: options.currency ?? session.currency, created: known?.created ?? this.#seconds() },
+      ...{ livemode: this.#livemode, ...about },
+    };
+    this.#intents.set(intent.id, intent);
+    session.payment_intent = intent.id;
+    return intent;
+  }
+
   #take(session: StripeSession, intent: StripePaymentIntent): void {
     intent.status = 'succeeded';
     intent.amount_received = intent.amount;
@@ -140,6 +182,8 @@ export class CheckoutSessions {
   }
 
   #close(session: StripeSession): void {
+    const intent = this.#intents.get(session.payment_intent ?? '');
+    if (intent) intent.status = 'canceled';
     session.status = 'expired';
     session.url = null;
     this.#happen('checkout.session.expired', session);
@@ -159,4 +203,10 @@ export class CheckoutSessions {
   #seconds(): number {
     return Math.floor(this.#now() / 1000);
   }
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+function alphanumerics(length: number): string {
+  return Array.from(randomBytes(length), byte => ALPHABET[byte % ALPHABET.length]).join('');
 }

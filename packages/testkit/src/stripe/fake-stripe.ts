@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@postern/elicitation';
 import { listenHttp } from '../providers/http-listener.ts';
-import { CheckoutSessions, type PayOptions, type StripeCharge } from './checkout-sessions.ts';
+import { CheckoutSessions, type PayAttempt, type PayOptions, type StripeCharge } from './checkout-sessions.ts';
 import { IdempotencyLedger } from './idempotency-ledger.ts';
 import { answerPayPage } from './pay-page.ts';
 import { StripeApi, type StripeApiRequest } from './stripe-api.ts';
@@ -14,19 +14,24 @@ export interface FakeStripeOptions {
   /** Expiry and signatures follow it. Default: the system's clock. */
   readonly now?: Clock;
   readonly port?: number;
-  /** Port in its own URLs, where something stands before it. Default: its own. */
+  /** Port in its URLs, if a proxy is in front of it. Default: its own. */
   readonly publicPort?: number;
+  /**
+   * Host of its https links, like Stripe's `checkout.stripe.com` or the domain of an account. The fake does not listen there:
+   * tests pay with `pay`. Default: its own origin, which serves its page.
+   */
+  readonly checkoutHost?: string;
   readonly secretKey?: string;
-  /** What its answers say of themselves, whatever the key looks like. Default false. */
+  /** `livemode` of its responses, independent of the key. Default false. */
   readonly livemode?: boolean;
-  /** Accepted as well: a restricted key that may write Checkout Sessions and read no PaymentIntents. */
+  /** Also accepted: a restricted key that may write Checkout Sessions but not read PaymentIntents. */
   readonly restrictedKey?: string;
   readonly webhookSecrets?: readonly string[];
-  /** Told of every event as it happens; to deliver it is the listener's business. */
+  /** Called with each event. The listener delivers it. */
   readonly onEvent?: (event: StripeEvent) => void;
 }
 
-/** Ends a hold. */
+/** A held request. */
 export interface Hold {
   /** Resolves once a request is held. */
   readonly reached: Promise<void>;
@@ -34,44 +39,46 @@ export interface Hold {
 }
 
 /**
- * As much of Stripe as Checkout in mode `payment` needs, over HTTP on a loopback address: the API that the official library talks
- * to, the page where a person pays, and webhooks on demand. Nothing in it waits or happens by itself.
+ * The part of Stripe that Checkout in mode `payment` needs, over HTTP on a loopback address: the API for the official library,
+ * the payment page, and webhooks on demand. It acts only on requests and calls of the test.
  */
 export interface FakeStripe extends AsyncDisposable {
   readonly origin: string;
   readonly port: number;
   readonly secretKey: string;
-  /** Of the one webhook endpoint; two while they are rotated, and every webhook is signed with each. */
+  /** Secrets of the one webhook endpoint. During rotation there are two, and every webhook is signed with both. */
   webhookSecrets: readonly string[];
-  /** Every charge: money that was taken. */
+  /** All payments taken. */
   readonly charges: readonly StripeCharge[];
   chargesOf(elicitationId: string): readonly StripeCharge[];
-  /** @throws StripeApiError when there is none of this id */
+  /** @throws StripeApiError if there is no session with this id */
   checkoutSession(id: string): StripeSession;
   readonly checkoutSessions: readonly StripeSession[];
   checkoutSessionsOf(elicitationId: string): readonly StripeSession[];
-  /** Those that were created by requests under this idempotency key. */
+  /** The sessions created by requests with this idempotency key. */
   checkoutSessionsUnder(idempotencyKey: string): readonly StripeSession[];
   requests(kind?: StripeApiRequest['kind']): readonly StripeApiRequest[];
-  /** The person pays, as by the page. */
+  /** The user tries to pay, without success so far. */
+  attempt(id: string, result: PayAttempt): void;
+  /** The user pays, as on the page. */
   pay(id: string, options?: PayOptions): 'paid' | 'processing' | 'not_open';
   settleLater(id: string, result: 'succeeded' | 'failed'): void;
-  /** Ends an open one, as its time does. @throws StripeApiError when it is not open */
+  /** Expires an open session. @throws StripeApiError if it is not open, or a payment is in progress */
   expire(id: string): void;
   fault(fault: StripeFault): void;
   clearFaults(): void;
   loseAnswer(kind: StripeRequestKind, when: 'before' | 'after', nth?: number): void;
   /** Holds the next request of the kind. */
   hold(kind: StripeRequestKind, when: 'before' | 'after'): Hold;
-  /** What a day does to idempotency keys. */
+  /** Simulates the day after which Stripe forgets idempotency keys. */
   forgetKeys(): void;
-  /** In the order in which they happened. */
+  /** All events in order. */
   readonly events: readonly StripeEvent[];
   eventsOf(id: string): readonly StripeEvent[];
-  /** An event about something else in the same account. */
+  /** Emits an event about another object of the same account. */
   happenElsewhere(type: StripeEventType, object: Readonly<Record<string, unknown>>): StripeEvent;
   signed(event: StripeEvent, as?: { readonly secrets?: readonly string[]; readonly at?: number }): SignedWebhook;
-  /** Sends an event, as often and in whatever order it is called. @returns the status of the answer */
+  /** Sends an event; tests may repeat and reorder calls. @returns the status of the response */
   deliver(url: string, event: StripeEvent): Promise<number>;
   close(): Promise<void>;
 }
@@ -84,7 +91,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
   const checkout = new CheckoutSessions({
     now,
     livemode: options.livemode ?? false,
-    origin: () => origin,
+    origin: () => (options.checkoutHost === undefined ? origin : `https://${options.checkoutHost}`),
     onEvent: event => options.onEvent?.(event),
   });
   const api = new StripeApi({ secretKey, restrictedKey: options.restrictedKey, now, checkout, keys, faults });
@@ -109,6 +116,7 @@ export async function startFakeStripe(options: FakeStripeOptions = {}): Promise<
       checkout.all().filter(({ metadata }) => metadata['elicitationId'] === elicitationId),
     checkoutSessionsUnder: key => api.idsUnder(key).map(id => checkout.get(id)),
     requests: kind => api.requests.filter(request => kind === undefined || request.kind === kind),
+    attempt: (id, result) => checkout.attempt(id, result),
     pay: (id, payOptions) => checkout.pay(id, payOptions),
     settleLater: (id, result) => checkout.settleLater(id, result),
     expire: id => {

@@ -8,16 +8,15 @@ export interface StoredAnswer {
 }
 
 /**
- * Idempotency keys as at Stripe: the answer to the first request that was begun is given to every later one, a failure too; another
- * body is an error, and so is a second request while the first is under way. What was refused before it was begun leaves the key
- * free.
+ * Idempotency keys as at Stripe. Once a request has begun, every later one gets its response, even a failure. Another body is an
+ * error, and so is a second request while the first is in progress. A request refused before it began leaves the key free.
  * @see https://docs.stripe.com/api/idempotent_requests
  */
 export class IdempotencyLedger {
   readonly #entries = new Map<string, { readonly request: string; answer?: StoredAnswer }>();
 
   /**
-   * Takes the key, unless its answer is known.
+   * Reserves the key, unless its response is known.
    * @throws StripeApiError 409 or 400, `idempotency_error`
    */
   begin(key: string, request: { readonly path: string; readonly body: string }): StoredAnswer | undefined {
@@ -45,7 +44,7 @@ export class IdempotencyLedger {
     if (entry) entry.answer = answer;
   }
 
-  /** The request was not begun. */
+  /** Releases the key of a request that did not begin. */
   release(key: string): void {
     if (this.#entries.get(key)?.answer === undefined) this.#entries.delete(key);
   }

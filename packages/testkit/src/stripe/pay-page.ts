@@ -32,7 +32,7 @@ export type PageAnswer =
   | { readonly status: 200 | 404 | 410; readonly html: string }
   | { readonly status: 303; readonly location: string };
 
-/** Where a person pays at the imitation: what the page answers, and what pressing its buttons does. */
+/** The payment page: its response, and the effect of its buttons. */
 export function answerPayPage(
   checkout: CheckoutSessions,
   p: { readonly id: string; readonly method: string; readonly body: string },
@@ -43,7 +43,7 @@ export function answerPayPage(
     status: 303,
     location: url.replace('{CHECKOUT_SESSION_ID}', encodeURIComponent(p.id)),
   });
-  // Whoever comes back after paying, or presses twice, is led on as after paying.
+  // A user who returns after paying, or submits twice, is redirected as after paying.
   if (session.status === 'complete') return goTo(session.success_url);
   if (session.status === 'expired') return { status: 410, html: errorPage('expired') };
   const decision = p.method === 'POST' ? new URLSearchParams(p.body).get('decision') : undefined;
@@ -53,7 +53,7 @@ export function answerPayPage(
   return goTo(session.success_url);
 }
 
-/** Amounts in Stripe's units: this page formats nothing. */
+/** Amounts are in Stripe's units, unformatted. */
 function payPage(session: StripeSession, items: SessionRequest['items']): string {
   const currency = session.currency.toUpperCase();
   const rows = items

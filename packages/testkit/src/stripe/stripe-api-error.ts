@@ -1,9 +1,9 @@
-/** An error as Stripe's API answers it. */
+/** An error in the format of Stripe's API. */
 export class StripeApiError extends Error {
   override readonly name = 'StripeApiError';
   readonly status: number;
   readonly body: { readonly error: Readonly<Record<string, string>> };
-  /** Whether the request had been begun: then its answer is stored under its idempotency key. */
+  /** Whether the request had begun, so that its response is stored under its idempotency key. */
   readonly isStored: boolean;
 
   constructor(

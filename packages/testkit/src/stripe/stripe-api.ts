@@ -5,8 +5,9 @@ import type { CheckoutSessions } from './checkout-sessions.ts';
 import type { IdempotencyLedger, StoredAnswer } from './idempotency-ledger.ts';
 import { invalidRequest, StripeApiError } from './stripe-api-error.ts';
 import type { StripeFault, StripeFaults, StripeRequestKind } from './stripe-faults.ts';
-import { isFormList, parseForm } from './stripe-form.ts';
+import { type FormObject, isFormList, parseForm } from './stripe-form.ts';
 import type { StripeSession } from './stripe-objects.ts';
+import { refuseUnknown } from './stripe-parameters.ts';
 import { readSessionRequest } from './stripe-session-request.ts';
 
 export interface StripeApiRequest {
@@ -31,7 +32,7 @@ interface Effect {
   readonly run: (idempotencyKey: string | undefined) => object;
 }
 
-type Trouble = StripeFault['does'];
+type FaultAction = StripeFault['does'];
 
 interface StripeApiParts {
   readonly secretKey: string;
@@ -42,7 +43,7 @@ interface StripeApiParts {
   readonly faults: StripeFaults;
 }
 
-/** The API: who may ask, idempotency, faults, errors. What it does is done by `CheckoutSessions`. */
+/** The API: authentication, idempotency, faults and errors. `CheckoutSessions` implements its effects. */
 export class StripeApi {
   readonly requests: StripeApiRequest[] = [];
   readonly #idsByKey = new Map<string, string[]>();
@@ -57,7 +58,7 @@ export class StripeApi {
     return this.#idsByKey.get(idempotencyKey) ?? [];
   }
 
-  /** @returns undefined when the connection is to be broken off instead */
+  /** @returns undefined if the connection must be broken instead */
   async answer(p: {
     readonly method: string;
     readonly url: URL;
@@ -70,12 +71,12 @@ export class StripeApi {
     const kind = effect?.kind ?? 'other';
     const { method, body } = p;
     this.requests.push({ kind, method, path: p.url.pathname, idempotencyKey, apiVersion, body });
-    const trouble = effect && this.#parts.faults.take(effect.kind);
-    const loses = trouble && 'loseAnswer' in trouble ? trouble.loseAnswer : undefined;
+    const fault = effect && this.#parts.faults.take(effect.kind);
+    const loses = fault && 'loseAnswer' in fault ? fault.loseAnswer : undefined;
     if (loses === 'before') return undefined;
 
     const requestId = `req_${randomBytes(7).toString('hex')}`;
-    const answer = await this.#answerOf({ ...p, effect, trouble, idempotencyKey, requestId });
+    const answer = await this.#answerOf({ ...p, effect, fault, idempotencyKey, requestId });
     if (loses === 'after') return undefined;
     return {
       ...{ status: answer.status, body: answer.body },
@@ -96,15 +97,15 @@ export class StripeApi {
     readonly headers: IncomingHttpHeaders;
     readonly body: string;
     readonly effect: Effect | undefined;
-    readonly trouble: Trouble | undefined;
+    readonly fault: FaultAction | undefined;
     readonly idempotencyKey: string | undefined;
     readonly requestId: string;
   }): Promise<StoredAnswer> {
-    const { effect, trouble, idempotencyKey, requestId } = p;
+    const { effect, fault, idempotencyKey, requestId } = p;
     const { keys, secretKey, restrictedKey } = this.#parts;
-    if (trouble && 'body' in trouble) return { status: 200, body: trouble.body, requestId };
+    if (fault && 'body' in fault) return { status: 200, body: fault.body, requestId };
     try {
-      if (trouble && 'status' in trouble && !trouble.isStored) throw failure(trouble);
+      if (fault && 'status' in fault && !fault.isStored) throw failure(fault);
       const isRestricted = restrictedKey !== undefined && p.headers.authorization === `Bearer ${restrictedKey}`;
       if (!isRestricted && p.headers.authorization !== `Bearer ${secretKey}`) throw unauthorized();
       if (effect === undefined) throw unknownUrl(p.method, p.url);
@@ -115,10 +116,10 @@ export class StripeApi {
     } catch (error) {
       return errorAnswer(error, requestId);
     }
-    const hold = trouble && 'hold' in trouble ? trouble : undefined;
+    const hold = fault && 'hold' in fault ? fault : undefined;
     if (hold?.when === 'before') await held(hold);
     const answer = outcomeOf(() => {
-      if (trouble && 'status' in trouble) throw failure(trouble);
+      if (fault && 'status' in fault) throw failure(fault);
       return effect.run(idempotencyKey);
     }, requestId);
     if (hold?.when === 'after') await held(hold);
@@ -136,12 +137,11 @@ export class StripeApi {
     }
     const [, id, verb] = /^\/v1\/checkout\/sessions\/(\w+)(?:\/(expire))?$/.exec(url.pathname) ?? [];
     if (method === 'POST' && id !== undefined && verb === 'expire') {
-      return { kind: 'expire', run: () => checkout.expire(id) };
+      return { kind: 'expire', run: () => this.#expire(id, body) };
     }
     if (method === 'GET' && id !== undefined && verb === undefined) {
-      const { expand } = parseForm(url.search.slice(1));
-      const expanded = isFormList(expand) ? expand.map(String) : [];
-      return { kind: 'retrieve', readsIntent: expanded.length > 0, run: () => this.#retrieve(id, expanded) };
+      const query = parseForm(url.search.slice(1));
+      return { kind: 'retrieve', readsIntent: query['expand'] !== undefined, run: () => this.#retrieve(id, query) };
     }
     const intentId = /^\/v1\/payment_intents\/(\w+)$/.exec(url.pathname)?.[1];
     if (method === 'GET' && intentId !== undefined) {
@@ -157,8 +157,15 @@ export class StripeApi {
     return created;
   }
 
-  #retrieve(id: string, expand: readonly string[]): object {
+  #expire(id: string, body: string): StripeSession {
+    refuseUnknown(parseForm(body), { expand: true });
+    return this.#parts.checkout.expire(id);
+  }
+
+  #retrieve(id: string, query: FormObject): object {
     const { checkout } = this.#parts;
+    refuseUnknown(query, { expand: true });
+    const expand = isFormList(query['expand']) ? query['expand'].map(String) : [];
     const found = checkout.get(id);
     const unknown = expand.find(property => property !== 'payment_intent');
     if (unknown !== undefined) throw invalidRequest(`This property cannot be expanded (${unknown}).`);
@@ -167,12 +174,12 @@ export class StripeApi {
   }
 }
 
-function held(hold: Extract<Trouble, { hold: Promise<void> }>): Promise<void> {
+function held(hold: Extract<FaultAction, { hold: Promise<void> }>): Promise<void> {
   hold.reached();
   return hold.hold;
 }
 
-/** What a request leads to. Parameters are checked before it counts as begun. */
+/** Runs a request. Its parameters are checked before it counts as begun. */
 function outcomeOf(run: () => object, requestId: string): StoredAnswer & { readonly isStored: boolean } {
   try {
     return { status: 200, body: JSON.stringify(run()), requestId, isStored: true };
@@ -186,14 +193,14 @@ function errorAnswer(error: unknown, requestId: string): StoredAnswer {
   return { status: error.status, body: JSON.stringify(error.body), requestId };
 }
 
-function failure(trouble: Extract<Trouble, { status: number }>): StripeApiError {
-  const type = trouble.status >= 500 ? 'api_error' : 'invalid_request_error';
-  const code = trouble.code ?? (trouble.status === 429 ? 'rate_limit' : undefined);
+function failure(fault: Extract<FaultAction, { status: number }>): StripeApiError {
+  const type = fault.status >= 500 ? 'api_error' : 'invalid_request_error';
+  const code = fault.code ?? (fault.status === 429 ? 'rate_limit' : undefined);
   const details = { type, message: 'As asked by the test', ...(code !== undefined && { code }) };
-  return new StripeApiError(trouble.status, details, trouble.isStored === true);
+  return new StripeApiError(fault.status, details, fault.isStored === true);
 }
 
-/** As Stripe does, the message quotes the key, mostly hidden. */
+/** Like Stripe's, the message quotes the mostly hidden key. */
 function unauthorized(): StripeApiError {
   return new StripeApiError(401, {
     type: 'invalid_request_error',
@@ -201,7 +208,7 @@ function unauthorized(): StripeApiError {
   });
 }
 
-/** Of a restricted key. Stripe gives it no code, and quotes key, account and the missing permission. */
+/** Refuses a restricted key. Stripe's error has no code, and quotes key, account and the missing permission. */
 function forbidden(): StripeApiError {
   return new StripeApiError(403, {
     type: 'invalid_request_error',

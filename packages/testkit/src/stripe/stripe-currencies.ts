@@ -1,12 +1,12 @@
 import { invalidRequest } from './stripe-api-error.ts';
 
 /**
- * What Stripe takes in which currency, written down from its documentation, apart from the code under test.
+ * Stripe's amounts by currency, copied from its documentation independently of the code under test.
  * @see https://docs.stripe.com/currencies
  */
 const zeroDecimals = 'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ');
 const threeDecimals = 'bhd jod kwd omr tnd'.split(' ');
-/** Written with two decimals, always 00. */
+/** Two decimals, always 00. */
 const padded = ['isk', 'ugx'];
 const twoDecimals =
   `aed afn all amd ang aoa ars aud awg azn bam bbd bdt bmd bnd bob brl bsd bwp byn bzd cad cdf chf cny cop crc cve
@@ -15,7 +15,7 @@ const twoDecimals =
   sek sgd shp sle sos srd std szl thb tjs top try ttd twd tzs uah usd uyu uzs wst xcd xcg yer zar zmw`.split(/\s+/);
 const currencies = new Set([...zeroDecimals, ...threeDecimals, ...padded, ...twoDecimals]);
 
-/** Of an account that is paid out in the currency of the charge. */
+/** For an account with payouts in the currency of the charge. */
 const minimums: Readonly<Record<string, number>> = {
   ...{ usd: 50, aed: 200, ars: 50, aud: 50, brl: 50, cad: 50, chf: 50, cop: 50, czk: 1500, dkk: 250, eur: 50, gbp: 30 },
   ...{
@@ -42,7 +42,7 @@ export function checkCurrency(currency: string): void {
   if (!currencies.has(currency)) throw invalidRequest(`Invalid currency: ${currency}`, { param: 'currency' });
 }
 
-/** @throws StripeApiError 400 for a price that cannot be charged exactly */
+/** @throws StripeApiError 400 for a price that Stripe cannot charge exactly */
 export function checkStep(amount: number, currency: string): void {
   if (threeDecimals.includes(currency) && amount % 10 !== 0) {
     throw invalidRequest('The last digit must be 0', { code: 'invalid_charge_amount' });

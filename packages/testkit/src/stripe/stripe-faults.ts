@@ -1,25 +1,23 @@
 export type StripeRequestKind = 'create' | 'retrieve' | 'expire';
 
-/** Trouble that meets requests of one kind. */
+/** A fault in the response to requests of one kind. */
 export interface StripeFault {
   readonly kind: StripeRequestKind;
-  /** The first request of the kind that it meets, counted from now. Default 1. */
+  /** First affected request of the kind, counted from now. Default 1. */
   readonly nth?: number;
-  /** How many requests it meets from then on. Default 1. */
+  /** Number of affected requests. Default 1. */
   readonly times?: number;
   readonly does: /** The connection breaks off before the request has an effect, or after. */
     | { readonly loseAnswer: 'before' | 'after' }
-    /**
-     * Answers with this status. `isStored`: the request had been begun, so that its key answers the same from now on.
-     */
+    /** Responds with this status. `isStored`: the request had begun, so its key repeats this response from now on. */
     | { readonly status: number; readonly code?: string; readonly isStored?: boolean }
-    /** Answers with this body and status 200, as something between Stripe and us might. */
+    /** Responds with this body and status 200, like a broken proxy. */
     | { readonly body: string }
-    /** Waits, with the key taken and before the effect or after it, until it is released. */
+    /** Holds the request, with its key taken, before or after the effect, until it is released. */
     | { readonly hold: Promise<void>; readonly when: 'before' | 'after'; readonly reached: () => void };
 }
 
-/** The faults that are still to happen. */
+/** The pending faults. */
 export class StripeFaults {
   readonly #faults: { readonly fault: StripeFault; wait: number; left: number }[] = [];
 
@@ -31,7 +29,7 @@ export class StripeFaults {
     this.#faults.length = 0;
   }
 
-  /** The fault that meets this request, if any. Every request of the kind is counted by every fault. */
+  /** Returns the fault that affects this request, if any. Every fault counts every request of its kind. */
   take(kind: StripeRequestKind): StripeFault['does'] | undefined {
     let taken: StripeFault['does'] | undefined;
     for (const entry of this.#faults) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseForm } from './stripe-form.ts';
 
-test('nested objects and lists', () => {
+test('parses nested objects and lists', () => {
   const body =
     'mode=payment&line_items[0][quantity]=2&line_items[0][price_data][product_data][name]=Tea+%26+cake' +
     '&line_items[1][quantity]=1&metadata[a%5Db]=x&allowed_payment_method_types[0]=card&expand[0]=payment_intent';
@@ -13,7 +13,7 @@ test('nested objects and lists', () => {
   });
 });
 
-test('a name like that of a prototype is a name', () => {
+test('parses names of Object.prototype as ordinary names', () => {
   const read = parseForm('__proto__[polluted]=1&metadata[constructor]=2');
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   expect(read['metadata']).toEqual({ constructor: '2' });

@@ -1,4 +1,4 @@
-/** A parameter of Stripe's API: `line_items[0][price_data][currency]=eur` is a value inside objects inside a list. */
+/** A parameter of Stripe's API. `line_items[0][price_data][currency]=eur` is a value within objects within a list. */
 export type FormValue = string | FormList | FormObject;
 export type FormList = readonly FormValue[];
 export interface FormObject {
@@ -7,7 +7,7 @@ export interface FormObject {
 
 type Draft = { [name: string]: Draft | string };
 
-/** Reads a body (or query) as Stripe does: nesting in brackets, numbered lists. */
+/** Parses a body or query like Stripe: nesting in brackets, numbered lists. */
 export function parseForm(text: string): FormObject {
   const draft: Draft = Object.create(null);
   for (const [key, value] of new URLSearchParams(text)) {

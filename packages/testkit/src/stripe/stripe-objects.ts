@@ -1,4 +1,4 @@
-/** The objects of Stripe's API, as far as Checkout in mode `payment` needs them. Names and shapes are Stripe's. */
+/** The members of Stripe's API objects that Checkout in mode `payment` needs, with Stripe's names and shapes. */
 export interface StripeSession {
   readonly id: string;
   readonly object: 'checkout.session';
@@ -26,12 +26,13 @@ export interface StripeSession {
 export interface StripePaymentIntent {
   readonly id: string;
   readonly object: 'payment_intent';
-  status: 'processing' | 'succeeded' | 'requires_payment_method';
+  status: 'requires_payment_method' | 'requires_action' | 'processing' | 'succeeded' | 'canceled';
   readonly amount: number;
   amount_received: number;
   readonly currency: string;
   readonly created: number;
   readonly description: string | null;
+  last_payment_error: { readonly type: 'card_error'; readonly code: string; readonly decline_code: string } | null;
   readonly livemode: boolean;
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -51,6 +52,6 @@ export interface StripeEvent {
   readonly livemode: boolean;
   readonly pending_webhooks: number;
   readonly type: StripeEventType;
-  /** As the object was when it happened. */
+  /** The object at the time of the event. */
   readonly data: { readonly object: Readonly<Record<string, unknown>> };
 }

@@ -1,8 +1,9 @@
 import { invalidRequest } from './stripe-api-error.ts';
 import { checkCurrency, checkStep, checkTotal } from './stripe-currencies.ts';
 import { type FormObject, type FormValue, isFormList, isFormObject } from './stripe-form.ts';
+import { type KnownParameters, refuseUnknown } from './stripe-parameters.ts';
 
-/** What is asked for, checked as Stripe checks it. Nothing has been begun while this throws. */
+/** A request, validated like at Stripe. If validation throws, the request has not begun. */
 export interface SessionRequest {
   readonly total: number;
   readonly currency: string;
@@ -19,11 +20,17 @@ export interface SessionRequest {
   readonly expiresAt: number;
 }
 
-const known = new Set([
-  ...['adaptive_pricing', 'allow_promotion_codes', 'allowed_payment_method_types', 'automatic_tax', 'cancel_url'],
-  ...['client_reference_id', 'expand', 'expires_at', 'line_items', 'locale', 'metadata', 'mode', 'payment_intent_data'],
-  ...['submit_type', 'success_url', 'ui_mode'],
-]);
+const known: KnownParameters = {
+  ...{ mode: true, ui_mode: true, success_url: true, cancel_url: true, expires_at: true, expand: true },
+  ...{ client_reference_id: true, metadata: true, locale: true, submit_type: true },
+  line_items: {
+    quantity: true,
+    price_data: { currency: true, unit_amount: true, product_data: { name: true, description: true } },
+  },
+  payment_intent_data: { description: true, metadata: true },
+  allowed_payment_method_types: true,
+  ...{ adaptive_pricing: { enabled: true }, automatic_tax: { enabled: true }, allow_promotion_codes: true },
+};
 const HALF_AN_HOUR = 30 * 60;
 const DAY = 24 * 60 * 60;
 const MAX_QUANTITY = 999_999;
@@ -35,11 +42,7 @@ export function readSessionRequest(form: FormObject, now: number): SessionReques
       ...{ code: 'payment_method_types_no_longer_supported', param: 'payment_method_types' },
     });
   }
-  for (const param of Object.keys(form)) {
-    if (!known.has(param)) {
-      throw invalidRequest(`Received unknown parameter: ${param}`, { code: 'parameter_unknown', param });
-    }
-  }
+  refuseUnknown(form, known);
   if (form['mode'] !== 'payment') throw invalidRequest('Only mode payment is imitated here', { param: 'mode' });
   const { items, currency } = readItems(form['line_items']);
   const intent = isFormObject(form['payment_intent_data']) ? form['payment_intent_data'] : {};

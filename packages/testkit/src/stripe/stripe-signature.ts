@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 
-/** A webhook as Stripe sends it: the body to the byte, and the header that signs it. */
+/** A webhook as Stripe sends it: the exact body, and its signature header. */
 export interface SignedWebhook {
   readonly body: Uint8Array;
   readonly headers: { readonly 'content-type': string; readonly 'stripe-signature': string };
 }
 
 /**
- * `Stripe-Signature`: the time and, for every secret of the endpoint, HMAC-SHA256 over time and body.
+ * `Stripe-Signature`: the time, and an HMAC-SHA256 over time and body for every secret of the endpoint.
  * @param p.at epoch milliseconds
  * @see https://docs.stripe.com/webhooks#verify-manually
  */
